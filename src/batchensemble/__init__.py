@@ -1,0 +1,44 @@
+"""Predictions with trustworthy uncertainty, at the price of one network."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from batchensemble import metrics, nn
+    from batchensemble.estimators import Classifier, Regressor
+    from batchensemble.predictive import (
+        CategoricalPredictive,
+        GaussianPredictive,
+        SamplePredictive,
+    )
+
+__all__ = [
+    "CategoricalPredictive",
+    "Classifier",
+    "GaussianPredictive",
+    "Regressor",
+    "SamplePredictive",
+    "metrics",
+    "nn",
+]
+
+# Imported on first use, so that a layer costs no scikit-learn and a metric no torch.
+_ROOMS = {
+    "CategoricalPredictive": "predictive",
+    "Classifier": "estimators",
+    "GaussianPredictive": "predictive",
+    "Regressor": "estimators",
+    "SamplePredictive": "predictive",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return getattr(import_module(f"batchensemble.{_ROOMS[name]}"), name)
+    if name in __all__:
+        return import_module(f"batchensemble.{name}")
+    raise AttributeError(f"module 'batchensemble' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,93 @@
+"""A bank: networks of one shape, held as one network whose parameters have one more axis in front."""
+
+import copy
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+
+class Bank:
+    """R networks of one shape that compute, train and are kept in lock step.
+
+    `theta`, (networks, parameters), holds everything; `module` is the networks' own code with its
+    parameters turned into views of theta, so that it maps (networks, batch, members, features) to
+    (networks, batch, members, outputs).
+    """
+
+    def __init__(self, networks: Sequence[nn.Module]) -> None:
+        if not networks:
+            raise ValueError("expected at least one network, got none")
+        shapes = [[(name, p.shape) for name, p in net.named_parameters()] for net in networks]
+        if any(shape != shapes[0] for shape in shapes):
+            raise ValueError("expected networks of one shape, got different parameters")
+        if any(True for net in networks for _ in net.buffers()):
+            raise ValueError("expected networks without buffers, got some with")
+        self._shapes = shapes[0]
+        theta = [torch.cat([p.detach().flatten() for p in net.parameters()]) for net in networks]
+        self._hold(copy.deepcopy(networks[0]), torch.stack(theta))
+
+    def _hold(self, module: nn.Module, theta: Tensor) -> None:
+        self.module, self.theta = module, theta
+        start = 0
+        for name, shape in self._shapes:
+            stop = start + shape.numel()
+            view = theta[:, start:stop].view(len(theta), *shape)
+            owner, _, leaf = name.rpartition(".")
+            setattr(module.get_submodule(owner), leaf, nn.Parameter(view))
+            start = stop
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Views do not survive pickling as views: keep theta, and of the module only its form.
+        module = copy.deepcopy(self.module).to("meta")
+        return {"_shapes": self._shapes, "module": module, "theta": self.theta}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._shapes = state["_shapes"]
+        self._hold(state["module"], state["theta"])
+
+    def __len__(self) -> int:
+        return len(self.theta)
+
+    @property
+    def n_parameters(self) -> int:
+        return self.theta.numel()
+
+    def parameters(self) -> list[nn.Parameter]:
+        return list(self.module.parameters())
+
+    def parameter_names(self) -> list[tuple[str, int]]:
+        """Each parameter's name and size, in the order of theta's columns."""
+        return [(name, shape.numel()) for name, shape in self._shapes]
+
+    def __call__(self, x: Tensor, masks: Tensor | None = None) -> Tensor:
+        """(networks, batch, members, features) -> (networks, batch, members, outputs)."""
+        return self.module(x, masks)  # type: ignore[no-any-return]
+
+    def __getitem__(self, networks: slice | Sequence[int]) -> Self:
+        """A bank of some of the networks, copied."""
+        return self._with(self.theta[networks].clone())
+
+    def to(self, device: torch.device | str) -> Self:
+        return self._with(self.theta.to(device))
+
+    def _with(self, theta: Tensor) -> Self:
+        other = copy.copy(self)
+        other._hold(copy.deepcopy(self.module), theta)
+        return other
+
+    @classmethod
+    def joined(cls, banks: Iterable[Self]) -> Self:
+        """One bank of all the networks."""
+        banks = list(banks)
+        return banks[0]._with(torch.cat([bank.theta for bank in banks]))
+
+    def network(self, index: int) -> nn.Module:
+        """One of the networks on its own, copied."""
+        single = self[[index]]
+        for name, parameter in list(single.module.named_parameters()):
+            owner, _, leaf = name.rpartition(".")
+            own = nn.Parameter(parameter.detach()[0].clone())
+            setattr(single.module.get_submodule(owner), leaf, own)
+        return single.module

@@ -1,0 +1,83 @@
+"""Regression with a whole distribution for an answer."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import assert_all_finite, column_or_1d
+
+from batchensemble.estimators.base import TableEstimator
+from batchensemble.losses import GaussianNLL
+from batchensemble.predictive import GaussianPredictive
+from batchensemble.words import one_of
+
+
+@final
+@dataclass(eq=False, repr=False, kw_only=True)
+class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
+    """placeholder"""
+
+    target_scaling: str | None = None
+    log_variance_bounds: tuple[float, float] | None = None
+    beta: float = 0.0
+
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The mean, and with `return_std=True` also the standard deviation."""
+        dist = self.predict_dist(X)
+        return (dist.mean, dist.std) if return_std else dist.mean
+
+    def predict_dist(self, X: Any) -> GaussianPredictive:
+        """The whole distribution of every row: a mixture of the members' Gaussians."""
+        means, log_variances = self._loss().moments(self._outputs(X))
+        return GaussianPredictive(
+            self.target_location_ + self.target_scale_ * means.numpy(),
+            self.target_scale_**2 * log_variances.exp().numpy(),
+        )
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
+        """The central interval of that probability: (rows, 2), lower and upper end."""
+        return self.predict_dist(X).interval(coverage)
+
+    def predict_quantiles(self, X: Any, q: ArrayLike) -> NDArray[np.float64]:
+        """Quantiles of the distribution: (rows,) for one level, (rows, levels) for several."""
+        return self.predict_dist(X).quantile(q)
+
+    def _learn_target(self, y: ArrayLike) -> NDArray[np.float32]:
+        values = np.asarray(y)
+        if values.dtype.kind == "c":
+            raise ValueError(f"Complex data not supported\n{values}\n")
+        try:
+            values = column_or_1d(values, warn=True).astype(np.float64)
+        except (TypeError, ValueError) as error:
+            if values.ndim > 1:
+                raise
+            raise ValueError(
+                f"expected numbers as targets, got {values.dtype} values such as "
+                f"{values[0] if len(values) else None!r}; for classes use Classifier"
+            ) from error
+        assert_all_finite(values, input_name="y")
+        one_of(self._settings["target_scaling"], ("minmax", "standard"), "target_scaling")
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self._settings["target_scaling"] == "minmax":
+                location, scale = values.min(), np.ptp(values)
+            else:
+                location, scale = values.mean(), values.std()
+        if not np.isfinite(scale * scale) or not np.isfinite(location):
+            raise ValueError(
+                "expected targets whose variance is a finite number, "
+                f"got values from {values.min()} to {values.max()}; divide them by a constant"
+            )
+        smallest = np.finfo(np.float64).tiny ** 0.5
+        self.target_location_ = float(location)
+        self.target_scale_ = float(scale) if scale > smallest else 1.0
+        return ((values - self.target_location_) / self.target_scale_).astype(np.float32)
+
+    def _loss(self) -> GaussianNLL:
+        return GaussianNLL(bounds=self._settings["log_variance_bounds"], beta=self.beta)
+
+    def _heads(self) -> tuple[int, ...]:
+        return (1, 1)

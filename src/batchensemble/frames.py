@@ -1,0 +1,351 @@
+"""A user's table -> named columns, each of one kind: number, boolean, category or date.
+
+Arrays, lists of rows, and eager data frames (pandas, polars, pyarrow, ...) all end in the same
+columns, so nothing behind this file needs to know which library a table came from.
+"""
+
+import datetime as dt
+import numbers
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+from scipy import sparse
+
+Kind = Literal["number", "boolean", "category", "date"]
+
+_YEARS = "expected dates between the years 1 and 9999 in UTC"
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column: a name, a kind, and values in that kind's one form.
+
+    number    float64, NaN = missing (durations in seconds, times of day in seconds after midnight)
+    boolean   float64 of 0 and 1, NaN = missing
+    category  object array of str, None = missing; see `category_text` for what is the same category
+    date      datetime64[us] in UTC, NaT = missing
+    """
+
+    name: str
+    kind: Kind
+    values: NDArray[Any]
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """(rows,), True where there is no value."""
+        if self.kind == "category":
+            return np.array([value is None for value in self.values], dtype=bool)
+        return np.asarray(np.isnat(self.values) if self.kind == "date" else np.isnan(self.values))
+
+    def as_kind(self, kind: Kind) -> "Column":
+        """This column read as `kind`, where that loses nothing; otherwise a ValueError.
+
+        Without any value it can be of every kind, booleans and 0/1 numbers are the same,
+        and numbers can be read as categories, never the other way round.
+        """
+        if kind == self.kind:
+            return self
+        if self.missing.all():
+            return Column(self.name, kind, _nothing(kind, len(self.values)))
+        if kind == "category" and self.kind != "date":
+            seen = self.values.tolist()
+            words = (
+                [bool(v) if v in (0, 1) else v for v in seen] if self.kind == "boolean" else seen
+            )
+            return Column(self.name, kind, _texts(words))
+        if kind == "number" and self.kind == "boolean":
+            return Column(self.name, kind, self.values)
+        if kind == "boolean" and self.kind == "number":
+            odd = np.flatnonzero(~np.isin(self.values, (0, 1)) & ~self.missing)
+            if not odd.size:
+                return Column(self.name, kind, self.values)
+            got = f"the number {self.values[odd[0]]:g} in row {odd[0]}"
+            raise ValueError(
+                f"column {self.name!r}: expected True/False or 1/0 as at fit, got {got}"
+            )
+        raise ValueError(
+            f"column {self.name!r}: expected a {kind} column as at fit, got a {self.kind} column "
+            f"({_first(self)}); {_cure(self, kind)}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A table as columns of equal length, in the user's order."""
+
+    columns: tuple[Column, ...]
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, index: int) -> Column:
+        return self.columns[index]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.columns[0].values)
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def kinds(self) -> list[Kind]:
+        return [column.kind for column in self.columns]
+
+
+def read_columns(X: Any) -> Columns:
+    """A two-dimensional array, a list of rows or an eager data frame -> `Columns`.
+
+    What cannot be read is refused with a ValueError or TypeError that names the column.
+    The columns of an array are called x0, x1, ...; `Columns` are handed back as they are.
+    """
+    if isinstance(X, Columns):
+        return X
+    if sparse.issparse(X):
+        raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
+    try:
+        frame = nw.from_native(X, pass_through=True, allow_series=True)
+    except DuplicateError:
+        _check_names(X.columns)
+        raise
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("expected a frame with its rows at hand, got a lazy one: call X.collect()")
+    if isinstance(frame, nw.Series):
+        raise ValueError("expected a table, got a series; for a table of one column: X.to_frame()")
+    if isinstance(frame, nw.DataFrame):
+        names = _check_names(frame.columns)
+        _check_shape(frame.shape)
+        return Columns(tuple(_read_series(name, frame[:, j]) for j, name in enumerate(names)))
+    array = _as_array(X)
+    _check_shape(array.shape)
+    return Columns(tuple(_read_array(f"x{j}", array[:, j]) for j in range(array.shape[1])))
+
+
+def category_text(value: Any) -> str | None:
+    """The name of a category: text as it is; a whole number without decimals; else `str`.
+
+    So 1, 1.0 and "1" are one category (a gap turns integers into floats, which must not rename
+    them), 1.5 is "1.5", True is "True", and None, NaN, NaT and NA are all missing (None).
+    """
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    if _is_missing(value):
+        return None
+    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
+        return str(value)
+    if isinstance(value, numbers.Integral) and abs(int(value)) < 2**64:
+        return str(int(value))
+    real = _real(value)
+    return str(int(real)) if real.is_integer() and abs(real) < 2**64 else repr(real)
+
+
+def _read_series(name: str, series: "nw.Series[Any]") -> Column:
+    dtype = series.dtype
+    if dtype in (nw.Int128, nw.UInt128):
+        series = series.cast(nw.Float64)
+    values = series.to_numpy()  # dates with a time zone come out in UTC
+    if dtype in (nw.Categorical, nw.Enum):
+        return Column(name, "category", _texts(values))
+    if values.ndim != 1:
+        raise _refusal(name, 0, f"a nested value ({dtype})")
+    return _read_array(name, values)
+
+
+def _read_array(name: str, values: NDArray[Any]) -> Column:
+    kind = values.dtype.kind
+    if kind == "b":
+        return Column(name, "boolean", values.astype(np.float64))
+    if kind in "iuf":
+        with np.errstate(over="ignore"):  # a long double may become infinite: refused as such
+            return _number(name, values.astype(np.float64))
+    if kind == "m":
+        return _number(name, _seconds(name, values))
+    if kind == "M":
+        return Column(name, "date", _microseconds(name, values))
+    if kind in "UST":
+        return Column(name, "category", _texts(values.tolist()))
+    if kind == "O":
+        return _read_objects(name, values)
+    if kind == "c":
+        raise ValueError(f"Complex data not supported, but column {name!r} is complex")
+    raise _refusal(name, 0, f"data of type {values.dtype}")
+
+
+def _read_objects(name: str, values: NDArray[Any]) -> Column:
+    """Objects are of the kind that all their values have in common."""
+    kinds: set[type] = {type(value) for value in values if not _is_missing(value)}
+
+    def all_are(*accepted: type) -> bool:
+        return all(issubclass(kind, accepted) for kind in kinds)
+
+    if any(issubclass(kind, (complex, np.complexfloating)) for kind in kinds):
+        raise ValueError(f"Complex data not supported, but column {name!r} holds complex numbers")
+    if kinds and all_are(bool, np.bool_):
+        return Column(name, "boolean", np.array([_real(value, name) for value in values]))
+    if all_are(numbers.Real, np.bool_, Decimal) or all_are(dt.timedelta, np.timedelta64, dt.time):
+        return _number(name, np.array([_real(value, name) for value in values]))
+    if all_are(str, bytes, numbers.Real, np.bool_, Decimal):
+        return Column(name, "category", _texts(values))
+    if all_are(dt.date, np.datetime64):
+        return Column(name, "date", _dates(name, values))
+    plain = (str, bytes, numbers.Real, np.bool_, Decimal)
+    row = next(i for i, v in enumerate(values) if not _is_missing(v) and not isinstance(v, plain))
+    others = sorted(kind.__name__ for kind in kinds - {type(values[row])})
+    beside = f" among {', '.join(others)}" if others else ""
+    raise _refusal(name, row, type(values[row]).__name__ + beside)
+
+
+def _number(name: str, values: NDArray[np.float64]) -> Column:
+    infinite = np.flatnonzero(np.isinf(values))
+    if infinite.size:
+        raise ValueError(
+            f"Input X contains infinity or a value too large for float64: column {name!r}, row "
+            f"{infinite[0]} (counted from 0); make it missing (NaN), replace it or drop the row"
+        )
+    return Column(name, "number", values)
+
+
+def _real(value: Any, name: str = "") -> float:
+    if _is_missing(value):
+        return float("nan")
+    if isinstance(value, np.timedelta64):
+        return float(_seconds(name, np.asarray(value)))
+    if isinstance(value, dt.timedelta):
+        return value.total_seconds()
+    if isinstance(value, dt.time):
+        return value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
+    try:
+        return float(value)
+    except OverflowError:  # an integer past 1.8e308
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _seconds(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
+    """timedelta64 -> float64; by a product, because a cast to a finer unit may overflow."""
+    unit, count = np.datetime_data(values.dtype)
+    if unit in ("Y", "M"):
+        raise TypeError(f"column {name!r}: years or months have no fixed length; use days")
+    one = np.timedelta64(1, "s" if unit == "generic" else unit) / np.timedelta64(1, "s")  # type: ignore[call-overload]
+    seconds = values.astype(np.int64).astype(np.float64) * (count * one)
+    return np.where(np.isnat(values), np.nan, seconds)
+
+
+def _microseconds(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """datetime64 of any unit -> datetime64[us]; outside these years the cast could overflow."""
+    years = values.astype("datetime64[Y]").astype(np.int64) + 1970
+    outside = np.flatnonzero(~np.isnat(values) & ((years < 1) | (years > 9999)))
+    if outside.size:
+        raise ValueError(f"column {name!r}: {_YEARS}, got another in row {outside[0]}")
+    return values.astype("datetime64[us]")
+
+
+def _dates(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Python dates, with or without time and zone, and datetime64 scalars -> UTC."""
+    dates = np.full(len(values), "NaT", dtype="datetime64[us]")
+    for row, value in enumerate(values):
+        if isinstance(value, np.datetime64):
+            dates[row] = _microseconds(name, np.array([value]))[0]
+        elif not _is_missing(value):
+            try:
+                aware = isinstance(value, dt.datetime) and value.tzinfo is not None
+                dates[row] = value.astimezone(dt.UTC).replace(tzinfo=None) if aware else value
+            except OverflowError:
+                raise ValueError(f"column {name!r}: {_YEARS}, got another in row {row}") from None
+    return dates
+
+
+def _texts(values: Iterable[Any]) -> NDArray[Any]:
+    texts = [value if type(value) is str else category_text(value) for value in values]
+    return np.array(texts, dtype=object)
+
+
+def _nothing(kind: Kind, n_rows: int) -> NDArray[Any]:
+    if kind == "category":
+        return np.full(n_rows, None, dtype=object)
+    if kind == "date":
+        return np.full(n_rows, "NaT", dtype="datetime64[us]")
+    return np.full(n_rows, np.nan)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN of any kind, NaT and pandas' NA (told by name: pandas need not be installed)."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return isinstance(value, (float, np.generic)) and bool(value != value)
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    if isinstance(X, np.ma.MaskedArray):  # numpy alone would bring the masked values back
+        shown: NDArray[Any] = X.data.astype(X.dtype if X.dtype.kind in "mM" else object)
+        shown[np.ma.getmaskarray(X)] = None
+        return shown
+    try:
+        # rows in a list may mix words and numbers, which numpy would turn into words altogether
+        array = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"expected a table (2D array, list of equally long rows, or data frame), got a "
+            f"{type(X).__name__} that numpy cannot read: {error}"
+        ) from error
+    if array.ndim == 1 and any(isinstance(row, (list, tuple, np.ndarray)) for row in array):
+        raise ValueError("expected rows of equal length, got a list of rows of different lengths")
+    return array
+
+
+def _check_names(labels: Iterable[Any]) -> list[str]:
+    names = [str(label) for label in labels]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"column names must be unique, got more than once: {twice}; rename them")
+    return names
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got {len(shape)}D data of shape {shape} instead. Reshape your "
+            "data: array.reshape(-1, 1) if it is one column, array.reshape(1, -1) if one row"
+        )
+    for count, what in zip(shape, ("sample", "feature"), strict=True):
+        if count == 0:
+            raise ValueError(
+                f"Found a table with 0 {what}(s) (shape={shape}) while a minimum of 1 is required."
+            )
+
+
+def _refusal(name: str, row: int, got: str) -> TypeError:
+    return TypeError(
+        f"column {name!r}, row {row} (counted from 0): argument must be a string or a number, or "
+        f"all of a column a boolean or a date, not {got}"
+    )
+
+
+def _first(column: Column) -> str:
+    row = int(np.flatnonzero(~column.missing)[0])
+    value = column.values[row]
+    return f"row {row} is {value!r}" if isinstance(value, str) else f"row {row} is {value}"
+
+
+def _cure(column: Column, kind: Kind) -> str:
+    if kind == "number" and column.kind == "category":
+        try:
+            [float(value) for value in column.values if value is not None]
+        except ValueError:
+            return "make what is not a number missing and convert the column to numbers"
+        return "all its strings read as numbers: convert the column first, to float for example"
+    return f"convert it to the kind {kind}, or fit again with the column as it is now"

@@ -1,0 +1,79 @@
+"""Losses per row and member, and the mixture's score, from a network's outputs."""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy, softplus
+
+Bounds = tuple[float, float]
+
+
+class Loss(Protocol):
+    """What training needs to know of a task."""
+
+    def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
+        """(..., members, outputs) and (..., members or 1) -> loss (..., members)."""
+        ...
+
+    def mixture(self, outputs: Tensor, y: Tensor) -> Tensor:
+        """NLL of the equal-weight mixture of members: ... -> (...)."""
+        ...
+
+
+def bounded(raw: Tensor, bounds: Bounds) -> Tensor:
+    """Nearly the identity inside the bounds, smooth everywhere, never beyond them."""
+    low, high = bounds
+    if (low, high) == (-math.inf, math.inf):
+        return raw
+    return low + softplus(high - softplus(high - raw) - low)
+
+
+@dataclass(frozen=True)
+class GaussianNLL:
+    """0.5 log variance + 0.5 (y - mean)^2 / variance; outputs are mean and raw log-variance.
+
+    `bounds` keep the log-variance finite and sensible (in the units of the scaled target);
+    (-inf, inf) leaves it as it is.
+    `beta` > 0 weighs each row by its variance**beta, which keeps the mean learning where the
+    variance is large (beta-NLL; 0.5 is usual).
+    """
+
+    bounds: Bounds = (-12.0, 4.0)
+    beta: float = 0.0
+
+    def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
+        mean, log_variance = self.moments(outputs)
+        loss = 0.5 * (log_variance + (y - mean).square() * torch.exp(-log_variance))
+        if self.beta:
+            loss = loss * torch.exp(self.beta * log_variance.detach())
+        return loss
+
+    def moments(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and log-variance: (..., 2) -> (...), (...)."""
+        mean, raw = outputs.unbind(-1)
+        return mean, bounded(raw, self.bounds)
+
+    def mixture(self, outputs: Tensor, y: Tensor) -> Tensor:
+        mean, log_variance = self.moments(outputs)
+        log_prob = -0.5 * (log_variance + (y - mean).square() * torch.exp(-log_variance))
+        return -_log_mean_exp(log_prob)
+
+
+@dataclass(frozen=True)
+class CategoricalNLL:
+    """Cross entropy of the logits; y holds class indices."""
+
+    def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
+        y = y.expand(outputs.shape[:-1])
+        flat = cross_entropy(outputs.flatten(0, -2), y.flatten(), reduction="none")
+        return flat.view(outputs.shape[:-1])
+
+    def mixture(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return -_log_mean_exp(-self(outputs, y))
+
+
+def _log_mean_exp(x: Tensor) -> Tensor:
+    return torch.logsumexp(x, dim=-1) - math.log(x.shape[-1])

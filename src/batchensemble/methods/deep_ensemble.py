@@ -1,0 +1,23 @@
+"""K networks, each with its own first values and its own shuffling."""
+
+from dataclasses import dataclass
+
+from torch import Generator, Tensor, nn
+
+from batchensemble.bank import Bank
+from batchensemble.methods.base import Forward, MakeNetwork
+
+
+@dataclass(frozen=True)
+class DeepEnsemble:
+    n_networks: int = 10
+
+    def network(self, make: MakeNetwork, generator: Generator) -> nn.Module:
+        return make(generator)
+
+    def forward(self, bank: Bank, generator: Generator) -> Forward:
+        def forward(x: Tensor) -> Tensor:
+            every = x.unsqueeze(-2).expand(len(bank), *x.shape[:-1], 1, x.shape[-1])
+            return bank(every).squeeze(-2).movedim(0, -2)
+
+        return forward

@@ -1,0 +1,89 @@
+"""Metrics: pure functions of truth and prediction, `metric(truth, *, prediction)` -> float.
+
+A name with `curve`, `selective` or `pit` gives arrays. Logarithms are natural throughout.
+"""
+
+from batchensemble.metrics.calibration import (
+    LEVELS,
+    CoverageCurve,
+    ReliabilityCurve,
+    coverage_curve,
+    ece,
+    miscalibration_area,
+    pit_coverage_curve,
+    reliability_curve,
+    rmsce,
+)
+from batchensemble.metrics.classification import accuracy, brier, categorical_nll
+from batchensemble.metrics.diversity import (
+    class_disagreement,
+    epistemic_share,
+    error_correlation,
+    member_correlation,
+    member_disagreement,
+)
+from batchensemble.metrics.regression import (
+    crps_gaussian,
+    crps_mixture,
+    crps_samples,
+    gaussian_nll,
+    interval_coverage,
+    interval_score,
+    interval_width,
+    mae,
+    mixture_nll,
+    pit,
+    rmse,
+    sharpness,
+)
+from batchensemble.metrics.selective import (
+    COVERAGES,
+    SelectiveCurve,
+    aurc,
+    selective_accuracy,
+    selective_curve,
+    selective_rmse,
+    shift_auroc,
+)
+from batchensemble.metrics.summary import summarise_classification, summarise_regression
+
+__all__ = [
+    "COVERAGES",
+    "LEVELS",
+    "CoverageCurve",
+    "ReliabilityCurve",
+    "SelectiveCurve",
+    "accuracy",
+    "aurc",
+    "brier",
+    "categorical_nll",
+    "class_disagreement",
+    "coverage_curve",
+    "crps_gaussian",
+    "crps_mixture",
+    "crps_samples",
+    "ece",
+    "epistemic_share",
+    "error_correlation",
+    "gaussian_nll",
+    "interval_coverage",
+    "interval_score",
+    "interval_width",
+    "mae",
+    "member_correlation",
+    "member_disagreement",
+    "miscalibration_area",
+    "mixture_nll",
+    "pit",
+    "pit_coverage_curve",
+    "reliability_curve",
+    "rmsce",
+    "rmse",
+    "selective_accuracy",
+    "selective_curve",
+    "selective_rmse",
+    "sharpness",
+    "shift_auroc",
+    "summarise_classification",
+    "summarise_regression",
+]

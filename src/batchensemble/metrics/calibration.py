@@ -1,0 +1,122 @@
+"""Does what is said to happen with probability p happen in a share p of the cases?
+
+Numbers: central intervals against their nominal level. Classes: confidence against accuracy.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from batchensemble.metrics.classification import check_classes
+from batchensemble.metrics.regression import pit as gaussian_pit
+from batchensemble.predictive import Array, check_array
+
+LEVELS: Array = np.arange(1, 40) / 40  # 0.025, 0.05, ..., 0.975
+LEVELS.setflags(write=False)
+
+
+class CoverageCurve(NamedTuple):
+    """Nominal levels of central intervals and the share of truths each contained."""
+
+    levels: Array
+    empirical: Array
+
+    def rmsce(self) -> float:
+        """Root mean squared difference of empirical and nominal coverage; lower is better."""
+        return math.sqrt(np.mean(np.square(self.empirical - self.levels)))
+
+    def miscalibration_area(self) -> float:
+        """Trapezoids under |empirical - nominal|, over the levels' own range; lower is better."""
+        gap = np.abs(self.empirical - self.levels)
+        return float(np.sum(np.diff(self.levels) * (gap[1:] + gap[:-1]) / 2))
+
+
+def pit_coverage_curve(pit: ArrayLike, *, levels: ArrayLike = LEVELS) -> CoverageCurve:
+    """Coverage of central intervals from the values P(Y <= y), for every kind of prediction.
+
+    The central interval of level g contains y exactly if |2 pit - 1| <= g. For a mixture,
+    pass `dist.cdf(y)`.
+    """
+    values = check_array("pit", pit).ravel()
+    nominal = check_array("levels", levels, "levels")
+    if values.size == 0 or values.min() < 0 or values.max() > 1:
+        raise ValueError(
+            f"pit: expected at least one value, each in [0, 1], got {values.size} from "
+            f"{values.min(initial=np.inf):g} to {values.max(initial=-np.inf):g}; pass dist.cdf(y)"
+        )
+    if nominal.size == 0 or nominal[0] < 0 or nominal[-1] > 1 or np.any(np.diff(nominal) <= 0):
+        raise ValueError(
+            f"levels: expected rising shares in [0, 1], got {nominal}; for 90 % pass 0.9"
+        )
+    reach = np.sort(np.abs(2 * values - 1))
+    return CoverageCurve(nominal, np.searchsorted(reach, nominal, side="right") / len(reach))
+
+
+def coverage_curve(
+    y: ArrayLike, *, mean: ArrayLike, std: ArrayLike, levels: ArrayLike = LEVELS
+) -> CoverageCurve:
+    """Share of truths inside the central intervals of N(mean, std^2), level by level.
+
+    Best on the diagonal: above it the intervals are too wide, below it too narrow.
+    """
+    return pit_coverage_curve(gaussian_pit(y, mean=mean, std=std), levels=levels)
+
+
+def rmsce(y: ArrayLike, *, mean: ArrayLike, std: ArrayLike) -> float:
+    """Root mean squared calibration error of N(mean, std^2) over the 39 `LEVELS`; lower is better.
+
+    Compares shares: from 0 to 0.57.
+    """
+    return coverage_curve(y, mean=mean, std=std).rmsce()
+
+
+def miscalibration_area(y: ArrayLike, *, mean: ArrayLike, std: ArrayLike) -> float:
+    """Area between the coverage curve of N(mean, std^2) and the diagonal; lower is better.
+
+    Trapezoidal rule on |empirical - nominal| over the 39 `LEVELS`, from 0.025 to 0.975 only.
+    """
+    return coverage_curve(y, mean=mean, std=std).miscalibration_area()
+
+
+class ReliabilityCurve(NamedTuple):
+    """Mean confidence, accuracy and number of rows per confidence bin; NaN where a bin is empty."""
+
+    edges: Array
+    confidence: Array
+    accuracy: Array
+    counts: Array
+
+
+def reliability_curve(
+    labels: ArrayLike, *, probabilities: ArrayLike, n_bins: int = 15
+) -> ReliabilityCurve:
+    """Accuracy against confidence (the largest probability) in uniform bins on [0, 1].
+
+    A bin holds its lower edge, not its upper; the last one also holds 1.
+    """
+    if n_bins < 1:
+        raise ValueError(f"n_bins: expected at least 1, got {n_bins}; the usual number is 15")
+    truth, p = check_classes(labels, probabilities)
+    confidence = p.max(axis=1)
+    edges = np.linspace(0, 1, n_bins + 1)
+    bins = np.clip(np.searchsorted(edges, confidence, side="right") - 1, 0, n_bins - 1)
+    counts = np.bincount(bins, minlength=n_bins).astype(np.float64)
+
+    def mean_per_bin(values: Array) -> Array:
+        sums = np.bincount(bins, weights=values, minlength=n_bins)
+        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+    hits = (p.argmax(axis=1) == truth).astype(np.float64)
+    return ReliabilityCurve(edges, mean_per_bin(confidence), mean_per_bin(hits), counts)
+
+
+def ece(labels: ArrayLike, *, probabilities: ArrayLike, n_bins: int = 15) -> float:
+    """Expected calibration error: |accuracy - confidence| weighted by bin size; lower is better.
+
+    From 0 to 1; bins as in `reliability_curve`.
+    """
+    curve = reliability_curve(labels, probabilities=probabilities, n_bins=n_bins)
+    gaps = np.nan_to_num(np.abs(curve.accuracy - curve.confidence))
+    return float(np.sum(gaps * curve.counts) / np.sum(curve.counts))

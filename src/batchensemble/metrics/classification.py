@@ -1,0 +1,50 @@
+"""How good predicted classes are: labels first, probabilities (rows, classes) by name.
+
+Labels are class indices, counted from 0 in the order of the columns.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from batchensemble.predictive import Array, Labels, check_labels, check_probabilities
+
+SMALLEST_PROBABILITY = float(np.finfo(np.float64).tiny)  # 2.2e-308, or 708 nats
+
+
+def accuracy(labels: ArrayLike, *, probabilities: ArrayLike) -> float:
+    """Share of rows whose most probable class is the label, 0 to 1; higher is better.
+
+    Among equal probabilities the first class counts.
+    """
+    truth, p = check_classes(labels, probabilities)
+    return float(np.mean(p.argmax(axis=1) == truth))
+
+
+def categorical_nll(labels: ArrayLike, *, probabilities: ArrayLike) -> float:
+    """Mean negative log probability of the label, in nats; lower is better.
+
+    A probability below 2.2e-308 counts as 2.2e-308, so that a row costs at most 708 nats.
+    """
+    truth, p = check_classes(labels, probabilities)
+    of_truth = p[np.arange(len(truth)), truth]
+    return float(-np.log(np.maximum(of_truth, SMALLEST_PROBABILITY)).mean())
+
+
+def brier(labels: ArrayLike, *, probabilities: ArrayLike) -> float:
+    """Squared distance to the one-hot label, summed over classes, mean over rows; lower is better.
+
+    From 0 to 2, also for two classes (twice the one-column form).
+    """
+    truth, p = check_classes(labels, probabilities)
+    return float(np.square(p - np.eye(p.shape[1])[truth]).sum(axis=1).mean())
+
+
+def check_classes(labels: ArrayLike, probabilities: ArrayLike) -> tuple[Labels, Array]:
+    """Labels (rows,) and probabilities (rows, classes) that fit each other, at least one row."""
+    p = check_probabilities("probabilities", probabilities, "rows", "classes")
+    if p.size == 0:
+        raise ValueError(
+            f"probabilities: expected at least one row and one class, got shape {p.shape}; "
+            "the mean of nothing is undefined"
+        )
+    return check_labels("labels", labels, n_rows=p.shape[0], n_classes=p.shape[1]), p

@@ -1,0 +1,34 @@
+"""Layers with a member axis, and the conversion of any network into one with members."""
+
+from torch import Tensor, nn
+
+from batchensemble.nn.convert import convert, fold
+from batchensemble.nn.linear import BatchEnsembleLinear, FoldedLinear
+from batchensemble.nn.members import check_members, expand_members
+from batchensemble.nn.norm import MemberBatchNorm, MemberLayerNorm
+
+__all__ = [
+    "BatchEnsembleLinear",
+    "FoldedLinear",
+    "MemberBatchNorm",
+    "MemberLayerNorm",
+    "check_members",
+    "convert",
+    "expand_members",
+    "fold",
+    "orthogonality_penalty",
+]
+
+
+def orthogonality_penalty(module: nn.Module) -> Tensor:
+    """Sum over all BatchEnsemble layers of the mean squared cosine between members' vectors.
+
+    Add it, times a small number, to the loss to push the members apart.
+    """
+    layers = [layer for layer in module.modules() if isinstance(layer, BatchEnsembleLinear)]
+    if not layers:
+        raise ValueError("expected a module with BatchEnsemble layers, got one without")
+    penalty = layers[0].orthogonality_penalty()
+    for layer in layers[1:]:
+        penalty = penalty + layer.orthogonality_penalty()
+    return penalty

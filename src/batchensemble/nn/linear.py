@@ -1,0 +1,186 @@
+"""The BatchEnsemble layer, and the same layer folded for inference."""
+
+import copy
+from typing import Self
+
+import torch
+from torch import Generator, Tensor, nn
+
+from batchensemble.nn.members import (
+    check_members,
+    first_biases_,
+    first_scales_,
+    gram_penalty,
+)
+
+# Where folding pays, as measured: at a large batch always, else while K weights fit the cache.
+LARGE_BATCH = 512
+CACHED_WEIGHTS = 200_000
+
+
+class BatchEnsembleLinear(nn.Module):
+    """One weight shared by all members, and for each member the vectors r, s and bias.
+
+    Member k computes `(x_k * r_k) @ weight.T * s_k + bias_k`, which is a linear layer with the
+    effective weight `weight * outer(s_k, r_k)`.
+
+    `adapters` says which vectors the members own, any subset of the letters r, s, b. A missing r
+    or s is absent; without b, one bias is shared by all. With `adapters=""` this is a plain
+    linear layer. `init` gives the first values of r and s: "random_sign", "ones", "normal"
+    (mean 1, sd 0.5) or "orthogonal". The weight starts as in `torch.nn.Linear`, the bias at zero
+    (orthogonal: unit rows).
+
+    Every parameter may carry one more axis in front, for a bank of networks; the input then
+    carries it too.
+    """
+
+    r: nn.Parameter | None
+    s: nn.Parameter | None
+    bias: nn.Parameter | None
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        n_members: int,
+        *,
+        adapters: str = "rsb",
+        init: str = "random_sign",
+        bias: bool = True,
+        generator: Generator | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        for name, count in (
+            ("in_features", in_features),
+            ("out_features", out_features),
+            ("n_members", n_members),
+        ):
+            if count < 1:
+                raise ValueError(f"expected {name} of at least 1, got {count}")
+        unknown = set(adapters) - set("rsb")
+        if unknown or len(set(adapters)) < len(adapters):
+            raise ValueError(
+                f"expected adapters to be a subset of the letters 'rsb', each at most once, "
+                f"got {adapters!r}"
+            )
+        if "b" in adapters and not bias:
+            raise ValueError("expected adapters without 'b' where bias=False, got 'b' in adapters")
+        self.in_features = in_features
+        self.out_features = out_features
+        self.n_members = n_members
+        self.adapters = "".join(letter for letter in "rsb" if letter in adapters)
+        self.init = init
+
+        def parameter(*shape: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(*shape, device=device, dtype=dtype))
+
+        self.weight = parameter(out_features, in_features)
+        self.r = parameter(n_members, in_features) if "r" in adapters else None
+        self.s = parameter(n_members, out_features) if "s" in adapters else None
+        if not bias:
+            self.bias = None
+        elif "b" in adapters:
+            self.bias = parameter(n_members, out_features)
+        else:
+            self.bias = parameter(out_features)
+        self.reset_parameters(generator)
+
+    def reset_parameters(self, generator: Generator | None = None) -> None:
+        bound = self.in_features**-0.5
+        nn.init.uniform_(self.weight, -bound, bound, generator=generator)
+        for vectors in (self.r, self.s):
+            if vectors is not None:
+                first_scales_(vectors, self.init, generator)
+        if self.bias is not None:
+            first_biases_(self.bias, self.init, generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(batch, ..., members, in_features) -> (batch, ..., members, out_features)."""
+        if self.adapters:
+            check_members(x, self.n_members)
+        if self.r is not None:
+            x = x * self._aligned(self.r, x)
+        x = self._product(x)
+        if self.s is not None:
+            x = x * self._aligned(self.s, x)
+        if self.bias is not None:
+            x = x + self._aligned(self.bias, x)
+        return x
+
+    def _aligned(self, vectors: Tensor, x: Tensor) -> Tensor:
+        """In a bank, put the axes of x that the vectors lack behind the axis of the networks."""
+        if self.weight.ndim == 2:
+            return vectors
+        return vectors.view(len(vectors), *[1] * (x.ndim - vectors.ndim), *vectors.shape[1:])
+
+    def _product(self, x: Tensor) -> Tensor:
+        if self.weight.ndim == 2:
+            return x @ self.weight.T
+        return (x.flatten(1, -2) @ self.weight.mT).unflatten(1, x.shape[1:-1])
+
+    def orthogonality_penalty(self) -> Tensor:
+        """Sum over r, s and bias of the mean squared cosine between members."""
+        penalty = self.weight.new_zeros(self.weight.shape[:-2])
+        for vectors, letter in ((self.r, "r"), (self.s, "s"), (self.bias, "b")):
+            if vectors is not None and letter in self.adapters:
+                penalty = penalty + gram_penalty(vectors)
+        return penalty
+
+    def fold(self) -> "FoldedLinear":
+        """The same layer for inference, with r and s multiplied into the weight once."""
+        return FoldedLinear(self)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.in_features}, {self.out_features}, n_members={self.n_members}, "
+            f"adapters={self.adapters!r}, init={self.init!r}"
+        )
+
+
+class FoldedLinear(nn.Module):
+    """A BatchEnsemble layer with one effective weight a member: for inference, not for training.
+
+    The folded product is faster where the effective weights fit the cache or the batch is large
+    (`benchmarks/folding.py`); elsewhere the layer computes as before, so it never gets slower. It
+    holds copies: fold again after a change.
+    """
+
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, layer: BatchEnsembleLinear) -> None:
+        super().__init__()
+        if layer.weight.ndim != 2:
+            raise ValueError("expected the layer of one network, got that of a bank of networks")
+        self.unfolded = copy.deepcopy(layer).requires_grad_(False)
+        n_members = layer.n_members
+        with torch.no_grad():
+            r = layer.weight.new_ones(n_members, layer.in_features)
+            s = layer.weight.new_ones(n_members, layer.out_features)
+            bias = torch.zeros_like(s) if layer.bias is None else layer.bias * s
+            r = r if layer.r is None else layer.r
+            s = s if layer.s is None else layer.s
+            weight = r.unsqueeze(-1) * layer.weight.T * s.unsqueeze(-2)
+        self.register_buffer("weight", weight)  # (members, in_features, out_features)
+        self.register_buffer("bias", bias.unsqueeze(-2).contiguous())
+        self.training = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(batch, ..., members, in_features) -> (batch, ..., members, out_features)."""
+        check_members(x, self.unfolded.n_members)
+        n_rows = x.shape[:-2].numel()
+        if n_rows < LARGE_BATCH and self.weight.numel() > CACHED_WEIGHTS:
+            return self.unfolded(x)  # type: ignore[no-any-return]
+        members_first = x.reshape(n_rows, *x.shape[-2:]).transpose(0, 1)
+        y = torch.baddbmm(self.bias, members_first, self.weight)
+        return y.transpose(0, 1).reshape(*x.shape[:-1], -1)
+
+    def train(self, mode: bool = True) -> Self:
+        if mode:
+            raise RuntimeError(
+                "a folded layer cannot be trained: its weights are products of parameters; "
+                "train the module that was folded, then fold again"
+            )
+        return super().train(mode)

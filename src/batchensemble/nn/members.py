@@ -1,0 +1,86 @@
+"""The member axis: second to last, explicit, and never guessed; and the first values of what differs along it."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Generator, Tensor
+
+from batchensemble.words import one_of
+
+FirstValues = Callable[[Tensor, Generator | None], Tensor]
+
+
+def expand_members(x: Tensor, n_members: int) -> Tensor:
+    """Show the same rows to every member, without copying them.
+
+    (..., features) -> (..., members, features)
+    """
+    if n_members < 1:
+        raise ValueError(f"expected n_members of at least 1, got {n_members}")
+    return x.unsqueeze(-2).expand(*x.shape[:-1], n_members, x.shape[-1])
+
+
+def check_members(x: Tensor, n_members: int) -> None:
+    """Refuse a tensor whose member axis is missing or of another length, also of length 1."""
+    if x.ndim < 2 or x.shape[-2] != n_members:
+        raise ValueError(
+            f"expected (batch, ..., members={n_members}, features), got {tuple(x.shape)}; "
+            "to show one batch to every member, call expand_members(x, n_members) first"
+        )
+
+
+def _random_sign(vectors: Tensor, generator: Generator | None) -> Tensor:
+    return vectors.random_(0, 2, generator=generator).mul_(2).sub_(1)
+
+
+def _ones(vectors: Tensor, generator: Generator | None) -> Tensor:
+    return vectors.fill_(1)
+
+
+def _normal(vectors: Tensor, generator: Generator | None) -> Tensor:
+    return vectors.normal_(1, 0.5, generator=generator)
+
+
+def _orthogonal(vectors: Tensor, generator: Generator | None) -> Tensor:
+    # Rows of the norm that random signs have; with more members than features the columns are
+    # orthogonal instead, and the rows have that norm in the quadratic mean.
+    gain = max(vectors.shape) ** 0.5
+    return torch.nn.init.orthogonal_(vectors, gain, generator=generator)
+
+
+FIRST_VALUES: dict[str, FirstValues] = {
+    "random_sign": _random_sign,
+    "ones": _ones,
+    "normal": _normal,
+    "orthogonal": _orthogonal,
+}
+
+
+def first_scales_(vectors: Tensor, init: str, generator: Generator | None) -> Tensor:
+    """Fill r or s, (members, features), in place."""
+    fill = FIRST_VALUES[one_of(init, FIRST_VALUES, "init")]
+    with torch.no_grad():
+        return fill(vectors, generator)
+
+
+def first_biases_(bias: Tensor, init: str, generator: Generator | None) -> Tensor:
+    """Fill the members' biases in place: zero, or unit rows where the members start orthogonal."""
+    one_of(init, FIRST_VALUES, "init")
+    with torch.no_grad():
+        if init != "orthogonal" or bias.ndim == 1:
+            return bias.zero_()
+        return _orthogonal(bias, generator).div_(bias.shape[-1] ** 0.5)
+
+
+def gram_penalty(vectors: Tensor) -> Tensor:
+    """Mean squared cosine between the vectors of different members: 0 if they are orthogonal.
+
+    (..., members, features) -> (...)
+    """
+    n_members = vectors.shape[-2]
+    if n_members == 1:
+        return vectors.new_zeros(vectors.shape[:-2])
+    unit = torch.nn.functional.normalize(vectors, dim=-1)
+    gram = unit @ unit.mT
+    off_diagonal = gram - torch.diag_embed(torch.diagonal(gram, dim1=-2, dim2=-1))
+    return off_diagonal.square().sum((-2, -1)) / (n_members * (n_members - 1))

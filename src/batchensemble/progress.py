@@ -1,0 +1,33 @@
+"""The progress bar of a training, for those who ask for it."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+
+class ProgressBar:
+    """Epochs done, time left, and the latest numbers."""
+
+    def __init__(self, epochs: int) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeRemainingColumn as TimeLeft
+
+        self.progress = Progress(
+            TextColumn("epoch"), MofNCompleteColumn(), BarColumn(), TimeLeft(), TextColumn("{task.description}")
+        )
+        self.task = self.progress.add_task("", total=epochs)
+
+    def __enter__(self) -> Self:
+        self.progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.progress.stop()
+
+    def advance(self, *, loss: Sequence[float], score: Sequence[Sequence[float]]) -> None:
+        words = f"loss {sum(loss) / len(loss):.4f}"
+        if score:
+            words += f", held-out score {sum(score[0]) / len(score[0]):.4f}"
+        self.progress.update(self.task, advance=1, description=words)

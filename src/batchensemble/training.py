@@ -1,0 +1,332 @@
+"""The only training loop: epochs, early stopping, limits, progress."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from batchensemble.bank import Bank
+from batchensemble.engines import Adam, Data, Steps, choose_engine
+from batchensemble.losses import Loss
+from batchensemble.nn.dropout import keep_masks
+from batchensemble.progress import ProgressBar
+from batchensemble.words import one_of
+
+BATCHING = ("shared", "independent", "split")
+MASK_BYTES = 2**24
+SCORED_ROWS = 8192
+
+
+class TrainingDiverged(RuntimeError):
+    """The loss of a network stopped being a number."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train: the same for every network of a bank.
+
+    batching    how the members of a network see a batch: "shared" (all see the same rows),
+                "independent" (each has its own shuffling) or "split" (each sees its share).
+    penalty     strength of the orthogonality penalty on the members' vectors.
+    patience    epochs without a better score on the held-out rows after which a network stops;
+                its best state is kept. None: no early stopping.
+    time_limit  seconds after which training ends with what it has.
+    """
+
+    epochs: int = 500
+    batch_size: int = 64
+    lr: float = 0.005
+    weight_decay: float = 0.0
+    clip_norm: float = 1.0
+    batching: str = "shared"
+    penalty: float = 0.0
+    patience: int | None = None
+    time_limit: float | None = None
+    keep_on_interrupt: bool = False
+    verbose: bool = False
+
+    def __post_init__(self) -> None:
+        one_of(self.batching, BATCHING, "batching")
+        for name in ("epochs", "batch_size", "lr", "clip_norm", "patience", "time_limit"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"expected {name} above 0, got {value}")
+        for name in ("weight_decay", "penalty"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"expected {name} of at least 0, got {getattr(self, name)}")
+
+
+@dataclass
+class History:
+    """What happened: a row an epoch, a column a network."""
+
+    losses: list[list[float]] = field(default_factory=list)
+    scores: list[list[float]] = field(default_factory=list)
+    best_epochs: list[int] = field(default_factory=list)
+    ended: str = "epochs"  # or "patience", "time_limit", "interrupt"
+    seconds: float = 0.0
+
+
+def train(
+    bank: Bank,
+    loss: Loss,
+    data: Data,
+    training: Training,
+    *,
+    rows: Sequence[Tensor],
+    generators: Sequence[Generator],
+    held_out: Sequence[Tensor] | None = None,
+    ensemble_size: int = 1,
+) -> History:
+    """Train every network of the bank on its own rows, in place and in lock step.
+
+    `rows` and `held_out` are the networks' row numbers in `data`; their numbers may differ.
+    `ensemble_size` consecutive networks are judged together on the held-out rows, by the score
+    of their mixture.
+    """
+    if not len(rows) == len(generators) == len(bank):
+        raise ValueError(
+            f"expected rows and generators for {len(bank)} networks, "
+            f"got {len(rows)} and {len(generators)}"
+        )
+    if any(len(own) == 0 for own in rows):
+        raise ValueError("expected training rows for every network, got none for some")
+    history = History()
+    plan = _Plan(bank, data, training, rows, generators)
+    adam = Adam.over(
+        bank.theta,
+        bank.parameter_names(),
+        lr=training.lr,
+        weight_decay=training.weight_decay,
+        clip_norm=training.clip_norm,
+    )
+    n_steps = training.epochs * plan.n_steps
+    engine = choose_engine(bank, loss, data, adam, penalty=training.penalty, n_steps=n_steps)
+    stopper = None
+    if training.patience is not None and held_out is not None:
+        score = _scorer(bank, loss, data, held_out, ensemble_size)
+        stopper = _EarlyStopping(bank, score, training.patience)
+    start = time.monotonic()
+    with _progress(training) as bar:
+        try:
+            for epoch in range(training.epochs):
+                active = [True] * len(bank) if stopper is None else stopper.active
+                losses = torch.cat([engine.run(steps) for steps in plan.epoch(active)])
+                _check_finite(losses, epoch, training)
+                history.losses.append(plan.epoch_means(losses))
+                if stopper is not None:
+                    history.scores.append(stopper.look(epoch))
+                bar.advance(loss=history.losses[-1], score=history.scores[-1:])
+                if stopper is not None and not any(stopper.active):
+                    history.ended = "patience"
+                    break
+                if _over(training.time_limit, start):
+                    history.ended = "time_limit"
+                    break
+        except KeyboardInterrupt:
+            if not training.keep_on_interrupt:
+                raise
+            history.ended = "interrupt"
+    if stopper is not None:
+        history.best_epochs = stopper.restore()
+    bank.module.eval()
+    history.seconds = time.monotonic() - start
+    return history
+
+
+def train_one_by_one(
+    bank: Bank,
+    loss: Loss,
+    data: Data,
+    training: Training,
+    *,
+    rows: Sequence[Tensor],
+    generators: Sequence[Generator],
+    held_out: Sequence[Tensor] | None = None,
+) -> list[History]:
+    """Train the networks one after the other, in place: slower, and honest about their cost."""
+    histories = []
+    for i in range(len(bank)):
+        alone = bank[[i]]
+        histories.append(
+            train(
+                alone,
+                loss,
+                data,
+                training,
+                rows=[rows[i]],
+                generators=[generators[i]],
+                held_out=None if held_out is None else [held_out[i]],
+            )
+        )
+        with torch.no_grad():
+            bank.theta[i] = alone.theta[0]
+    return histories
+
+
+class _Plan:
+    """Cuts an epoch into steps: each network's own shuffling, padding and dropout masks."""
+
+    def __init__(
+        self,
+        bank: Bank,
+        data: Data,
+        training: Training,
+        rows: Sequence[Tensor],
+        generators: Sequence[Generator],
+    ) -> None:
+        self.data, self.generators = data, generators
+        self.device = data.x.device
+        self.rows = [own.to(self.device) for own in rows]
+        self.module: Any = bank.module
+        n_members = self.module.n_members
+        self.batch = min(training.batch_size, max(len(own) for own in rows))
+        if training.batching == "split":
+            self.batch = -(-self.batch // n_members)
+        # Members that see rows of their own, and shufflings of the rows these are taken from.
+        self.width = 1 if training.batching == "shared" else n_members
+        self.shufflings = n_members if training.batching == "independent" else 1
+        self.rows_a_step = self.batch * self.width // self.shufflings
+        self.own_steps = [-(-len(own) // self.rows_a_step) for own in rows]
+        self.n_steps = max(self.own_steps)
+        mask_bytes = len(rows) * self.batch * n_members * self.module.mask_features
+        self.segment = max(1, MASK_BYTES // max(1, mask_bytes))
+
+    def epoch(self, active: Sequence[bool]) -> Iterator[Steps]:
+        """The steps of one epoch, in parts whose masks fit the memory meant for them."""
+        shape = (self.n_steps, len(self.rows), self.batch, self.width)
+        rows = torch.zeros(shape, dtype=torch.int64, device=self.device)
+        weights = torch.zeros(shape, device=self.device)
+        for i, n_steps in enumerate(self.own_steps):
+            if active[i]:
+                self._shuffle(i, rows[:n_steps, i], weights[:n_steps, i])
+        share = weights.sum((2, 3), keepdim=True) * (self.module.n_members / self.width)
+        weights = weights / share.clamp(min=1)
+        if self.data.weight is not None:
+            weights = weights * self.data.weight[rows]
+        for start in range(0, self.n_steps, self.segment):
+            stop = min(start + self.segment, self.n_steps)
+            masks = self._masks(start, stop, active)
+            yield Steps(rows[start:stop], weights[start:stop], masks)
+
+    def _shuffle(self, i: int, rows: Tensor, weights: Tensor) -> None:
+        """Write one network's rows in its own order, (steps, batch, width), and 1 where real."""
+        own, generator = self.rows[i], self.generators[i]
+        padded = rows.new_zeros(len(rows) * self.rows_a_step, self.shufflings)
+        real = weights.new_zeros(padded.shape)
+        real[: len(own)] = 1
+        for column in range(self.shufflings):
+            order = torch.randperm(len(own), generator=generator, device=self.device)
+            padded[: len(own), column] = own[order]
+        rows.copy_(padded.view(rows.shape))
+        weights.copy_(real.view(rows.shape))
+
+    def _masks(self, start: int, stop: int, active: Sequence[bool]) -> Tensor | None:
+        units = self.module.mask_features
+        if not units:
+            return None
+        shape = (self.batch, self.module.n_members, units)
+        masks = torch.zeros(
+            stop - start, len(self.rows), *shape, dtype=torch.uint8, device=self.device
+        )
+        for i, generator in enumerate(self.generators):
+            own = min(stop, self.own_steps[i]) - start
+            if active[i] and own > 0:
+                masks[:own, i] = keep_masks(
+                    (own, *shape), self.module.dropout, generator, self.device
+                )
+        return masks
+
+    def epoch_means(self, losses: Tensor) -> list[float]:
+        """Each network's mean loss over its own steps: (steps, networks) -> (networks)."""
+        counts = torch.tensor(self.own_steps, device=losses.device)
+        return [float(x) for x in losses.sum(0) / counts]
+
+
+class _EarlyStopping:
+    """Keeps each network's best state by its ensemble's score, and says who goes on."""
+
+    def __init__(self, bank: Bank, score: Callable[[], list[float]], patience: int) -> None:
+        self.bank, self.score, self.patience = bank, score, patience
+        self.best = [float("inf")] * len(bank)
+        self.best_epochs = [0] * len(bank)
+        self.best_theta = bank.theta.clone()
+        self.active = [True] * len(bank)
+
+    def look(self, epoch: int) -> list[float]:
+        scores = self.score()
+        for i, score in enumerate(scores):
+            if not self.active[i]:
+                continue
+            if score < self.best[i]:
+                self.best[i], self.best_epochs[i] = score, epoch
+                self.best_theta[i] = self.bank.theta[i]
+            elif epoch - self.best_epochs[i] >= self.patience:
+                self.active[i] = False
+        return scores
+
+    def restore(self) -> list[int]:
+        self.bank.theta.copy_(self.best_theta)
+        return self.best_epochs
+
+
+def _scorer(
+    bank: Bank, loss: Loss, data: Data, held_out: Sequence[Tensor], ensemble_size: int
+) -> Callable[[], list[float]]:
+    """The mixture's score on the held-out rows, for each network the one of its ensemble."""
+    longest = max(len(own) for own in held_out)
+    rows = torch.zeros(len(bank), longest, dtype=torch.int64)
+    weights = torch.zeros(len(bank), longest)
+    for i, own in enumerate(held_out):
+        rows[i, : len(own)] = own
+        weights[i, : len(own)] = 1
+    rows, weights = rows.to(data.x.device), weights.to(data.x.device)
+    if data.weight is not None:
+        weights = weights * data.weight[rows]
+    weights = (weights / weights.sum(1, keepdim=True))[::ensemble_size]
+
+    @torch.no_grad()
+    def score() -> list[float]:
+        bank.module.eval()
+        total = torch.zeros(len(weights), device=weights.device)
+        for start in range(0, longest, SCORED_ROWS):
+            part = rows[:, start : start + SCORED_ROWS]
+            x = data.x[part].unsqueeze(2)
+            x = x.expand(*x.shape[:2], bank.module.n_members, *x.shape[3:])
+            outputs = bank(x).unflatten(0, (-1, ensemble_size))  # (ensembles, size, rows, ...)
+            outputs = outputs.transpose(1, 2).flatten(2, 3)  # (ensembles, rows, all members, ...)
+            scores = loss.mixture(outputs, data.y[part][::ensemble_size].unsqueeze(2))
+            total += (scores * weights[:, start : start + SCORED_ROWS]).sum(1)
+        return [float(s) for s in total for _ in range(ensemble_size)]
+
+    return score
+
+
+def _check_finite(losses: Tensor, epoch: int, training: Training) -> None:
+    bad = (~torch.isfinite(losses)).nonzero()
+    if len(bad):
+        step, network = bad[0].tolist()
+        clip = training.clip_norm
+        raise TrainingDiverged(
+            f"the loss of network {network} of {losses.shape[1]} became "
+            f"{losses[step, network].item()} at epoch {epoch}, step {step} of {len(losses)}; "
+            f"try a smaller lr (now {training.lr}), a smaller clip_norm (now {clip}), "
+            "or a bounded log-variance"
+        )
+
+
+def _over(time_limit: float | None, start: float) -> bool:
+    return time_limit is not None and time.monotonic() - start > time_limit
+
+
+def _progress(training: Training) -> AbstractContextManager[Any]:
+    return ProgressBar(training.epochs) if training.verbose else nullcontext(_Silent())
+
+
+class _Silent:
+    def advance(self, **values: object) -> None:
+        pass
