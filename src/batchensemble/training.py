@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from batchensemble.words import one_of
 BATCHING = ("shared", "independent", "split")
 MASK_BYTES = 2**24
 SCORED_ROWS = 8192
+WORTH_THREADS = 20_000_000
 
 
 class TrainingDiverged(RuntimeError):
@@ -111,7 +112,7 @@ def train(
         score = _scorer(bank, loss, data, held_out, ensemble_size)
         stopper = _EarlyStopping(bank, score, training.patience)
     start = time.monotonic()
-    with _progress(training) as bar:
+    with _progress(training) as bar, _threads_for(plan.multiplications):
         try:
             for epoch in range(training.epochs):
                 active = [True] * len(bank) if stopper is None else stopper.active
@@ -193,6 +194,7 @@ class _Plan:
         self.rows_a_step = self.batch * self.width // self.shufflings
         self.own_steps = [-(-len(own) // self.rows_a_step) for own in rows]
         self.n_steps = max(self.own_steps)
+        self.multiplications = bank.n_parameters * self.batch * n_members
         mask_bytes = len(rows) * self.batch * n_members * self.module.mask_features
         self.segment = max(1, MASK_BYTES // max(1, mask_bytes))
 
@@ -321,6 +323,18 @@ def _check_finite(losses: Tensor, epoch: int, training: Training) -> None:
 
 def _over(time_limit: float | None, start: float) -> bool:
     return time_limit is not None and time.monotonic() - start > time_limit
+
+
+@contextmanager
+def _threads_for(multiplications: int) -> Iterator[None]:
+    """One thread while the steps are small: several would spend their time waiting for each other."""
+    before = torch.get_num_threads()
+    if multiplications < WORTH_THREADS:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _progress(training: Training) -> AbstractContextManager[Any]:

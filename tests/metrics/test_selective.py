@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import roc_auc_score
@@ -92,6 +92,7 @@ def test_aurc_is_the_mean_over_all_coverages_of_the_risk_of_the_rows_kept():
     assert metrics.aurc([1, 0], uncertainty=[0, 1]) == 0.75
 
 
+@settings(deadline=None)
 @given(
     hnp.arrays(bool, 30).filter(lambda mask: 0 < mask.sum() < 30),
     hnp.arrays(np.float64, 30, elements=st.integers(-3, 3).map(float)),

@@ -19,7 +19,7 @@ from batchensemble.engines import Data
 from batchensemble.estimators.presets import resolve
 from batchensemble.frames import read_columns
 from batchensemble.losses import Loss
-from batchensemble.methods import Method, make_method
+from batchensemble.methods import Forward, Method, make_method
 from batchensemble.networks import MLP
 from batchensemble.predictive import Uncertainty
 from batchensemble.preprocessing import TableEncoder
@@ -27,6 +27,62 @@ from batchensemble.training import History, Training, train, train_one_by_one
 
 FEWEST_ROWS_HELD_OUT = 8
 CHUNK_FLOATS = 2**23
+
+PARAMETERS = """
+    Parameters
+    ----------
+    method : {"batch_ensemble", "deep_ensemble", "mc_dropout", "single"}
+        How a row gets several predictions: members inside one network; networks of their own;
+        one network with dropout left on; or one prediction only.
+    n_members : int
+        Members of a BatchEnsemble, networks of a deep ensemble.
+    n_passes : int
+        Masks that MC dropout draws.
+    preset : {"default", "paper"}
+        Settings that go together, for all arguments below that are None: "default" is our
+        judgement for real tables, "paper" the published study's setting.
+    hidden : sequence of int
+        Widths of the hidden layers.
+    epochs, batch_size, lr, weight_decay
+        Training with Adam; the decay falls on shared weights only.
+    dropout : float
+        Share of hidden units dropped in training.
+    clip_norm : float
+        Largest norm of a network's gradient; `float("inf")` for none.
+    scaling : {"quantile", "standard", "minmax"}
+        Of the numeric inputs.
+    validation_fraction : float
+        Share of the rows held out for early stopping; 0 trains on all rows for all epochs, as
+        does a table too small to spare eight rows.
+    patience : int
+        Epochs without a better held-out score after which training stops; the best state is kept.
+    adapters : str or sequence of str
+        Which vectors the members of a BatchEnsemble own, letters of "rsb"; or one such word for
+        each hidden layer and one for the heads.
+    init : {"random_sign", "ones", "normal", "orthogonal"}
+        First values of r and s.
+    penalty : float
+        Strength of the penalty on members' vectors that are not orthogonal.
+    batching : {"shared", "independent", "split"}
+        Whether all members see the same rows of a batch, each its own shuffling, or each its
+        share of the batch (cheaper, and slower to learn).
+    one_by_one : bool
+        Train the networks of a deep ensemble one after the other instead of together.
+    max_categories : int or None
+        At most so many columns for one category column; rarer categories share one.
+    categories : mapping of column name to categories
+        Vocabularies known beforehand.
+    time_limit : float
+        Seconds after which training ends with what it has.
+    keep_on_interrupt : bool
+        Whether Ctrl-C ends the training with a usable model instead of an error.
+    random_state : int, RandomState or None
+        Gives bit-equal results on one machine.
+    device : str
+        "auto" (a GPU where there is one), "cpu", "cuda", ...
+    verbose : bool
+        Show a progress bar.
+"""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -178,7 +234,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         self.bank_ = bank
         self.n_parameters_ = bank.n_parameters
         self._method = method
-        self._forward = None
+        self._forward = self._make_forward()
 
     def _split(
         self, rows: NDArray[np.int64], target: NDArray[Any], seed: int
@@ -208,9 +264,6 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, skip_check_array=True, reset=False)
         x = self.encoder_.transform(columns)
         device = self.bank_.theta.device
-        if self._forward is None:
-            generator = Generator().manual_seed(self._prediction_seed)
-            self._forward = self._method.forward(self.bank_, generator)
         with torch.inference_mode():
             parts = [self._forward(part.to(device)).double().cpu() for part in self._chunks(x)]
         return torch.cat(parts)
@@ -227,15 +280,22 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         dist = self.predict_dist(X)
         return dist.uncertainty()  # type: ignore[no-any-return]
 
+    def _make_forward(self) -> Forward:
+        return self._method.forward(self.bank_, Generator().manual_seed(self._prediction_seed))
+
     def __getstate__(self) -> dict[str, Any]:
-        # A function that is made on demand, and cannot be pickled.
+        # Functions cannot be pickled: this one is made again from the bank.
         state: dict[str, Any] = super().__getstate__()
-        return {**state, "_forward": None} if "_forward" in state else state
+        return {name: value for name, value in state.items() if name != "_forward"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "bank_" in state:
+            self._forward = self._make_forward()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from batchensemble.estimators.base import TableEstimator
+from batchensemble.estimators.base import PARAMETERS, TableEstimator
 from batchensemble.losses import CategoricalNLL
 from batchensemble.predictive import CategoricalPredictive
 
@@ -17,11 +17,28 @@ from batchensemble.predictive import CategoricalPredictive
 @final
 @dataclass(eq=False, repr=False, kw_only=True)
 class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
-    """placeholder"""
+    __doc__ = f"""Predict a class, its probability, and how far to trust that.
+
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = Classifier(random_state=0, epochs=5).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (150, 3)
+    {PARAMETERS}
+    Attributes
+    ----------
+    classes_ : array
+        The classes, in the order of the probabilities.
+    n_parameters_ : int
+        Trained numbers, of all networks together.
+    bank_, encoder_, history_
+        The trained networks, the columns' encoder, and losses and scores by epoch.
+    """
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class."""
-        labels: NDArray[Any] = self.classes_[self.predict_dist(X).mode]
+        mode = self.predict_dist(X).mode
+        labels: NDArray[Any] = self.classes_[mode]
         return labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -40,6 +57,8 @@ class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     def _learn_target(self, y: ArrayLike) -> NDArray[np.int64]:
         values = column_or_1d(np.asarray(y), warn=True)
+        if values.dtype.kind == "f":
+            assert_all_finite(values, input_name="y")
         check_classification_targets(values)
         self.classes_, labels = np.unique(values, return_inverse=True)
         if len(self.classes_) < 2:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from batchensemble.estimators.base import TableEstimator
+from batchensemble.estimators.base import PARAMETERS, TableEstimator
 from batchensemble.losses import GaussianNLL
 from batchensemble.predictive import GaussianPredictive
 from batchensemble.words import one_of
@@ -17,7 +17,28 @@ from batchensemble.words import one_of
 @final
 @dataclass(eq=False, repr=False, kw_only=True)
 class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
-    """placeholder"""
+    __doc__ = f"""Predict a number, and how far to trust it.
+
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = Regressor(random_state=0, epochs=5).fit(X[:400], y[:400])
+    >>> model.predict_interval(X[400:], coverage=0.9).shape
+    (42, 2)
+    {PARAMETERS}    target_scaling : {{"standard", "minmax"}}
+        Of the target, inside; answers are in the target's own units.
+    log_variance_bounds : (float, float)
+        Smooth bounds of the predicted log-variance, in units of the scaled target;
+        `(-inf, inf)` for none.
+    beta : float
+        Above 0: the beta-NLL loss, which weighs rows by their variance to this power.
+
+    Attributes
+    ----------
+    n_parameters_ : int
+        Trained numbers, of all networks together.
+    bank_, encoder_, history_
+        The trained networks, the columns' encoder, and losses and scores by epoch.
+    """
 
     target_scaling: str | None = None
     log_variance_bounds: tuple[float, float] | None = None
@@ -32,7 +53,8 @@ class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
 
     def predict_dist(self, X: Any) -> GaussianPredictive:
         """The whole distribution of every row: a mixture of the members' Gaussians."""
-        means, log_variances = self._loss().moments(self._outputs(X))
+        outputs = self._outputs(X)
+        means, log_variances = self._loss().moments(outputs)
         return GaussianPredictive(
             self.target_location_ + self.target_scale_ * means.numpy(),
             self.target_scale_**2 * log_variances.exp().numpy(),

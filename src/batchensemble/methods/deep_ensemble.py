@@ -16,8 +16,11 @@ class DeepEnsemble:
         return make(generator)
 
     def forward(self, bank: Bank, generator: Generator) -> Forward:
+        networks = bank[:]
+        networks.module.eval()
+
         def forward(x: Tensor) -> Tensor:
-            every = x.unsqueeze(-2).expand(len(bank), *x.shape[:-1], 1, x.shape[-1])
-            return bank(every).squeeze(-2).movedim(0, -2)
+            x = x.unsqueeze(-2)
+            return networks(x.expand(len(networks), *x.shape)).squeeze(-2).movedim(0, -2)
 
         return forward

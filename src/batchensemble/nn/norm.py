@@ -40,6 +40,7 @@ class MemberBatchNorm(nn.Module):
     def __init__(self, norm: nn.BatchNorm1d, n_members: int) -> None:
         super().__init__()
         self.n_members = n_members
+        like = next(iter(norm.state_dict().values()), torch.empty(0))
         # One channel per member and feature is exactly one BatchNorm1d per member.
         self.channels = nn.BatchNorm1d(
             n_members * norm.num_features,
@@ -47,11 +48,12 @@ class MemberBatchNorm(nn.Module):
             momentum=norm.momentum,
             affine=norm.affine,
             track_running_stats=norm.track_running_stats,
+            device=like.device,
+            dtype=like.dtype if like.is_floating_point() else None,
         )
         for name, own in self.channels.state_dict().items():
             shared = norm.state_dict()[name]
             own.copy_(shared.repeat(n_members) if shared.ndim else shared)
-        self.channels.to(next(iter(norm.state_dict().values()), torch.empty(0)).device)
         self.train(norm.training)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,6 +1,4 @@
-"""Laws of the predictives, each against scipy, scoringrules or the slow, obvious computation."""
-
-import dataclasses
+"""Laws of Gaussian mixtures, each against scipy, scoringrules or the slow, obvious computation."""
 
 import numpy as np
 import pytest
@@ -10,23 +8,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import integrate, optimize, stats
 
-from batchensemble.predictive import CategoricalPredictive, GaussianPredictive, SamplePredictive
+from batchensemble.predictive import GaussianPredictive
 
+LAW = settings(deadline=None)  # a busy machine must not fail a law
 LEVELS = np.array([1e-12, 1e-4, 0.025, 0.2, 0.5, 0.8, 0.975, 1 - 1e-4])
 
 
 def random_gaussian(n=40, k=5, seed=0):
     rng = np.random.default_rng(seed)
     return GaussianPredictive(rng.normal(size=(n, k)), rng.exponential(size=(n, k)) + 0.01)
-
-
-def random_categorical(n=40, k=5, c=3, seed=0):
-    return CategoricalPredictive(np.random.default_rng(seed).dirichlet(np.ones(c), size=(n, k)))
-
-
-def random_paths(n=6, k=4, s=50, h=3, seed=0):
-    rng = np.random.default_rng(seed)
-    return SamplePredictive(rng.normal(size=(n, k, 1, h)) + rng.normal(size=(n, k, s, h)))
 
 
 def gaussians(scale=1e6):
@@ -48,9 +38,7 @@ def mixture_cdf(dist, t):
     return stats.norm(dist.means[0], np.sqrt(dist.variances[0])).cdf(np.asarray(t)[:, None]).mean(1)
 
 
-# ---------------------------------------------------------------- Gaussian mixtures
-
-
+@LAW
 @given(gaussians())
 def test_total_is_aleatoric_plus_epistemic_and_no_part_is_negative(dist):
     u = dist.uncertainty()
@@ -74,6 +62,7 @@ def test_the_variance_contains_the_disagreement_of_the_members():
     assert apart.mean[0] == pytest.approx(agreeing.mean[0])
 
 
+@LAW
 @given(st.floats(-1e30, 1e30), st.integers(1, 101))
 def test_members_that_agree_give_exactly_their_mean_and_no_epistemic_variance(mean, k):
     dist = GaussianPredictive(np.full((2, k), mean), np.ones((2, k)))
@@ -131,7 +120,7 @@ def test_one_number_as_y_is_asked_of_every_row():
     np.testing.assert_array_equal(dist.cdf(0.5), dist.cdf(np.full(40, 0.5)))
 
 
-@settings(max_examples=150)
+@LAW
 @given(gaussians(scale=100.0), st.floats(1e-6, 1 - 1e-6))
 def test_the_cdf_jumps_over_q_at_the_quantile(dist, q):
     # Between two neighbouring floats a narrow member can pass much probability.
@@ -158,7 +147,22 @@ def test_quantiles_match_a_root_finder():
             assert dist[row].quantile(q)[0] == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=60)
+@pytest.mark.parametrize("k", [2, 3, 7, 12])
+def test_members_that_agree_have_exactly_the_quantiles_of_one(k):
+    one = GaussianPredictive([[0.1]], [[0.7]])
+    same = GaussianPredictive(np.full((1, k), 0.1), np.full((1, k), 0.7))
+    np.testing.assert_array_equal(same.quantile([0.3, 0.9]), one.quantile([0.3, 0.9]))
+
+
+def test_members_of_many_widths_do_not_trap_the_quantile_solver():
+    # F grows like sqrt|x| around the median: plain Newton steps jump from side to side for ever.
+    widths = np.append((np.arange(1, 99) / 100) ** 1.841, [1e-3, 1e-3])
+    means = np.append(np.zeros(98), [-1.0, 30.0])
+    dist = GaussianPredictive([means], [widths**2])
+    assert dist.quantile(0.5)[0] == pytest.approx(0, abs=1e-12)
+
+
+@LAW
 @given(gaussians(), hnp.arrays(np.float64, 6, elements=st.floats(0, 1)))
 def test_quantiles_never_cross(dist, q):
     quantiles = dist.quantile(np.sort(q))
@@ -170,8 +174,6 @@ def test_quantiles_of_levels_a_few_bits_apart_do_not_cross_either():
     dist = random_gaussian(n=500)
     q = 0.3 + 1e-16 * np.arange(20)
     assert (np.diff(dist.quantile(q), axis=1) >= 0).all()
-    one_by_one = np.stack([dist.quantile(level) for level in q], axis=1)
-    assert (np.diff(one_by_one, axis=1) < 0).any()  # negative control: the last bit is noise
 
 
 def test_quantiles_come_in_the_order_they_were_asked_for():
@@ -224,7 +226,7 @@ def test_crps_is_the_integral_of_the_squared_cdf_error():
 def test_rows_are_scored_alike_in_one_chunk_or_many(monkeypatch):
     dist, y = random_gaussian(n=50, k=6), np.linspace(-2, 2, 50)
     crps, quantile = dist.crps(y), dist.quantile(0.3)
-    monkeypatch.setattr("batchensemble.predictive._CHUNK", 13)
+    monkeypatch.setattr("batchensemble.predictive.base.CHUNK", 13)
     np.testing.assert_array_equal(dist.crps(y), crps)
     np.testing.assert_array_equal(dist.quantile(0.3), quantile)
 
@@ -242,6 +244,7 @@ def test_a_zero_variance_is_an_extremely_narrow_gaussian():
     np.testing.assert_allclose(steps.quantile([0.2, 0.5, 0.8]), [[0.0, 1.0, 2.0]], atol=1e-15)
 
 
+@LAW
 @given(gaussians(scale=1e3), st.randoms(use_true_random=False))
 def test_permuting_the_members_changes_nothing(dist, random):
     order = list(range(dist.n_members))
@@ -270,12 +273,6 @@ def test_samples_have_the_moments_of_the_mixture_and_not_of_one_member():
     )  # negative control
 
 
-def test_the_same_seed_gives_the_same_draws():
-    for dist in (random_gaussian(), random_categorical()):
-        np.testing.assert_array_equal(dist.sample(7, 1), dist.sample(7, np.random.default_rng(1)))
-        assert (dist.sample(7, 1) != dist.sample(7, 2)).any()
-
-
 def test_moment_matching_keeps_mean_and_variance_and_leaves_one_member():
     dist = random_gaussian()
     matched = dist.moment_matched()
@@ -283,32 +280,6 @@ def test_moment_matching_keeps_mean_and_variance_and_leaves_one_member():
     np.testing.assert_array_equal(matched.mean, dist.mean)
     np.testing.assert_array_equal(matched.variance, dist.variance)
     assert (matched.epistemic == 0).all()
-
-
-def test_a_predictive_is_frozen_and_owns_its_numbers():
-    means, variances = np.zeros((2, 1)), np.ones((2, 1))
-    dist = GaussianPredictive(means, variances)
-    means[:] = 9
-    assert (dist.means == 0).all()
-    with pytest.raises(ValueError, match="read-only"):
-        dist.means[0] = 1
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        dist.means = means
-
-
-@pytest.mark.parametrize("make", [random_gaussian, random_categorical, random_paths])
-def test_rows_are_selected_by_slice_mask_indices_or_integer(make):
-    dist = make(n=6)
-    mask = np.array([True, False, True, False, False, True])
-    for rows in (slice(1, 4), mask, mask.tolist(), [4, 0], np.array([5, 5]), -1, np.int64(2)):
-        chosen = dist[rows]
-        assert type(chosen) is type(dist)
-        expected = dist.mean[[rows] if isinstance(rows, int | np.integer) else rows]
-        np.testing.assert_array_equal(chosen.mean, expected)
-        assert len(chosen) == len(expected)
-        assert chosen.n_members == dist.n_members
-    assert len(dist[np.zeros(6, bool)]) == 0
-    assert [len(row) for row in dist] == [1] * 6
 
 
 def test_no_rows_give_no_rows():
@@ -336,213 +307,3 @@ def test_a_wrong_gaussian_says_what_was_expected_what_came_and_what_to_do(
 ):
     with pytest.raises(ValueError, match=message):
         GaussianPredictive(means, variances)
-
-
-@pytest.mark.parametrize("q", [-0.1, 1.1, np.nan, [0.5, 90], [], [[0.5]]])
-def test_a_level_outside_zero_and_one_is_refused(q):
-    with pytest.raises(ValueError, match=r"q: expected .* in \[0, 1\]"):
-        random_gaussian().quantile(q)
-    with pytest.raises(ValueError, match=r"q: expected .* in \[0, 1\]"):
-        random_paths().quantile(q)
-
-
-@pytest.mark.parametrize("coverage", [0, 1, 90, np.nan])
-def test_a_coverage_that_is_no_share_is_refused(coverage):
-    with pytest.raises(ValueError, match=r"for 90 % pass 0\.9"):
-        random_gaussian().interval(coverage)
-
-
-@pytest.mark.parametrize("method", ["cdf", "log_prob", "crps"])
-def test_a_column_of_truths_is_refused_before_it_broadcasts(method):
-    with pytest.raises(
-        ValueError, match=r"y: expected shape \(40,\), got \(40, 1\).*\[\.\.\., 0\]"
-    ):
-        getattr(random_gaussian(), method)(np.zeros((40, 1)))
-
-
-# ---------------------------------------------------------------- classes
-
-
-@given(st.integers(0, 10_000), st.integers(1, 6), st.integers(2, 5), st.floats(0.01, 5))
-def test_entropy_is_mean_entropy_plus_mutual_information(seed, k, c, alpha):
-    rng = np.random.default_rng(seed)
-    dist = CategoricalPredictive(rng.dirichlet(np.full(c, alpha), size=(8, k)))
-    u = dist.uncertainty()
-    np.testing.assert_allclose(u.total, u.aleatoric + u.epistemic, atol=1e-12)
-    assert (u.epistemic >= 0).all()
-    assert (u.total <= np.log(c) + 1e-12).all()
-
-
-def test_entropies_match_scipy():
-    dist = random_categorical()
-    p = dist.probabilities
-    np.testing.assert_allclose(dist.mean, p.mean(axis=1), rtol=1e-13)
-    np.testing.assert_allclose(dist.total, stats.entropy(p.mean(axis=1), axis=1), rtol=1e-12)
-    np.testing.assert_allclose(dist.aleatoric, stats.entropy(p, axis=2).mean(axis=1), rtol=1e-12)
-
-
-@given(st.integers(0, 10_000), st.integers(1, 30))
-def test_members_that_agree_have_exactly_no_mutual_information(seed, k):
-    p = np.random.default_rng(seed).dirichlet(np.full(4, 0.05), size=(5, 1))
-    dist = CategoricalPredictive(np.repeat(p, k, axis=1))
-    assert (dist.epistemic == 0).all()
-    np.testing.assert_array_equal(dist.mean, dist.probabilities[:, 0])
-
-
-def test_certain_members_that_contradict_each_other_are_all_epistemic():
-    dist = CategoricalPredictive([[[1.0, 0.0], [0.0, 1.0]]])
-    assert dist.aleatoric[0] == 0
-    assert dist.total[0] == dist.epistemic[0] == pytest.approx(np.log(2))
-    denormal = CategoricalPredictive([[[1.0, 0.0], [1.0, 5e-324], [1.0, 0.0]]])
-    assert np.isfinite(denormal.epistemic).all()
-
-
-def test_mode_confidence_and_log_prob_are_those_of_the_mean():
-    dist, y = random_categorical(), np.arange(40) % 3
-    mean = dist.probabilities.mean(axis=1)
-    np.testing.assert_array_equal(dist.mode, mean.argmax(axis=1))
-    np.testing.assert_allclose(dist.confidence, mean.max(axis=1))
-    np.testing.assert_allclose(dist.log_prob(y), np.log(mean[np.arange(40), y]))
-    assert dist.n_classes == 3
-    impossible = CategoricalPredictive([[[1.0, 0.0]]])
-    assert impossible.log_prob([1])[0] == -np.inf
-
-
-def test_drawn_classes_have_the_mean_probabilities_and_impossible_ones_never_come():
-    dist = CategoricalPredictive([[[0.0, 0.2, 0.8, 0.0], [0.0, 0.6, 0.4, 0.0]]])
-    draws = dist.sample(100_000, 5)
-    shares = np.bincount(draws[0], minlength=4) / 100_000
-    assert shares[0] == shares[3] == 0
-    tolerance = 4 * np.sqrt(0.24 / 100_000)  # four standard errors
-    np.testing.assert_allclose(shares, dist.mean[0], atol=tolerance)
-    assert abs(shares[1] - 0.2) > tolerance  # negative control: one member's probabilities
-
-
-@pytest.mark.parametrize("u", [0.0, np.nextafter(1.0, 0.0)])
-def test_the_ends_of_the_unit_interval_draw_no_impossible_class(u):
-    class Ends(np.random.Generator):
-        def random(self, size):
-            return np.full(size, u)
-
-    p = [0.0] + [0.1] * 10 + [0.0]  # its cumulative sum ends below 1
-    assert np.cumsum(p)[-1] < 1
-    draws = CategoricalPredictive([[p]]).sample(3, Ends(np.random.PCG64(0)))
-    assert np.isin(draws, range(1, 11)).all()
-
-
-def test_float32_probabilities_are_renormalised_and_selection_keeps_their_bits():
-    p = np.random.default_rng(0).dirichlet(np.ones(7), size=(20, 3)).astype(np.float32)
-    dist = CategoricalPredictive(p)
-    np.testing.assert_allclose(dist.probabilities.sum(axis=2), 1, rtol=0, atol=1e-15)
-    np.testing.assert_array_equal(dist[:].probabilities, dist.probabilities)
-
-
-@pytest.mark.parametrize(
-    ("probabilities", "message"),
-    [
-        ([[0.5, 0.5]], r"expected shape \(samples, members, classes\), got \(1, 2\)"),
-        ([[[0.5, 0.6]]], "sum to 1 .* sums 1.1 to 1.1; apply a softmax"),
-        ([[[1.5, -0.5]]], "values >= 0 .* got values from -0.5"),
-        ([[[np.nan, 1.0]]], "expected finite numbers"),
-    ],
-)
-def test_wrong_probabilities_are_refused_with_a_cure(probabilities, message):
-    with pytest.raises(ValueError, match=message):
-        CategoricalPredictive(probabilities)
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        ([0, 3], r"expected class indices 0 to 2, got 0 to 3"),
-        ([-1, 0], r"expected class indices 0 to 2, got -1 to 0"),
-        ([0.0, 1.0], "integer class indices.*float64"),
-        ([0], r"expected 2 integer class indices, shape \(2,\), got shape \(1,\)"),
-        (["a", "b"], "encode class names"),
-    ],
-)
-def test_wrong_labels_are_refused_with_a_cure(y, message):
-    with pytest.raises(ValueError, match=message):
-        random_categorical(n=2).log_prob(y)
-
-
-# ---------------------------------------------------------------- sample paths
-
-
-def test_moments_of_paths_are_those_of_all_draws():
-    dist = random_paths()
-    draws = dist.paths.reshape(6, -1, 3)
-    np.testing.assert_allclose(dist.mean, draws.mean(axis=1), atol=1e-14)
-    np.testing.assert_allclose(dist.variance, draws.var(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(dist.std, draws.std(axis=1), rtol=1e-12)
-    assert dist.horizon == 3
-
-
-@given(st.integers(0, 10_000), st.integers(1, 5), st.integers(2, 6), st.floats(0, 2))
-def test_total_variance_of_paths_is_aleatoric_plus_epistemic(seed, k, s, disagreement):
-    rng = np.random.default_rng(seed)
-    centres = disagreement * rng.normal(size=(4, k, 1, 2))
-    dist = SamplePredictive(centres + rng.normal(size=(4, k, s, 2)))
-    u = dist.uncertainty()
-    np.testing.assert_allclose(u.total, u.aleatoric + u.epistemic, rtol=1e-12)
-    assert (u.epistemic >= 0).all()
-    assert (u.aleatoric >= 0).all()
-
-
-def test_aleatoric_is_the_mean_variance_within_members():
-    dist = random_paths(s=200)
-    assert (dist.epistemic > 0).all()
-    within = dist.paths.var(axis=2, ddof=1).mean(axis=1)
-    between = dist.paths.mean(axis=2).var(axis=1)
-    np.testing.assert_allclose(dist.aleatoric, within, rtol=1e-12)
-    np.testing.assert_allclose(dist.epistemic, between - within / 200, rtol=1e-10)
-
-
-def test_sampling_noise_is_not_taken_for_disagreement():
-    rng = np.random.default_rng(0)
-    same = SamplePredictive(rng.normal(size=(2000, 10, 20, 1)))
-    uncorrected = same.paths.mean(axis=2).var(axis=1).mean()
-    assert uncorrected > 0.04  # negative control: about 0.9 / 20 without the correction
-    assert same.epistemic.mean() < 0.01
-    apart = SamplePredictive(same.paths + rng.normal(size=(2000, 10, 1, 1)))
-    assert apart.epistemic.mean() == pytest.approx(0.9, abs=0.05)  # (1 - 1/10), known noise
-
-
-def test_one_member_has_no_epistemic_variance_and_one_path_cannot_tell():
-    assert (random_paths(k=1).epistemic == 0).all()
-    constant = SamplePredictive(np.full((2, 3, 4, 1), 0.1))
-    assert (constant.total == 0).all()
-    assert (constant.epistemic == 0).all()
-    with pytest.raises(ValueError, match="at least 2 paths per member"):
-        _ = random_paths(s=1).epistemic
-
-
-def test_quantiles_of_paths_are_those_of_all_draws_and_never_cross():
-    dist = random_paths()
-    draws = dist.paths.reshape(6, -1, 3)
-    np.testing.assert_allclose(dist.quantile(0.3), np.quantile(draws, 0.3, axis=1))
-    several = dist.quantile([0, 0.1, 0.5, 0.9, 1])
-    assert several.shape == (6, 3, 5)
-    assert (np.diff(several, axis=-1) >= 0).all()
-    np.testing.assert_array_equal(several[..., 4], draws.max(axis=1))
-    np.testing.assert_allclose(dist.interval(0.8), several[..., [1, 3]])
-
-
-def test_crps_of_paths_matches_scoringrules_and_the_double_sum():
-    dist, y = random_paths(), np.linspace(-3, 3, 18).reshape(6, 3)
-    draws = np.moveaxis(dist.paths.reshape(6, -1, 3), 1, -1)
-    expected = scoringrules.crps_ensemble(y, draws, estimator="nrg")
-    np.testing.assert_allclose(dist.crps(y), expected, rtol=1e-10)
-    apart = np.abs(draws[..., None] - draws[..., None, :]).mean(axis=(-1, -2))
-    slow = np.abs(draws - y[..., None]).mean(axis=-1) - 0.5 * apart
-    np.testing.assert_allclose(dist.crps(y), slow, rtol=1e-10)
-
-
-@pytest.mark.parametrize("shape", [(6, 4, 50), (6, 0, 50, 3), (6, 4, 0, 3)])
-def test_paths_of_a_wrong_shape_are_refused(shape):
-    with pytest.raises(ValueError, match="paths: expected"):
-        SamplePredictive(np.zeros(shape))
-
-
-def test_a_predictive_shows_its_shape():
-    assert repr(random_gaussian()) == "GaussianPredictive(40 samples, 5 members)"

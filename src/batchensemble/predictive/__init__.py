@@ -1,0 +1,32 @@
+"""What a model answers: one frozen object per task, holding every member's prediction.
+
+Uncertainties are variances for numbers (`GaussianPredictive`, `SamplePredictive`) and nats for
+classes (`CategoricalPredictive`); always total = aleatoric + epistemic.
+"""
+
+from batchensemble.predictive.base import Predictive, Uncertainty
+from batchensemble.predictive.categorical import CategoricalPredictive
+from batchensemble.predictive.checks import (
+    Array,
+    Labels,
+    check_array,
+    check_coverage,
+    check_labels,
+    check_probabilities,
+)
+from batchensemble.predictive.gaussian import GaussianPredictive
+from batchensemble.predictive.samples import SamplePredictive
+
+__all__ = [
+    "Array",
+    "CategoricalPredictive",
+    "GaussianPredictive",
+    "Labels",
+    "Predictive",
+    "SamplePredictive",
+    "Uncertainty",
+    "check_array",
+    "check_coverage",
+    "check_labels",
+    "check_probabilities",
+]

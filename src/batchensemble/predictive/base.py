@@ -1,0 +1,88 @@
+"""What every predictive is: frozen rows of all members' predictions, and their uncertainty."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from batchensemble.predictive.checks import Array
+
+Rng = np.random.Generator | int
+
+CHUNK = 1 << 17  # float64 values per temporary array
+
+
+class Uncertainty(NamedTuple):
+    """Per row: total = aleatoric (noise) + epistemic (disagreement of the members)."""
+
+    total: Array
+    aleatoric: Array
+    epistemic: Array
+
+
+class Predictive(ABC):
+    """Every member's prediction, row by row: arrays (samples, members, ...) that never change."""
+
+    def __len__(self) -> int:
+        return len(self._arrays[0])
+
+    def __getitem__(self, rows: Any) -> Self:
+        """The chosen rows (slice, index array, mask); an integer keeps its row as a row."""
+        chosen = rows if isinstance(rows, slice) else np.atleast_1d(np.asarray(rows))
+        return type(self)(*(array[chosen] for array in self._arrays))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} samples, {self.n_members} members)"
+
+    @property
+    def n_members(self) -> int:
+        return int(self._arrays[0].shape[1])
+
+    @property
+    @abstractmethod
+    def total(self) -> Array: ...
+
+    @property
+    @abstractmethod
+    def aleatoric(self) -> Array: ...
+
+    @property
+    @abstractmethod
+    def epistemic(self) -> Array: ...
+
+    def uncertainty(self) -> Uncertainty:
+        """Total, aleatoric and epistemic, with one entry per row (and step)."""
+        return Uncertainty(self.total, self.aleatoric, self.epistemic)
+
+    @property
+    def _arrays(self) -> list[Array]:
+        return [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
+
+    def _freeze(self, **arrays: Array) -> None:
+        for name, array in arrays.items():
+            if 0 in array.shape[1:]:
+                raise ValueError(
+                    f"{name}: expected at least one member and no empty axis but the rows, got "
+                    f"shape {array.shape}; give every axis its entries"
+                )
+            object.__setattr__(self, name, read_only(array))
+
+
+def chunks(n_rows: int, width: int) -> Iterator[slice]:
+    """Slices of rows, so that a temporary (rows, width) stays small."""
+    step = max(1, CHUNK // width)
+    return (slice(start, start + step) for start in range(0, n_rows, step))
+
+
+def read_only(array: Array) -> Array:
+    """The same array, locked."""
+    array.setflags(write=False)
+    return array
+
+
+def average(values: Array, axis: int | tuple[int, ...]) -> Array:
+    """`values.mean(axis)`, typed: numpy's own comes back as Any."""
+    out: Array = values.mean(axis=axis)
+    return out

@@ -1,0 +1,81 @@
+"""Classes by their probabilities; uncertainties are in nats."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import entr, rel_entr
+
+from batchensemble.predictive.base import Predictive, Rng, average
+from batchensemble.predictive.checks import Array, Labels, check_labels, check_probabilities
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CategoricalPredictive(Predictive):
+    """Class probabilities of every member; the answer is their mean.
+
+    probabilities (samples, members, classes).
+    """
+
+    probabilities: Array
+
+    def __post_init__(self) -> None:
+        axes = ("samples", "members", "classes")
+        probabilities = check_probabilities("probabilities", self.probabilities, *axes)
+        self._freeze(probabilities=probabilities)
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.probabilities.shape[2])
+
+    @property
+    def mean(self) -> Array:
+        """(samples, classes) mean probabilities; exactly the members' own where they agree."""
+        p = self.probabilities
+        mean: Array = np.clip(p[:, 0] + average(p - p[:, :1], 1), p.min(axis=1), p.max(axis=1))
+        return mean
+
+    @property
+    def mode(self) -> Labels:
+        """(samples,) index of the most probable class; the first of equals."""
+        return np.asarray(self.mean.argmax(axis=1), dtype=np.int64)
+
+    @property
+    def confidence(self) -> Array:
+        """(samples,) probability of `mode`."""
+        confidence: Array = self.mean.max(axis=1)
+        return confidence
+
+    @property
+    def total(self) -> Array:
+        """(samples,) entropy of the mean probabilities, in nats."""
+        entropy: Array = entr(self.mean).sum(axis=1)
+        return entropy
+
+    @property
+    def aleatoric(self) -> Array:
+        """(samples,) mean entropy of the members, in nats."""
+        return average(entr(self.probabilities).sum(axis=2), 1)
+
+    @property
+    def epistemic(self) -> Array:
+        """(samples,) mutual information of class and member, in nats; exactly 0 in agreement."""
+        mean = np.maximum(self.mean, 1e-300)[:, None]  # where a denormal's mean rounds to 0
+        divergence = rel_entr(self.probabilities, mean).sum(axis=2)
+        return np.maximum(average(divergence, 1), 0.0)
+
+    def log_prob(self, y: ArrayLike) -> Array:
+        """(samples,) log mean probability of the classes y, in nats; -inf where it is 0."""
+        labels = check_labels("y", y, n_rows=len(self), n_classes=self.n_classes)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.mean[np.arange(len(self)), labels]))
+
+    def sample(self, n: int, rng: Rng) -> Labels:
+        """(samples, n) class indices drawn from the mean; `rng` is a numpy Generator or a seed."""
+        u = np.random.default_rng(rng).random((len(self), n))
+        below = np.cumsum(self.mean, axis=1)
+        below /= below[:, -1:]
+        out = np.zeros((len(self), n), dtype=np.int64)
+        for c in range(self.n_classes - 1):
+            out += u >= below[:, c : c + 1]
+        return out

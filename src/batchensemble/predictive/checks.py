@@ -1,0 +1,93 @@
+"""What goes into a predictive or a metric: copied, checked, refused with a cure."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+LARGEST = 1e150  # its square is still a float64
+
+
+def check_array(name: str, value: ArrayLike, *axes: str | int, largest: float = LARGEST) -> Array:
+    """A float64 copy of `value`, finite and of the expected shape; a number fixes an axis' length.
+
+    Without `axes` every shape is welcome.
+    """
+    array = np.array(value, dtype=np.float64)
+    fits = array.ndim == len(axes) and all(
+        isinstance(axis, str) or axis == n for axis, n in zip(axes, array.shape, strict=True)
+    )
+    if axes and not fits:
+        cure = "check that the rows and axes match"
+        if array.ndim == len(axes) - 1:
+            cure = f"to add an axis of length 1, pass {name}[:, None]"
+        elif array.ndim == len(axes) + 1 and array.shape[-1] == 1:
+            cure = f"to drop the last axis, pass {name}[..., 0]"
+        expected = ", ".join(map(str, axes)) + ("," if len(axes) == 1 else "")
+        raise ValueError(f"{name}: expected shape ({expected}), got {array.shape}; {cure}")
+    good = np.abs(array) <= largest  # also false for NaN
+    if not good.all():
+        raise ValueError(
+            f"{name}: expected finite numbers of size at most {largest:g}, got {array[~good][0]} "
+            f"({np.count_nonzero(~good)} such values); remove the rows or look where they come from"
+        )
+    return array
+
+
+def check_probabilities(name: str, value: ArrayLike, *axes: str | int) -> Array:
+    """A float64 copy of `value`, non-negative and summing to 1 over the last axis."""
+    array = check_array(name, value, *axes)
+    sums = array.sum(axis=-1, keepdims=True)
+    if array.size and (array.min() < 0 or np.abs(sums - 1).max() > 1e-3):
+        raise ValueError(
+            f"{name}: expected values >= 0 that sum to 1 over the last axis (classes), got values "
+            f"from {array.min():g} with sums {sums.min():g} to {sums.max():g}; "
+            "apply a softmax to logits first; for two classes pass both columns"
+        )
+    # Float32 sums are mended; sums that are 1 already keep their bits.
+    return array if np.all(np.abs(sums - 1) < 1e-12) else array / sums
+
+
+def check_labels(name: str, value: ArrayLike, *, n_rows: int, n_classes: int) -> Labels:
+    """An int64 copy of `value`: `n_rows` class indices in 0 .. n_classes - 1."""
+    array = np.array(value)
+    if array.shape != (n_rows,) or array.dtype.kind not in "iub":
+        raise ValueError(
+            f"{name}: expected {n_rows} integer class indices, shape ({n_rows},), got shape "
+            f"{array.shape} of {array.dtype}; encode class names as their column in probabilities"
+        )
+    labels = array.astype(np.int64)
+    if labels.size and (labels.min() < 0 or labels.max() >= n_classes):
+        raise ValueError(
+            f"{name}: expected class indices 0 to {n_classes - 1}, got {labels.min()} to "
+            f"{labels.max()}; classes are counted from 0 in the order of probabilities' columns"
+        )
+    return labels
+
+
+def check_coverage(coverage: float) -> float:
+    """A share strictly between 0 and 1."""
+    if not 0 < coverage < 1:
+        raise ValueError(
+            f"coverage: expected a share strictly between 0 and 1, got {coverage}; "
+            "for 90 % pass 0.9"
+        )
+    return float(coverage)
+
+
+def check_levels(q: ArrayLike) -> Array:
+    """A float64 copy of `q`: one probability, or several on one axis."""
+    levels = np.array(q, dtype=np.float64)
+    if levels.ndim > 1 or levels.size == 0 or not np.all((levels >= 0) & (levels <= 1)):
+        raise ValueError(
+            f"q: expected one probability or a list of them, each in [0, 1], got {q!r}; "
+            "for the 90 % quantile pass 0.9"
+        )
+    return levels
+
+
+def central_levels(coverage: float) -> list[float]:
+    """The levels with `coverage` between them and as much below as above."""
+    tail = (1 - check_coverage(coverage)) / 2
+    return [tail, 1 - tail]

@@ -1,0 +1,196 @@
+"""Numbers as the mixture of the members' Gaussians; uncertainties are variances."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import erf, logsumexp, ndtr, ndtri
+
+from batchensemble.predictive.base import Predictive, Rng, average, chunks
+from batchensemble.predictive.checks import (
+    LARGEST,
+    Array,
+    central_levels,
+    check_array,
+    check_levels,
+)
+
+NARROWEST_STD = 1e-100  # a zero variance is treated as a Gaussian this narrow
+_EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianPredictive(Predictive):
+    """The exact equal-weight mixture of the members' Gaussians.
+
+    means, variances (samples, members); variances may be 0.
+    """
+
+    means: Array
+    variances: Array
+
+    def __post_init__(self) -> None:
+        means = check_array("means", self.means, "samples", "members")
+        variances = check_array("variances", self.variances, *means.shape, largest=LARGEST**2)
+        if variances.size and variances.min() < 0:
+            raise ValueError(
+                f"variances: expected values >= 0, got {variances.min():g}; "
+                "pass variances, not log-variances: exp(log_variance)"
+            )
+        self._freeze(means=means, variances=variances)
+
+    @property
+    def mean(self) -> Array:
+        """(samples,)."""
+        return self.means[:, 0] + average(self._offsets, 1)
+
+    @property
+    def variance(self) -> Array:
+        """(samples,) of the mixture: the members' noise and their disagreement."""
+        return self.aleatoric + self.epistemic
+
+    total = variance
+
+    @property
+    def std(self) -> Array:
+        """(samples,) square root of `variance`."""
+        return np.sqrt(self.variance)
+
+    @property
+    def aleatoric(self) -> Array:
+        """(samples,) mean of the members' variances."""
+        return average(self.variances, 1)
+
+    @property
+    def epistemic(self) -> Array:
+        """(samples,) variance of the members' means; exactly 0 where they agree."""
+        epistemic: Array = self._offsets.var(axis=1)
+        return epistemic
+
+    def cdf(self, y: ArrayLike) -> Array:
+        """(samples,) P(Y <= y); y (samples,) or one number for all."""
+        z = _standardise(self._targets(y) - self.means, self._stds)
+        return average(ndtr(z), 1)
+
+    def log_prob(self, y: ArrayLike) -> Array:
+        """(samples,) log density at y, in nats; y (samples,) or one number for all."""
+        z = _standardise(self._targets(y) - self.means, self._stds)
+        logs = -0.5 * z**2 - np.log(self._stds) - 0.5 * math.log(2 * math.pi)
+        log_sum: Array = logsumexp(logs, axis=1)
+        return log_sum - math.log(self.n_members)
+
+    def quantile(self, q: ArrayLike) -> Array:
+        """Exact quantiles of the mixture: one q -> (samples,), several -> (samples, len(q))."""
+        levels = check_levels(q)
+        out = np.stack([self._quantile(float(p)) for p in levels.ravel()], axis=1)
+        order = np.argsort(levels.ravel())
+        # Rounding in the last bit must not let two quantiles cross.
+        out[:, order] = np.maximum.accumulate(out[:, order], axis=1)
+        return out.reshape(len(self), *levels.shape)
+
+    def interval(self, coverage: float = 0.9) -> Array:
+        """(samples, 2) central interval: as much probability below it as above it."""
+        return self.quantile(central_levels(coverage))
+
+    def crps(self, y: ArrayLike) -> Array:
+        """(samples,) continuous ranked probability score, in units of y; lower is better.
+
+        The closed form for mixtures: mean A(y - mean_k) - 1/2 mean A(mean_k - mean_l).
+        """
+        targets, stds, k = self._targets(y), self._stds, self.n_members
+        out = np.empty(len(self))
+        for rows in chunks(len(self), k):
+            m, s = self.means[rows], stds[rows]
+            pairs = (2 / math.sqrt(math.pi)) * s.sum(axis=1)  # each member with itself
+            for i in range(k - 1):  # and twice with every later one
+                others = np.sqrt(s[:, i + 1 :] ** 2 + s[:, i : i + 1] ** 2)
+                apart = _mean_distance(m[:, i + 1 :] - m[:, i : i + 1], others)
+                pairs += 2 * apart.sum(axis=1)
+            out[rows] = _mean_distance(targets[rows] - m, s).mean(axis=1) - 0.5 * pairs / k**2
+        return np.maximum(out, 0.0)
+
+    def sample(self, n: int, rng: Rng) -> Array:
+        """(samples, n) independent draws; `rng` is a numpy Generator or a seed."""
+        rng = np.random.default_rng(rng)
+        member = rng.integers(self.n_members, size=(len(self), n))
+        means = np.take_along_axis(self.means, member, axis=1)
+        variances = np.take_along_axis(self.variances, member, axis=1)
+        return means + np.sqrt(variances) * rng.standard_normal((len(self), n))
+
+    def moment_matched(self) -> "GaussianPredictive":
+        """One Gaussian per row with the mixture's mean and variance."""
+        return GaussianPredictive(self.mean[:, None], self.variance[:, None])
+
+    @property
+    def _offsets(self) -> Array:
+        # Differences to the first member: exactly 0 where members agree, and no digits are lost
+        # when the means are large and close together.
+        return self.means - self.means[:, :1]
+
+    @property
+    def _stds(self) -> Array:
+        return np.maximum(np.sqrt(self.variances), NARROWEST_STD)
+
+    def _targets(self, y: ArrayLike) -> Array:
+        """(samples, 1), to stand beside the members."""
+        y = np.full(len(self), y) if np.ndim(y) == 0 else y
+        return check_array("y", y, len(self))[:, None]
+
+    def _quantile(self, p: float) -> Array:
+        # The upper half is the lower half of the mirrored mixture: small tails keep their digits.
+        side, tail = (1.0, p) if p <= 0.5 else (-1.0, 1.0 - p)
+        out = np.full(len(self), -np.inf)
+        if tail > 0:
+            stds = self._stds
+            for rows in chunks(len(self), self.n_members):
+                out[rows] = _lower_quantile(side * self.means[rows], stds[rows], max(tail, _TINY))
+        return side * out
+
+
+def _standardise(difference: Array, stds: Array) -> Array:
+    """difference / stds, held where its square is still finite."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.clip(difference / stds, -LARGEST, LARGEST))
+
+
+def _density(z: Array) -> Array:
+    return np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
+
+
+def _mean_distance(mean: Array, std: Array) -> Array:
+    """A = E|X| for X ~ N(mean, std^2)."""
+    z = _standardise(mean, std)
+    centred: Array = erf(z / math.sqrt(2))
+    return mean * centred + 2 * std * _density(z)
+
+
+def _lower_quantile(means: Array, stds: Array, tail: float) -> Array:
+    """Per row the x at which the mean of Phi((x - means) / stds) is tail, 0 < tail <= 1/2.
+
+    Newton's method on log F, bisecting whenever it leaves the bracket or does not halve its step.
+    """
+    ends = means + stds * ndtri(tail)
+    low, high = ends.min(axis=1), ends.max(axis=1)  # the mixture's quantile lies between
+    x: Array = np.clip(average(ends, 1), low, high)
+    step = high - low
+    left = np.flatnonzero(high > low)
+    for _ in range(2000):  # the float64 range, halved to its last bit
+        if not left.size:
+            break
+        at, s = x[left], stds[left]
+        z = _standardise(at[:, None] - means[left], s)
+        f = np.maximum(ndtr(z).mean(axis=1), _TINY)
+        gap = np.log(f / tail)
+        low[left] = lo = np.where(gap < 0, at, low[left])
+        high[left] = hi = np.where(gap < 0, high[left], at)
+        slope = (_density(z) / s).mean(axis=1) / f
+        move = np.divide(gap, slope, out=np.full_like(gap, np.inf), where=slope > 1e-150)
+        newton, last_bit = at - move, np.spacing(np.abs(at))
+        trusted = (newton > lo) & (newton < hi) & (np.abs(move) <= 0.5 * step[left])
+        nearer = np.where(trusted, newton, 0.5 * (lo + hi))
+        step[left] = np.abs(nearer - at)
+        hit = (np.abs(gap) < 1e-9) & ((np.abs(gap) <= 16 * _EPS) | (np.abs(move) <= last_bit))
+        x[left] = np.where(hit, at, nearer)
+        left = left[~hit & (step[left] > last_bit)]
+    return x

@@ -1,0 +1,1 @@
+"""The evidence: the methods compared on real tables, over several seeds."""

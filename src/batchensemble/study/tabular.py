@@ -1,0 +1,185 @@
+"""The methods on splits of a table: all seeds of a method are trained as one bank."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+from torch import Generator
+
+from batchensemble.bank import Bank
+from batchensemble.datasets import Table, make_shift
+from batchensemble.engines import Data
+from batchensemble.estimators.presets import PRESETS
+from batchensemble.losses import CategoricalNLL, GaussianNLL
+from batchensemble.methods import Method, make_method
+from batchensemble.networks import MLP
+from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
+from batchensemble.preprocessing import TableEncoder
+from batchensemble.training import Training, train
+from batchensemble.words import one_of
+
+PAPER = PRESETS["paper"]
+PAPER_TRAINING = Training(
+    **{name: PAPER[name] for name in ("epochs", "batch_size", "lr", "weight_decay", "clip_norm")}
+)
+Predictive = GaussianPredictive | CategoricalPredictive
+
+
+@dataclass(frozen=True)
+class Split:
+    """A table cut in two by one seed, encoded and scaled on its training rows."""
+
+    seed: int
+    n_outputs: int
+    x_train: NDArray[np.float32]
+    y_train: NDArray[Any]
+    x_test: NDArray[np.float32]
+    y_test: NDArray[Any]
+    is_tail: NDArray[np.bool_]
+
+    @property
+    def is_regression(self) -> bool:
+        return self.y_train.dtype.kind == "f"
+
+
+def split_table(table: Table, seed: int, *, variant: str = "id") -> Split:
+    """Variant "id" is a shuffled 80/20 split, "shift" the one whose tails are only in the test."""
+    one_of(variant, ("id", "shift"), "variant")
+    if variant == "shift":
+        shift = make_shift(table.X, table.y, task=table.task, seed=seed)
+        train_rows, test_rows, is_tail = shift.train, shift.test, shift.is_tail
+    else:
+        train_rows, test_rows = train_test_split(
+            np.arange(len(table.y)), test_size=0.2, random_state=seed
+        )
+        is_tail = np.zeros(len(test_rows), dtype=bool)
+    encoder = TableEncoder("minmax", max_categories=None, categories=_vocabulary(table))
+    x_train = encoder.fit_transform(_rows(table.X, train_rows))
+    x_test = encoder.transform(_rows(table.X, test_rows))
+    if table.task == "regression":
+        y = table.y.astype(np.float64)
+        low, high = y[train_rows].min(), y[train_rows].max()
+        target, n_outputs = ((y - low) / (high - low)).astype(np.float32), 2
+    else:
+        classes, labels = np.unique(table.y, return_inverse=True)
+        target, n_outputs = labels.astype(np.int64), len(classes)
+    return Split(
+        seed, n_outputs, x_train, target[train_rows], x_test, target[test_rows], is_tail
+    )
+
+
+def train_networks(
+    splits: Sequence[Split],
+    method: Method,
+    training: Training,
+    *,
+    loss: GaussianNLL | CategoricalNLL | None = None,
+    device: str | torch.device = "cpu",
+) -> Bank:
+    """All networks of the method for all splits, one split's after the other's, as one bank."""
+    seeds = [
+        int(seed)
+        for split in splits
+        for seed in np.random.SeedSequence(split.seed).generate_state(method.n_networks)
+    ]
+    first = splits[0]
+    bank = Bank(
+        [method.network(_maker(first), Generator().manual_seed(seed)) for seed in seeds]
+    ).to(device)
+    starts = np.cumsum([0] + [len(split.x_train) for split in splits])
+    rows = [
+        torch.arange(starts[i], starts[i + 1])
+        for i in range(len(splits))
+        for _ in range(method.n_networks)
+    ]
+    data = Data(
+        torch.tensor(np.concatenate([split.x_train for split in splits]), device=device),
+        torch.tensor(np.concatenate([split.y_train for split in splits]), device=device),
+    )
+    generators = [Generator(device).manual_seed(seed) for seed in seeds]
+    train(bank, loss or default_loss(first), data, training, rows=rows, generators=generators)
+    return bank
+
+
+def predict(
+    splits: Sequence[Split],
+    bank: Bank,
+    method: Method,
+    *,
+    loss: GaussianNLL | CategoricalNLL | None = None,
+) -> list[Predictive]:
+    """The predictions for the test rows of every split."""
+    answers: list[Predictive] = []
+    for i, split in enumerate(splits):
+        own = bank[i * method.n_networks : (i + 1) * method.n_networks]
+        forward = method.forward(own, Generator().manual_seed(split.seed))
+        with torch.inference_mode():
+            parts = torch.tensor(split.x_test).split(4096)
+            outputs = torch.cat([forward(x.to(bank.theta.device)).double().cpu() for x in parts])
+        chosen = loss or default_loss(split)
+        if isinstance(chosen, GaussianNLL):
+            means, log_variances = chosen.moments(outputs)
+            answers.append(GaussianPredictive(means.numpy(), log_variances.exp().numpy()))
+        else:
+            answers.append(CategoricalPredictive(outputs.softmax(-1).numpy()))
+    return answers
+
+
+def compare(
+    splits: Sequence[Split],
+    methods: Sequence[str],
+    training: Training,
+    *,
+    device: str | torch.device = "cpu",
+    progress: Callable[[str], None] = lambda word: None,
+) -> dict[str, tuple[int, list[Predictive]]]:
+    """Parameters and predictions of each method; what trains alike is trained once."""
+    trained: dict[int, Bank] = {}
+    answers = {}
+    for word in methods:
+        progress(word)
+        method = make_method(word)
+        # MC dropout and the single network are one network, told apart at prediction.
+        key = -1 if word in ("mc_dropout", "single") else len(trained)
+        if key not in trained:
+            trained[key] = train_networks(splits, method, training, device=device)
+        bank = trained[key]
+        answers[word] = (bank.n_parameters // len(splits), predict(splits, bank, method))
+    return answers
+
+
+def default_loss(split: Split) -> GaussianNLL | CategoricalNLL:
+    if split.is_regression:
+        return GaussianNLL(bounds=PAPER["log_variance_bounds"])
+    return CategoricalNLL()
+
+
+def _maker(split: Split) -> Callable[..., MLP]:
+    def make(generator: Generator, *, n_members: int | None = None) -> MLP:
+        return MLP(
+            split.x_train.shape[1],
+            (1, 1) if split.is_regression else (split.n_outputs,),
+            hidden=PAPER["hidden"],
+            n_members=n_members or 1,
+            adapters="" if n_members is None else "rsb",
+            dropout=PAPER["dropout"],
+            generator=generator,
+        )
+
+    return make
+
+
+def _rows(X: Any, rows: NDArray[np.int64]) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def _vocabulary(table: Table) -> dict[str, list[str]] | None:
+    """The categories of the whole table: those of a split may lack one."""
+    if not hasattr(table.X, "columns"):
+        return None
+    texts = table.X.select_dtypes(exclude="number")
+    return {name: sorted(texts[name].unique()) for name in texts} or None

@@ -1,0 +1,205 @@
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from laws import generator, randomised
+from tabm import LinearBatchEnsemble
+from torch import nn
+
+from batchensemble.nn import BatchEnsembleLinear, expand_members, orthogonality_penalty
+
+SUBSETS = ["".join(s) for n in range(4) for s in itertools.combinations("rsb", n)]
+
+
+def layer(n_in=5, n_out=3, n_members=4, **kwargs) -> BatchEnsembleLinear:
+    return randomised(BatchEnsembleLinear(n_in, n_out, n_members, **kwargs).double())
+
+
+def one_member(layer: BatchEnsembleLinear, x: torch.Tensor, k: int) -> torch.Tensor:
+    """The slow, obvious thing: member k as a plain linear map with its effective weight."""
+    r = torch.ones(layer.in_features) if layer.r is None else layer.r[k]
+    s = torch.ones(layer.out_features) if layer.s is None else layer.s[k]
+    bias = layer.bias if layer.bias is None or layer.bias.ndim == 1 else layer.bias[k]
+    y = x @ (layer.weight * torch.outer(s.double(), r.double())).T
+    return y if bias is None else y + bias
+
+
+@pytest.mark.parametrize("adapters", SUBSETS)
+def test_member_k_is_a_linear_map_with_the_weight_scaled_by_the_outer_product(adapters):
+    net = layer(adapters=adapters)
+    x = torch.randn(7, 4, 5, dtype=torch.float64, generator=generator(1))
+    for k in range(4):
+        assert torch.allclose(net(x)[:, k], one_member(net, x[:, k], k), atol=1e-12)
+
+
+@given(
+    leading=st.lists(st.integers(1, 4), min_size=0, max_size=3),
+    members=st.integers(1, 5),
+    n_in=st.integers(1, 4),
+    n_out=st.integers(1, 4),
+)
+@settings(max_examples=40, deadline=None)
+def test_any_leading_axes_and_any_batch_size_pass(leading, members, n_in, n_out):
+    net = layer(n_in, n_out, members)
+    x = torch.randn(*leading, members, n_in, dtype=torch.float64, generator=generator(2))
+    y = net(x)
+    assert y.shape == (*leading, members, n_out)
+    flat = net(x.reshape(-1, members, n_in))
+    assert torch.allclose(y.reshape(flat.shape), flat, atol=1e-12)
+    assert torch.allclose(net.fold()(x), y, atol=1e-5)
+
+
+def test_outputs_and_gradients_equal_those_of_tabm():
+    ours = randomised(BatchEnsembleLinear(6, 4, 5))
+    theirs = LinearBatchEnsemble(6, 4, k=5, scaling_init="ones")
+    with torch.no_grad():
+        for name in ("weight", "r", "s", "bias"):
+            getattr(theirs, name).copy_(getattr(ours, name))
+    x = torch.randn(8, 5, 6, generator=generator(1))
+    assert torch.allclose(ours(x), theirs(x), atol=1e-5)
+    ours(x).square().sum().backward()
+    theirs(x).square().sum().backward()
+    for name in ("weight", "r", "s", "bias"):
+        a, b = getattr(ours, name).grad, getattr(theirs, name).grad
+        assert torch.allclose(a, b, rtol=1e-4, atol=1e-3)
+
+
+def test_without_adapters_it_is_torch_linear_for_any_number_of_members():
+    plain, net = nn.Linear(5, 3), BatchEnsembleLinear(5, 3, 1, adapters="")
+    net.load_state_dict(plain.state_dict())
+    x = torch.randn(7, 9, 5)
+    assert torch.allclose(net(x), plain(x), atol=1e-6)
+
+
+def test_a_gradient_of_one_member_leaves_the_other_members_vectors_alone():
+    net = layer()
+    x = torch.randn(6, 4, 5, dtype=torch.float64, generator=generator(1))
+    net(x)[:, 2].sum().backward()
+    for vectors in (net.r, net.s, net.bias):
+        moved = vectors.grad.abs().sum(1) > 0
+        assert moved.tolist() == [False, False, True, False]
+    assert (net.weight.grad != 0).any()
+
+
+def test_one_members_input_reaches_only_its_own_output():
+    net = layer()
+    x = torch.randn(6, 4, 5, dtype=torch.float64, generator=generator(1))
+    other = x.clone()
+    other[:, 1] += 1
+    changed = (net(x) != net(other)).any(-1).any(0)
+    assert changed.tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize("batch", [1, 3, 7, 64])
+def test_a_batch_of_1_and_one_that_the_members_do_not_divide_equal_their_rows(batch):
+    net = layer()
+    x = torch.randn(batch, 4, 5, dtype=torch.float64, generator=generator(1))
+    rows = torch.cat([net(row.unsqueeze(0)) for row in x])
+    assert torch.allclose(net(x), rows, atol=1e-12)
+
+
+def test_a_member_axis_of_length_1_does_not_broadcast():
+    with pytest.raises(ValueError, match="members=4"):
+        layer()(torch.zeros(2, 1, 5, dtype=torch.float64))
+    with pytest.raises(ValueError, match="members=4"):
+        layer().fold()(torch.zeros(2, 1, 5, dtype=torch.float64))
+
+
+def test_first_values_are_those_of_torch_linear_with_signs_and_zero_biases():
+    net = BatchEnsembleLinear(16, 300, 4, generator=generator())
+    assert net.weight.abs().max() <= 0.25
+    assert net.weight.std().item() == pytest.approx(0.25 / 3**0.5, rel=0.05)
+    assert set(net.r.unique().tolist()) == set(net.s.unique().tolist()) == {-1.0, 1.0}
+    assert (net.bias == 0).all()
+
+
+@pytest.mark.parametrize("init", ["random_sign", "normal", "orthogonal"])
+def test_members_start_different_unless_told_otherwise(init):
+    x = expand_members(torch.randn(5, 8, generator=generator()), 6)
+    y = BatchEnsembleLinear(8, 4, 6, init=init, generator=generator(1))(x)
+    assert (torch.pdist(y.transpose(0, 1).reshape(6, -1)) > 1e-3).all()
+    same = BatchEnsembleLinear(8, 4, 6, init="ones", generator=generator(1))(x)
+    assert torch.allclose(same, same[:, :1].expand_as(same))
+
+
+def test_the_same_generator_gives_the_same_layer_and_leaves_the_global_seed_alone():
+    state = torch.get_rng_state()
+    a, b = (BatchEnsembleLinear(5, 3, 4, generator=generator(7)) for _ in range(2))
+    assert all(torch.equal(p, q) for p, q in zip(a.parameters(), b.parameters(), strict=True))
+    assert torch.equal(state, torch.get_rng_state())
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "words"),
+    [
+        ({"adapters": "rx"}, "subset of the letters 'rsb'"),
+        ({"adapters": "rr"}, "at most once"),
+        ({"init": "sign"}, "did you mean"),
+        ({"bias": False}, "without 'b'"),
+        ({"n_members": 0}, "n_members of at least 1"),
+        ({"n_in": 0}, "in_features of at least 1"),
+    ],
+)
+def test_bad_arguments_are_refused_with_words(kwargs, words):
+    with pytest.raises(ValueError, match=words):
+        layer(**kwargs)
+
+
+def test_parameters_are_counted_by_adapter():
+    def count(adapters):
+        return sum(p.numel() for p in BatchEnsembleLinear(5, 3, 4, adapters=adapters).parameters())
+
+    assert count("") == 15 + 3
+    assert count("r") == 15 + 3 + 20
+    assert count("s") == 15 + 3 + 12
+    assert count("b") == 15 + 12
+    assert count("rsb") == 15 + 20 + 12 + 12
+
+
+@pytest.mark.parametrize("adapters", SUBSETS)
+@pytest.mark.parametrize("batch", [1, 64, 700])
+def test_folding_changes_nothing_but_the_time(adapters, batch):
+    net = randomised(BatchEnsembleLinear(12, 9, 4, adapters=adapters))
+    x = torch.randn(batch, 4, 12, generator=generator(3))
+    assert torch.allclose(net.fold()(x), net(x), atol=1e-5, rtol=1e-5)
+
+
+def test_a_folded_layer_too_large_for_the_cache_computes_the_same_at_any_batch(monkeypatch):
+    monkeypatch.setattr("batchensemble.nn.linear.CACHED_WEIGHTS", 0)
+    net = randomised(BatchEnsembleLinear(12, 9, 4))
+    for batch in (1, 511, 512):
+        x = torch.randn(batch, 4, 12, generator=generator(3))
+        assert torch.allclose(net.fold()(x), net(x), atol=1e-5, rtol=1e-5)
+
+
+def test_a_folded_layer_holds_copies_and_refuses_training():
+    net = randomised(BatchEnsembleLinear(5, 3, 4))
+    folded, x = net.fold(), torch.randn(2, 4, 5)
+    before = folded(x)
+    randomised(net, seed=9)
+    assert torch.equal(folded(x), before)
+    with pytest.raises(RuntimeError, match="fold again"):
+        folded.train()
+    assert not any(p.requires_grad for p in folded.parameters())
+
+
+def test_the_penalty_counts_r_s_and_bias_of_all_layers_and_only_what_members_own():
+    both = nn.Sequential(layer(5, 3), layer(3, 2))
+    parts = [m.orthogonality_penalty() for m in both]
+    assert torch.allclose(orthogonality_penalty(both), parts[0] + parts[1])
+    assert layer(adapters="").orthogonality_penalty() == 0
+    assert layer(adapters="r").orthogonality_penalty() > 0
+    with pytest.raises(ValueError, match="without"):
+        orthogonality_penalty(nn.Linear(2, 2))
+
+
+def test_it_can_be_exported_scripted_by_state_and_moved_between_precisions():
+    net = layer()
+    twin = BatchEnsembleLinear(5, 3, 4)
+    twin.load_state_dict({k: v.float() for k, v in net.state_dict().items()})
+    x = torch.randn(2, 4, 5, generator=generator())
+    assert torch.allclose(twin(x), net(x.double()).float(), atol=1e-5)
+    program = torch.export.export(twin, (x,))
+    assert torch.allclose(program.module()(x), twin(x))

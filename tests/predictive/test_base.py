@@ -1,0 +1,50 @@
+"""What all predictives share: rows are chosen alike, and nothing changes afterwards."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from batchensemble.predictive import CategoricalPredictive, GaussianPredictive, SamplePredictive
+
+RNG = np.random.default_rng(0)
+GAUSSIAN = GaussianPredictive(RNG.normal(size=(6, 5)), RNG.exponential(size=(6, 5)))
+CATEGORICAL = CategoricalPredictive(RNG.dirichlet(np.ones(3), size=(6, 5)))
+PATHS = SamplePredictive(RNG.normal(size=(6, 5, 4, 3)))
+
+
+@pytest.mark.parametrize("dist", [GAUSSIAN, CATEGORICAL])
+def test_the_same_seed_gives_the_same_draws(dist):
+    np.testing.assert_array_equal(dist.sample(7, 1), dist.sample(7, np.random.default_rng(1)))
+    assert (dist.sample(7, 1) != dist.sample(7, 2)).any()
+
+
+def test_a_predictive_is_frozen_and_owns_its_numbers():
+    means, variances = np.zeros((2, 1)), np.ones((2, 1))
+    dist = GaussianPredictive(means, variances)
+    means[:] = 9
+    assert (dist.means == 0).all()
+    with pytest.raises(ValueError, match="read-only"):
+        dist.means[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        PATHS.mean[0] = 1  # kept once computed, so it must not change either
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        dist.means = means
+
+
+@pytest.mark.parametrize("dist", [GAUSSIAN, CATEGORICAL, PATHS])
+def test_rows_are_selected_by_slice_mask_indices_or_integer(dist):
+    mask = np.array([True, False, True, False, False, True])
+    for rows in (slice(1, 4), mask, mask.tolist(), [4, 0], np.array([5, 5]), -1, np.int64(2)):
+        chosen = dist[rows]
+        assert type(chosen) is type(dist)
+        expected = dist.mean[[rows] if isinstance(rows, int | np.integer) else rows]
+        np.testing.assert_array_equal(chosen.mean, expected)
+        assert len(chosen) == len(expected)
+        assert chosen.n_members == dist.n_members
+    assert len(dist[np.zeros(6, bool)]) == 0
+    assert [len(row) for row in dist] == [1] * 6
+
+
+def test_a_predictive_shows_its_shape():
+    assert repr(GAUSSIAN) == "GaussianPredictive(6 samples, 5 members)"

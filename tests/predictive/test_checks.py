@@ -1,0 +1,107 @@
+"""What is refused at the door, through the predictives where they are the door."""
+
+import numpy as np
+import pytest
+
+from batchensemble.predictive import (
+    CategoricalPredictive,
+    GaussianPredictive,
+    SamplePredictive,
+    check_array,
+    check_labels,
+    check_probabilities,
+)
+from batchensemble.predictive.checks import LARGEST
+
+GAUSSIAN = GaussianPredictive(np.zeros((2, 1)), np.ones((2, 1)))
+CATEGORICAL = CategoricalPredictive(np.full((2, 1, 3), 1 / 3))
+PATHS = SamplePredictive(np.zeros((2, 1, 4, 1)))
+
+
+def test_an_array_is_copied_and_any_shape_is_welcome_where_none_is_asked_for():
+    ours = np.zeros((2, 3))
+    copy = check_array("x", ours)
+    ours[:] = 1
+    assert copy.shape == (2, 3)
+    assert (copy == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "cure"),
+    [
+        ((2,), r"to add an axis of length 1, pass x\[:, None\]"),
+        ((2, 3, 1), r"to drop the last axis, pass x\[\.\.\., 0\]"),
+        ((2, 4), "check that the rows and axes match"),
+        ((2, 3, 4), "check that the rows and axes match"),
+    ],
+)
+def test_a_wrong_shape_is_refused_with_the_cure_for_it(shape, cure):
+    with pytest.raises(ValueError, match=rf"x: expected shape \(rows, 3\), got .*; {cure}"):
+        check_array("x", np.zeros(shape), "rows", 3)
+
+
+def test_numbers_whose_square_is_no_float_are_counted_and_refused():
+    assert check_array("x", [-LARGEST, LARGEST]).max() == LARGEST
+    with pytest.raises(ValueError, match=r"at most 1e\+150, got -1e\+151 \(2 such values\)"):
+        check_array("x", [0.0, -1e151, np.nan])
+
+
+def test_no_rows_of_probabilities_or_labels_are_none():
+    assert check_probabilities("p", np.empty((0, 3)), "rows", "classes").shape == (0, 3)
+    assert check_labels("y", np.empty(0, int), n_rows=0, n_classes=3).shape == (0,)
+
+
+@pytest.mark.parametrize("method", ["cdf", "log_prob", "crps"])
+def test_a_column_of_truths_is_refused_before_it_broadcasts(method):
+    with pytest.raises(ValueError, match=r"y: expected shape \(2,\), got \(2, 1\).*\[\.\.\., 0\]"):
+        getattr(GAUSSIAN, method)(np.zeros((2, 1)))
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, np.nan, [0.5, 90], [], [[0.5]]])
+def test_a_level_outside_zero_and_one_is_refused(q):
+    with pytest.raises(ValueError, match=r"q: expected .* in \[0, 1\]"):
+        GAUSSIAN.quantile(q)
+    with pytest.raises(ValueError, match=r"q: expected .* in \[0, 1\]"):
+        PATHS.quantile(q)
+
+
+@pytest.mark.parametrize("coverage", [0, 1, 90, np.nan])
+def test_a_coverage_that_is_no_share_is_refused(coverage):
+    with pytest.raises(ValueError, match=r"for 90 % pass 0\.9"):
+        GAUSSIAN.interval(coverage)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "message"),
+    [
+        ([[0.5, 0.5]], r"expected shape \(samples, members, classes\), got \(1, 2\)"),
+        ([[[0.5, 0.6]]], "sum to 1 .* sums 1.1 to 1.1; apply a softmax"),
+        ([[[1.5, -0.5]]], "values >= 0 .* got values from -0.5"),
+        ([[[np.nan, 1.0]]], "expected finite numbers"),
+    ],
+)
+def test_wrong_probabilities_are_refused_with_a_cure(probabilities, message):
+    with pytest.raises(ValueError, match=message):
+        CategoricalPredictive(probabilities)
+
+
+def test_float32_probabilities_are_renormalised_and_selection_keeps_their_bits():
+    p = np.random.default_rng(0).dirichlet(np.ones(7), size=(20, 3)).astype(np.float32)
+    dist = CategoricalPredictive(p)
+    np.testing.assert_allclose(dist.probabilities.sum(axis=2), 1, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(dist[:].probabilities, dist.probabilities)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([0, 3], r"expected class indices 0 to 2, got 0 to 3"),
+        ([-1, 0], r"expected class indices 0 to 2, got -1 to 0"),
+        ([0.0, 1.0], "integer class indices.*float64"),
+        ([0], r"expected 2 integer class indices, shape \(2,\), got shape \(1,\)"),
+        (["a", "b"], "encode class names"),
+    ],
+)
+def test_wrong_labels_are_refused_with_a_cure(y, message):
+    with pytest.raises(ValueError, match=message):
+        CATEGORICAL.log_prob(y)

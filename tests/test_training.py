@@ -1,0 +1,248 @@
+import time
+
+import pytest
+import torch
+from laws import generator, line
+
+from batchensemble.bank import Bank
+from batchensemble.engines import Data
+from batchensemble.losses import GaussianNLL
+from batchensemble.networks import MLP
+from batchensemble.training import (
+    Training,
+    TrainingDiverged,
+    _Plan,
+    train,
+    train_one_by_one,
+)
+
+LOSS = GaussianNLL()
+
+
+def bank(n_networks=3, n_members=4, dropout=0.1, double=True):
+    nets = [
+        MLP(3, (1, 1), hidden=(8,), n_members=n_members, dropout=dropout, generator=generator(i))
+        for i in range(n_networks)
+    ]
+    return Bank([net.double() if double else net for net in nets])
+
+
+def data(double=True):
+    d = line()
+    return Data(d.x.double(), d.y.double()) if double else d
+
+
+def fit(networks, training, *, rows=None, seed=10, held_out=None, one_by_one=False, **kwargs):
+    rows = rows or [torch.arange(150)] * len(networks)
+    run = train_one_by_one if one_by_one else train
+    return run(
+        networks,
+        LOSS,
+        kwargs.pop("data", data()),
+        training,
+        rows=rows,
+        generators=[generator(seed + i) for i in range(len(networks))],
+        held_out=held_out,
+        **kwargs,
+    )
+
+
+@pytest.mark.parametrize("batching", ["shared", "independent", "split"])
+def test_a_network_learns_the_same_in_a_bank_and_alone(batching):
+    # Rows of unequal number, one not a multiple of the batch, one smaller than a batch.
+    rows = [torch.arange(150), torch.arange(20, 117), torch.arange(40)]
+    training = Training(epochs=4, batch_size=32, batching=batching)
+    together, alone = bank(), bank()
+    fit(together, training, rows=rows)
+    fit(alone, training, rows=rows, one_by_one=True)
+    # Float64: only rounding can differ. In float32, chaos would hide a real difference.
+    assert torch.allclose(together.theta, alone.theta, atol=1e-9)
+
+
+def test_networks_with_other_seeds_learn_other_things():
+    networks = bank()
+    twin = networks[[0, 0, 0]]
+    fit(twin, Training(epochs=2))
+    assert (torch.pdist(twin.theta) > 1e-3).all()
+
+
+def test_the_same_seed_gives_bit_equal_networks_and_the_global_seed_stays():
+    state = torch.get_rng_state()
+    a, b = bank(double=False), bank(double=False)
+    for networks in (a, b):
+        fit(networks, Training(epochs=3), data=data(double=False))
+    assert torch.equal(a.theta, b.theta)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("batching", ["shared", "independent", "split"])
+@pytest.mark.parametrize("n_rows", [1, 7, 64, 65, 150])
+def test_every_row_is_seen_once_an_epoch_by_every_member_or_once_by_one(batching, n_rows):
+    networks = bank(1)
+    rows = [torch.arange(n_rows)]
+    plan = _Plan(networks, data(), Training(batch_size=16, batching=batching), rows, [generator()])
+    (steps,) = plan.epoch([True])
+    seen = steps.rows[steps.weights > 0]
+    times = {"shared": 1, "independent": 4, "split": 1}[batching]
+    assert torch.equal(seen.bincount(minlength=n_rows), torch.full((n_rows,), times))
+    # Each step's weights sum to 1 over rows and the members that see them.
+    share = steps.weights.sum((2, 3)) * (4 / steps.weights.shape[-1])
+    assert torch.allclose(share, torch.ones_like(share), atol=1e-6)
+    if batching == "independent" and n_rows == 150:
+        assert not torch.equal(steps.rows[..., 0], steps.rows[..., 1])
+
+
+def test_split_batches_cost_a_share_of_the_rows_a_step():
+    shared = _Plan(bank(1), data(), Training(batch_size=16), [torch.arange(150)], [generator()])
+    split = _Plan(
+        bank(1), data(), Training(batch_size=16, batching="split"), [torch.arange(150)], [generator()]
+    )
+    assert split.batch * 4 == shared.batch
+    assert split.n_steps == shared.n_steps
+
+
+def test_an_epoch_cut_into_parts_is_the_same_epoch(monkeypatch):
+    whole, parts = bank(), bank()
+    fit(whole, Training(epochs=2, batch_size=16))
+    monkeypatch.setattr("batchensemble.training.MASK_BYTES", 1)
+    fit(parts, Training(epochs=2, batch_size=16))
+    assert torch.allclose(whole.theta, parts.theta, atol=1e-12)
+
+
+def test_training_lowers_the_loss_towards_the_noise():
+    history = fit(bank(1, dropout=0.0), Training(epochs=60))
+    # Noise of sd 0.3: the best mean loss is log(0.3) + 0.5 = -0.70.
+    assert history.losses[0][0] > -0.2
+    assert -1.0 < history.losses[-1][0] < -0.5
+
+
+def test_sample_weights_say_which_rows_to_learn():
+    d = data()
+    wrong = torch.cat([d.y[:75], -d.y[75:]])
+    weight = torch.cat([torch.full((75,), 1.9), torch.full((125,), 0.1)]).double()
+    networks = bank(1, dropout=0.0)
+    fit(networks, Training(epochs=60), data=Data(d.x, wrong, weight))
+    networks.module.eval()
+    mean = networks(d.x[:75].view(1, 75, 1, 3).expand(1, 75, 4, 3))[0, ..., 0].mean(1)
+    assert torch.corrcoef(torch.stack([mean, d.y[:75]]))[0, 1] > 0.9
+
+
+def test_early_stopping_keeps_the_best_state_and_rests_the_network():
+    held_out = [torch.arange(150, 200)] * 3
+    networks = bank(dropout=0.0)
+    history = fit(networks, Training(epochs=200, patience=5, lr=0.05), held_out=held_out)
+    assert history.ended == "patience"
+    scores = torch.tensor(history.scores)
+    for i, best in enumerate(history.best_epochs):
+        upto = scores[: best + 6, i]
+        assert upto.argmin() == best
+    networks.module.eval()
+    x = data().x[150:].view(1, 50, 1, 3).expand(3, 50, 4, 3)
+    kept = LOSS.mixture(networks(x), data().y[150:].expand(3, 50).unsqueeze(-1)).mean(1)
+    expected = [scores[best, i] for i, best in enumerate(history.best_epochs)]
+    assert torch.allclose(kept.float(), torch.stack(expected), atol=1e-5)
+
+
+def test_an_ensemble_of_networks_is_judged_and_stopped_together():
+    held_out = [torch.arange(150, 200)] * 4
+    history = fit(
+        bank(4), Training(epochs=50, patience=3), held_out=held_out, ensemble_size=2
+    )
+    a, b, c, d = history.best_epochs
+    assert (a, c) == (b, d)
+    for scores in history.scores:
+        assert scores[0] == scores[1]
+        assert scores[2] == scores[3]
+        assert scores[0] != scores[2]
+
+
+def test_the_ensembles_score_is_the_mixtures_not_the_members_mean():
+    networks = bank(2, n_members=1)
+    held_out = [torch.arange(150, 200)] * 2
+    history = fit(
+        networks, Training(epochs=1, patience=3), held_out=held_out, ensemble_size=2
+    )
+    x = data().x[150:].view(1, 50, 1, 3).expand(2, 50, 1, 3)
+    outputs = networks(x).squeeze(2).transpose(0, 1)  # (rows, networks, 2)
+    expected = LOSS.mixture(outputs, data().y[150:].unsqueeze(-1)).mean()
+    assert history.scores[0][0] == pytest.approx(expected.item(), abs=1e-6)
+    assert LOSS(outputs, data().y[150:].unsqueeze(-1)).mean() > expected
+
+
+def test_the_time_limit_ends_training_with_what_there_is():
+    start = time.monotonic()
+    history = fit(bank(), Training(epochs=100_000, time_limit=0.3))
+    assert history.ended == "time_limit"
+    assert time.monotonic() - start < 5
+    assert len(history.losses) >= 1
+
+
+class _Interrupted:
+    """A bar that presses Ctrl-C in the third epoch."""
+
+    epochs = 0
+
+    def __init__(self, total):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def advance(self, **values):
+        self.epochs += 1
+        if self.epochs == 3:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupt_leaves_a_usable_bank_when_asked_to_and_raises_otherwise(monkeypatch):
+    monkeypatch.setattr("batchensemble.training.ProgressBar", _Interrupted)
+    networks = bank()
+    history = fit(networks, Training(epochs=50, verbose=True, keep_on_interrupt=True))
+    assert history.ended == "interrupt"
+    assert len(history.losses) == 3
+    assert torch.isfinite(networks.theta).all()
+    with pytest.raises(KeyboardInterrupt):
+        fit(bank(), Training(epochs=50, verbose=True))
+
+
+def test_a_loss_that_is_no_number_stops_with_where_and_what_to_try():
+    d = data()
+    d.y[3] = float("nan")
+    rows = [torch.arange(100, 150), torch.arange(50)]
+    with pytest.raises(
+        TrainingDiverged, match=r"network 1 of 2 became nan at epoch 0, step \d+ of \d+; try a smaller lr"
+    ):
+        fit(bank(2), Training(epochs=2), rows=rows, data=d)
+
+
+def test_threads_are_given_back_after_training():
+    before = torch.get_num_threads()
+    fit(bank(1), Training(epochs=1))
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "words"),
+    [
+        ({"batching": "splitt"}, "did you mean 'split'"),
+        ({"epochs": 0}, "epochs above 0"),
+        ({"batch_size": -1}, "batch_size above 0"),
+        ({"lr": 0.0}, "lr above 0"),
+        ({"clip_norm": 0.0}, "clip_norm above 0"),
+        ({"weight_decay": -1.0}, "weight_decay of at least 0"),
+        ({"patience": 0}, "patience above 0"),
+    ],
+)
+def test_bad_settings_are_refused_with_words(kwargs, words):
+    with pytest.raises(ValueError, match=words):
+        Training(**kwargs)
+
+
+def test_rows_and_generators_must_fit_the_bank():
+    with pytest.raises(ValueError, match="for 3 networks, got 1 and 3"):
+        fit(bank(), Training(epochs=1), rows=[torch.arange(5)])
+    with pytest.raises(ValueError, match="got none for some"):
+        fit(bank(1), Training(epochs=1), rows=[torch.arange(0)])
