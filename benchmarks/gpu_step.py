@@ -27,7 +27,13 @@ def bank(n_networks: int, n_members: int) -> Bank:
     adapters = "rsb" if n_members > 1 else ""
     return Bank(
         [
-            MLP(8, (1, 1), n_members=n_members, adapters=adapters, generator=Generator().manual_seed(i))
+            MLP(
+                8,
+                (1, 1),
+                n_members=n_members,
+                adapters=adapters,
+                generator=Generator().manual_seed(i),
+            )
             for i in range(n_networks)
         ]
     ).to(DEVICE)

@@ -1,4 +1,4 @@
-"""Does a bounded log-variance with clipped gradients keep every run finite, and does it cost anything?
+"""Does a bounded log-variance keep every run finite, and does it cost anything?
 
     BATCHENSEMBLE_DATA=folder python benchmarks/stability.py [--device cuda] [--epochs 500]
 
@@ -64,7 +64,7 @@ def main() -> None:
                 training = dataclasses.replace(PAPER_TRAINING, epochs=args.epochs, clip_norm=clip)
                 start = time.monotonic()
                 # Alone where a run may die, so that it takes no other with it.
-                groups = [[s] for s in splits] if FREE == bounds and clip > 1 else [splits]
+                groups = [[s] for s in splits] if bounds == FREE and clip > 1 else [splits]
                 rows, died = [], 0
                 for group in groups:
                     try:

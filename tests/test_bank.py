@@ -12,7 +12,9 @@ from batchensemble.networks import MLP
 
 def networks(n=4, n_members=3, adapters="rsb"):
     return [
-        randomised(MLP(5, (1, 1), hidden=(7, 6), n_members=n_members, adapters=adapters), seed).eval()
+        randomised(
+            MLP(5, (1, 1), hidden=(7, 6), n_members=n_members, adapters=adapters), seed
+        ).eval()
         for seed in range(n)
     ]
 

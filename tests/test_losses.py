@@ -62,7 +62,7 @@ def test_the_log_variance_is_bounded_smooth_rising_and_the_identity_inside():
 @pytest.mark.parametrize("raw", [1e30, -1e30, 3e38])
 def test_no_output_of_the_network_gives_an_infinite_or_absurd_variance(raw):
     out = torch.tensor([[[0.0, raw]]])
-    mean, log_variance = GaussianNLL(bounds=(-10.0, 4.0)).moments(out)
+    _, log_variance = GaussianNLL(bounds=(-10.0, 4.0)).moments(out)
     assert 4e-5 < log_variance.exp().item() < 55
     assert torch.isfinite(GaussianNLL(bounds=(-10.0, 4.0))(out, torch.tensor([[1.0]]))).all()
 

@@ -95,7 +95,11 @@ def test_every_row_is_seen_once_an_epoch_by_every_member_or_once_by_one(batching
 def test_split_batches_cost_a_share_of_the_rows_a_step():
     shared = _Plan(bank(1), data(), Training(batch_size=16), [torch.arange(150)], [generator()])
     split = _Plan(
-        bank(1), data(), Training(batch_size=16, batching="split"), [torch.arange(150)], [generator()]
+        bank(1),
+        data(),
+        Training(batch_size=16, batching="split"),
+        [torch.arange(150)],
+        [generator()],
     )
     assert split.batch * 4 == shared.batch
     assert split.n_steps == shared.n_steps
@@ -145,9 +149,7 @@ def test_early_stopping_keeps_the_best_state_and_rests_the_network():
 
 def test_an_ensemble_of_networks_is_judged_and_stopped_together():
     held_out = [torch.arange(150, 200)] * 4
-    history = fit(
-        bank(4), Training(epochs=50, patience=3), held_out=held_out, ensemble_size=2
-    )
+    history = fit(bank(4), Training(epochs=50, patience=3), held_out=held_out, ensemble_size=2)
     a, b, c, d = history.best_epochs
     assert (a, c) == (b, d)
     for scores in history.scores:
@@ -159,9 +161,7 @@ def test_an_ensemble_of_networks_is_judged_and_stopped_together():
 def test_the_ensembles_score_is_the_mixtures_not_the_members_mean():
     networks = bank(2, n_members=1)
     held_out = [torch.arange(150, 200)] * 2
-    history = fit(
-        networks, Training(epochs=1, patience=3), held_out=held_out, ensemble_size=2
-    )
+    history = fit(networks, Training(epochs=1, patience=3), held_out=held_out, ensemble_size=2)
     x = data().x[150:].view(1, 50, 1, 3).expand(2, 50, 1, 3)
     outputs = networks(x).squeeze(2).transpose(0, 1)  # (rows, networks, 2)
     expected = LOSS.mixture(outputs, data().y[150:].unsqueeze(-1)).mean()
@@ -213,7 +213,8 @@ def test_a_loss_that_is_no_number_stops_with_where_and_what_to_try():
     d.y[3] = float("nan")
     rows = [torch.arange(100, 150), torch.arange(50)]
     with pytest.raises(
-        TrainingDiverged, match=r"network 1 of 2 became nan at epoch 0, step \d+ of \d+; try a smaller lr"
+        TrainingDiverged,
+        match=r"network 1 of 2 became nan at epoch 0, step \d+ of \d+; try a smaller lr",
     ):
         fit(bank(2), Training(epochs=2), rows=rows, data=d)
 

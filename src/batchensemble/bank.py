@@ -1,4 +1,4 @@
-"""A bank: networks of one shape, held as one network whose parameters have one more axis in front."""
+"""A bank: networks of one shape, held as one whose parameters have one more axis in front."""
 
 import copy
 from collections.abc import Iterable, Sequence
@@ -6,6 +6,8 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
+
+from batchensemble.networks import Network
 
 
 class Bank:
@@ -16,7 +18,7 @@ class Bank:
     (networks, batch, members, outputs).
     """
 
-    def __init__(self, networks: Sequence[nn.Module]) -> None:
+    def __init__(self, networks: Sequence[Network]) -> None:
         if not networks:
             raise ValueError("expected at least one network, got none")
         shapes = [[(name, p.shape) for name, p in net.named_parameters()] for net in networks]
@@ -28,7 +30,7 @@ class Bank:
         theta = [torch.cat([p.detach().flatten() for p in net.parameters()]) for net in networks]
         self._hold(copy.deepcopy(networks[0]), torch.stack(theta))
 
-    def _hold(self, module: nn.Module, theta: Tensor) -> None:
+    def _hold(self, module: Network, theta: Tensor) -> None:
         self.module, self.theta = module, theta
         start = 0
         for name, shape in self._shapes:
@@ -83,7 +85,7 @@ class Bank:
         banks = list(banks)
         return banks[0]._with(torch.cat([bank.theta for bank in banks]))
 
-    def network(self, index: int) -> nn.Module:
+    def network(self, index: int) -> Network:
         """One of the networks on its own, copied."""
         single = self[[index]]
         for name, parameter in list(single.module.named_parameters()):

@@ -1,5 +1,6 @@
 """Networks with a member axis; a plain network has one member and no adapters."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import torch
@@ -9,7 +10,23 @@ from batchensemble.nn.dropout import drop, keep_masks
 from batchensemble.nn.linear import BatchEnsembleLinear
 
 
-class MLP(nn.Module):
+class Network(nn.Module):
+    """Abstract: (batch, members, ...) -> (batch, members, outputs), with dropout on request."""
+
+    n_members: int
+    dropout: float
+
+    @property
+    @abstractmethod
+    def mask_features(self) -> int:
+        """How many units dropout decides on, for each row and member."""
+
+    @abstractmethod
+    def forward(self, x: Tensor, masks: Tensor | None = None) -> Tensor:
+        """`masks`, (batch, members, mask_features) of ones and zeros, switches dropout on."""
+
+
+class MLP(Network):
     """Hidden ReLU layers with dropout, then one linear head for each group of outputs.
 
     `heads` are the heads' sizes: (1, 1) for a mean and a log-variance, (C,) for C logits.
@@ -52,7 +69,6 @@ class MLP(nn.Module):
 
     @property
     def mask_features(self) -> int:
-        """How many units dropout decides on, for each row and member."""
         return sum(self.hidden) if self.dropout else 0
 
     def forward(self, x: Tensor, masks: Tensor | None = None) -> Tensor:

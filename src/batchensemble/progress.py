@@ -13,7 +13,11 @@ class ProgressBar:
         from rich.progress import TimeRemainingColumn as TimeLeft
 
         self.progress = Progress(
-            TextColumn("epoch"), MofNCompleteColumn(), BarColumn(), TimeLeft(), TextColumn("{task.description}")
+            TextColumn("epoch"),
+            MofNCompleteColumn(),
+            BarColumn(),
+            TimeLeft(),
+            TextColumn("{task.description}"),
         )
         self.task = self.progress.add_task("", total=epochs)
 
@@ -22,7 +26,10 @@ class ProgressBar:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.progress.stop()
 

@@ -183,7 +183,7 @@ class _Plan:
         self.data, self.generators = data, generators
         self.device = data.x.device
         self.rows = [own.to(self.device) for own in rows]
-        self.module: Any = bank.module
+        self.module = bank.module
         n_members = self.module.n_members
         self.batch = min(training.batch_size, max(len(own) for own in rows))
         if training.batching == "split":
@@ -327,7 +327,7 @@ def _over(time_limit: float | None, start: float) -> bool:
 
 @contextmanager
 def _threads_for(multiplications: int) -> Iterator[None]:
-    """One thread while the steps are small: several would spend their time waiting for each other."""
+    """One thread while the steps are small: several would mostly wait for each other."""
     before = torch.get_num_threads()
     if multiplications < WORTH_THREADS:
         torch.set_num_threads(1)

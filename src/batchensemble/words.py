@@ -11,4 +11,6 @@ def one_of(word: object, known: Iterable[str], what: str) -> str:
         return word
     close = get_close_matches(word, names, n=1, cutoff=0.5) if isinstance(word, str) else []
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"expected {what} to be one of {', '.join(map(repr, names))}, got {word!r}{hint}")
+    raise ValueError(
+        f"expected {what} to be one of {', '.join(map(repr, names))}, got {word!r}{hint}"
+    )

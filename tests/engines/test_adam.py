@@ -43,7 +43,10 @@ def test_a_resting_network_does_not_move_and_goes_on_as_if_it_had_not_rested():
     for i, gradient in enumerate(source[:10]):
         a.step(gradient, ALL)
         before = rested.clone()
-        a.step(torch.full_like(gradient, 100.0), torch.tensor([[0.0], [1.0], [0.0]], dtype=torch.float64))
+        a.step(
+            torch.full_like(gradient, 100.0),
+            torch.tensor([[0.0], [1.0], [0.0]], dtype=torch.float64),
+        )
         assert torch.equal(rested[[0, 2]], before[[0, 2]])
         assert not torch.equal(rested[1], before[1])
         b.step(source[i], ALL)

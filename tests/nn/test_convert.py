@@ -257,7 +257,9 @@ def test_folding_a_whole_network_keeps_its_outputs():
 
 
 def test_a_converted_network_learns():
-    be = convert(nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1)), 4, generator=generator())
+    be = convert(
+        nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1)), 4, generator=generator()
+    )
     x = torch.linspace(-1, 1, 64).unsqueeze(-1)
     optimiser = torch.optim.Adam(be.parameters(), lr=0.02)
     for _ in range(300):

@@ -99,7 +99,9 @@ def test_the_penalty_is_the_mean_squared_cosine_between_different_members():
         for j in range(4)
         if i != j
     ]
-    assert gram_penalty(vectors).item() == pytest.approx(torch.stack(cosines).mean().item(), rel=1e-5)
+    assert gram_penalty(vectors).item() == pytest.approx(
+        torch.stack(cosines).mean().item(), rel=1e-5
+    )
 
 
 def test_descending_the_penalty_pulls_members_apart_also_from_zero_biases():

@@ -1,4 +1,4 @@
-"""A shifted test set from any table: the tails of its two most influential numbers leave training."""
+"""A shifted test set from any table: the tails of its most influential numbers leave training."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Engines run the steps of an epoch of a bank; they differ in speed, never in what they compute."""
 
-import torch
-
 from batchensemble.bank import Bank
 from batchensemble.engines.adam import Adam
 from batchensemble.engines.graph import GraphEngine

@@ -53,7 +53,7 @@ class Adam:
 
     @torch.no_grad()
     def step(self, gradient: Tensor, active: Tensor) -> None:
-        """gradient (networks, parameters); active (networks, 1) is 1, or 0 for a resting network."""
+        """gradient (networks, parameters); active (networks, 1), 0 for a network that rests."""
         if self.clip_norm < math.inf:
             norm = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
             gradient = gradient * (self.clip_norm / norm.clamp(min=self.clip_norm))

@@ -50,7 +50,7 @@ class PlainEngine:
     ) -> None:
         self.bank, self.loss, self.data, self.adam, self.penalty = bank, loss, data, adam, penalty
         self.parameters = bank.parameters()
-        self.n_members: int = bank.module.n_members  # type: ignore[assignment]
+        self.n_members = bank.module.n_members
         self.losses: Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor] = self._losses
         self.update: Callable[[Tensor, Tensor], None] = adam.step
 

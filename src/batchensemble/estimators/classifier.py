@@ -59,7 +59,8 @@ class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         values = column_or_1d(np.asarray(y), warn=True)
         if values.dtype.kind == "f":
             assert_all_finite(values, input_name="y")
-        check_classification_targets(values)
+        with np.errstate(invalid="ignore"):  # it casts numbers such as 1e30 to integers
+            check_classification_targets(values)
         self.classes_, labels = np.unique(values, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(

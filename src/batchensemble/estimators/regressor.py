@@ -93,10 +93,11 @@ class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
                 "expected targets whose variance is a finite number, "
                 f"got values from {values.min()} to {values.max()}; divide them by a constant"
             )
-        smallest = np.finfo(np.float64).tiny ** 0.5
-        self.target_location_ = float(location)
-        self.target_scale_ = float(scale) if scale > smallest else 1.0
-        return ((values - self.target_location_) / self.target_scale_).astype(np.float32)
+        if scale < np.finfo(np.float64).tiny ** 0.5:  # all targets are the same number
+            scale = 1e-6 * (abs(location) or 1.0)
+        self.target_location_, self.target_scale_ = float(location), float(scale)
+        scaled: NDArray[np.float32] = (values - self.target_location_) / self.target_scale_
+        return scaled.astype(np.float32)
 
     def _loss(self) -> GaussianNLL:
         return GaussianNLL(bounds=self._settings["log_variance_bounds"], beta=self.beta)

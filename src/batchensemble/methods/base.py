@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from batchensemble.bank import Bank
+from batchensemble.networks import Network
 
 Forward = Callable[[Tensor], Tensor]
 """(batch, features) -> (batch, predictions, outputs)."""
@@ -14,7 +15,7 @@ Forward = Callable[[Tensor], Tensor]
 class MakeNetwork(Protocol):
     """Builds a network: plain, or a BatchEnsemble of so many members."""
 
-    def __call__(self, generator: Generator, *, n_members: int | None = None) -> nn.Module: ...
+    def __call__(self, generator: Generator, *, n_members: int | None = None) -> Network: ...
 
 
 class Method(Protocol):
@@ -25,7 +26,7 @@ class Method(Protocol):
         """How many networks are trained."""
         ...
 
-    def network(self, make: MakeNetwork, generator: Generator) -> nn.Module:
+    def network(self, make: MakeNetwork, generator: Generator) -> Network:
         """One of the networks to train."""
         ...
 

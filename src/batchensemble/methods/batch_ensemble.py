@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from batchensemble.bank import Bank
 from batchensemble.methods.base import Forward, MakeNetwork
+from batchensemble.networks import Network
 from batchensemble.nn import expand_members, fold
 
 
@@ -14,7 +15,7 @@ class BatchEnsemble:
     n_members: int = 10
     n_networks: int = 1
 
-    def network(self, make: MakeNetwork, generator: Generator) -> nn.Module:
+    def network(self, make: MakeNetwork, generator: Generator) -> Network:
         return make(generator, n_members=self.n_members)
 
     def forward(self, bank: Bank, generator: Generator) -> Forward:

@@ -2,17 +2,18 @@
 
 from dataclasses import dataclass
 
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from batchensemble.bank import Bank
 from batchensemble.methods.base import Forward, MakeNetwork
+from batchensemble.networks import Network
 
 
 @dataclass(frozen=True)
 class DeepEnsemble:
     n_networks: int = 10
 
-    def network(self, make: MakeNetwork, generator: Generator) -> nn.Module:
+    def network(self, make: MakeNetwork, generator: Generator) -> Network:
         return make(generator)
 
     def forward(self, bank: Bank, generator: Generator) -> Forward:

@@ -1,12 +1,12 @@
 """One network whose dropout stays on: every mask gives another prediction."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from batchensemble.bank import Bank
 from batchensemble.methods.base import Forward, MakeNetwork
+from batchensemble.networks import Network
 from batchensemble.nn.dropout import keep_masks
 
 
@@ -20,11 +20,11 @@ class MCDropout:
     n_passes: int = 100
     n_networks: int = 1
 
-    def network(self, make: MakeNetwork, generator: Generator) -> nn.Module:
+    def network(self, make: MakeNetwork, generator: Generator) -> Network:
         return make(generator)
 
     def forward(self, bank: Bank, generator: Generator) -> Forward:
-        network: Any = bank.network(0).eval()
+        network = bank.network(0).eval()
         shape = (self.n_passes, max(1, network.mask_features))
         masks = keep_masks(shape, network.dropout, generator, generator.device)
 

@@ -73,7 +73,7 @@ def convert(
             return _batch_ensemble(child, n_members, keep_weights, adapters, init, generator)
         if isinstance(child, (*leave, *_POINTWISE)):
             return child
-        if type(child) in (nn.LayerNorm, nn.RMSNorm) and len(child.normalized_shape) == 1:
+        if isinstance(child, nn.LayerNorm | nn.RMSNorm) and _is_over_features(child):
             return MemberLayerNorm(child, n_members)
         if type(child) is nn.BatchNorm1d:
             return MemberBatchNorm(child, n_members)
@@ -95,7 +95,7 @@ def convert(
 
 
 def fold(module: nn.Module) -> nn.Module:
-    """A copy for inference in which every BatchEnsemble layer is folded; same inputs and outputs."""
+    """A copy for inference, with every BatchEnsemble layer folded; same inputs and outputs."""
     if isinstance(module, BatchEnsembleLinear):
         return module.fold()
     module = copy.deepcopy(module).eval()
@@ -131,12 +131,17 @@ def _batch_ensemble(
     )
     # The parameter itself stays, so that a weight tied to another layer stays tied.
     new_weight = layer.weight.data
-    layer.weight = linear.weight
+    layer.weight = linear.weight  # type: ignore[assignment]
     if not keep_weights:
         layer.weight.data.copy_(new_weight)
     elif layer.bias is not None:
         layer.bias.data.copy_(linear.bias.data.expand_as(layer.bias))
     return layer.train(linear.training)
+
+
+def _is_over_features(norm: nn.LayerNorm | nn.RMSNorm) -> bool:
+    """A class of its own may do anything, and is not taken for a norm over the last axis."""
+    return type(norm) in (nn.LayerNorm, nn.RMSNorm) and len(norm.normalized_shape) == 1
 
 
 def _selected(name: str, layer: nn.Linear, select: Select | None, used: set[str]) -> bool:

@@ -118,7 +118,8 @@ class BatchEnsembleLinear(nn.Module):
     def _product(self, x: Tensor) -> Tensor:
         if self.weight.ndim == 2:
             return x @ self.weight.T
-        return (x.flatten(1, -2) @ self.weight.mT).unflatten(1, x.shape[1:-1])
+        y: Tensor = (x.flatten(1, -2) @ self.weight.mT).unflatten(1, x.shape[1:-1])
+        return y
 
     def orthogonality_penalty(self) -> Tensor:
         """Sum over r, s and bias of the mean squared cosine between members."""

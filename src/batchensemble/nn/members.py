@@ -1,4 +1,4 @@
-"""The member axis: second to last, explicit, and never guessed; and the first values of what differs along it."""
+"""The member axis: second to last, explicit, never guessed; and first values along it."""
 
 from collections.abc import Callable
 

@@ -67,9 +67,7 @@ def split_table(table: Table, seed: int, *, variant: str = "id") -> Split:
     else:
         classes, labels = np.unique(table.y, return_inverse=True)
         target, n_outputs = labels.astype(np.int64), len(classes)
-    return Split(
-        seed, n_outputs, x_train, target[train_rows], x_test, target[test_rows], is_tail
-    )
+    return Split(seed, n_outputs, x_train, target[train_rows], x_test, target[test_rows], is_tail)
 
 
 def train_networks(

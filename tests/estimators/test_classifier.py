@@ -1,0 +1,97 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import train_test_split
+
+from batchensemble import CategoricalPredictive, Classifier
+from batchensemble.metrics import categorical_nll
+
+QUICK = {"epochs": 40, "hidden": (16,), "n_members": 3, "lr": 0.02, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def iris():
+    x, y = load_iris(return_X_y=True, as_frame=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    return Classifier(**QUICK).fit(x, names), x, names
+
+
+def test_all_answers_come_from_one_distribution(iris):
+    model, x, y = iris
+    dist = model.predict_dist(x)
+    assert isinstance(dist, CategoricalPredictive)
+    assert dist.probabilities.shape == (150, 3, 3)
+    assert np.array_equal(model.predict_proba(x), dist.mean)
+    assert np.allclose(model.predict_proba(x).sum(1), 1)
+    assert np.allclose(np.exp(model.predict_log_proba(x)), dist.mean)
+    assert np.array_equal(model.predict(x), model.classes_[dist.mean.argmax(1)])
+    assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    assert (model.predict(x) == y).mean() > 0.9
+
+
+def test_uncertainty_is_in_nats_and_adds_up(iris):
+    model, x, _ = iris
+    parts = model.uncertainty(x)
+    assert np.allclose(parts.total, parts.aleatoric + parts.epistemic)
+    assert (parts.epistemic >= 0).all()
+    assert (parts.total <= np.log(3) + 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    "labels", [[0, 1], [True, False], ["no", "yes"], [-1, 1], [1.0, 2.0], [10**12, 3]]
+)
+def test_labels_of_any_kind_come_back_as_they_were(labels):
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.array(labels)[(x[:, 0] > 0).astype(int)]
+    predicted = Classifier(**QUICK).fit(x, y).predict(x)
+    assert predicted.dtype == y.dtype
+    assert (predicted == y).mean() > 0.8
+
+
+def test_pandas_categories_are_labels():
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    y = pd.Series(np.where(x[:, 0] > 0, "up", "down")).astype("category")
+    assert set(Classifier(**QUICK).fit(x, y).predict(x)) == {"up", "down"}
+
+
+def test_a_class_with_one_row_and_classes_of_very_unequal_size_fit():
+    x = np.random.default_rng(0).normal(size=(100, 2))
+    y = np.array([0] * 97 + [1, 1, 2])
+    assert Classifier(**QUICK).fit(x, y).predict_proba(x).shape == (100, 3)
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (np.zeros(60), "at least 2 classes in y, got one class"),
+        (np.random.default_rng(0).normal(size=60), "continuous"),
+        (np.full(60, np.nan), "NaN"),
+        (np.zeros((60, 2)), "1d array"),
+        (np.arange(7), "as many targets as rows"),
+    ],
+)
+def test_targets_that_make_no_sense_are_refused_with_words(y, words):
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.raises(ValueError, match=words):
+        Classifier(**QUICK).fit(x, y)
+
+
+def test_predicting_before_fitting_is_refused():
+    with pytest.raises(NotFittedError):
+        Classifier().predict([[1.0]])
+
+
+def test_held_out_rows_get_better_probabilities_than_the_class_shares_and_the_control_does_not():
+    x, y = load_breast_cancer(return_X_y=True)
+    x_train, x_test, y_train, y_test = train_test_split(x, y, test_size=0.2, random_state=0)
+
+    def nll(model):
+        return categorical_nll(y_test, probabilities=model.predict_proba(x_test))
+
+    shares = nll(DummyClassifier(strategy="prior").fit(x_train, y_train))
+    assert nll(Classifier(random_state=0).fit(x_train, y_train)) < 0.3 * shares
+    nonsense = np.random.default_rng(0).permutation(y_train)
+    assert nll(Classifier(random_state=0).fit(x_train, nonsense)) > 0.9 * shares
