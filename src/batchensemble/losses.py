@@ -41,7 +41,7 @@ class GaussianNLL:
     variance is large (beta-NLL; 0.5 is usual).
     """
 
-    bounds: Bounds = (-12.0, 4.0)
+    bounds: Bounds = (-10.0, 4.0)
     beta: float = 0.0
 
     def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:

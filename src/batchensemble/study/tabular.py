@@ -133,13 +133,13 @@ def compare(
     training: Training,
     *,
     device: str | torch.device = "cpu",
-    progress: Callable[[str], None] = lambda word: None,
+    tell: Callable[[str], None] = lambda word: None,
 ) -> dict[str, tuple[int, list[Predictive]]]:
     """Parameters and predictions of each method; what trains alike is trained once."""
     trained: dict[int, Bank] = {}
     answers = {}
     for word in methods:
-        progress(word)
+        tell(f"training {word} ...")
         method = make_method(word)
         # MC dropout and the single network are one network, told apart at prediction.
         key = -1 if word in ("mc_dropout", "single") else len(trained)

@@ -1,0 +1,37 @@
+"""The command line: it parses, calls and prints; it never thinks."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(
+    help="Predictions with trustworthy uncertainty, at the price of one network.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def main() -> None:
+    """Keep the commands apart, also while there is only one."""
+
+
+@app.command()
+def reproduce(
+    profile: Annotated[
+        str, typer.Option(help="quick (fewer epochs, seeds and rows: minutes) or full.")
+    ] = "full",
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only this dataset; may be given several times.")
+    ] = None,
+    device: Annotated[str, typer.Option(help='"auto", "cpu" or "cuda".')] = "auto",
+) -> None:
+    """Compare the four methods on the tables that are here, and print their metrics."""
+    from batchensemble.study.summary import reproduce as run
+
+    try:
+        run(profile=profile, only=only, device=device, console=Console())
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
