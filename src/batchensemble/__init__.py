@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from batchensemble import metrics, nn
+    from batchensemble import datasets, metrics, nn
     from batchensemble.estimators import Classifier, Regressor
     from batchensemble.predictive import (
         CategoricalPredictive,
@@ -18,6 +18,7 @@ __all__ = [
     "GaussianPredictive",
     "Regressor",
     "SamplePredictive",
+    "datasets",
     "metrics",
     "nn",
 ]

@@ -91,7 +91,7 @@ def _sheet(
     for metric in next(iter(results.values())):
         values = [results[word][metric] for word in results]
         cells = (f"{np.mean(v):.3f}±{_standard_error(v):.3f}" for v in values)
-        sheet.add_row(metric.replace("_", " "), *cells)
+        sheet.add_row(metric.removesuffix("_area").replace("_", " "), *cells)
     return sheet
 
 

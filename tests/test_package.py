@@ -1,0 +1,91 @@
+"""What a user gets: the wheel, the import, the names."""
+
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import batchensemble
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_every_public_name_is_there_and_an_unknown_one_is_an_attribute_error():
+    for name in batchensemble.__all__:
+        assert getattr(batchensemble, name) is not None
+        assert name in dir(batchensemble)
+    with pytest.raises(AttributeError, match="no attribute 'Regresor'"):
+        batchensemble.Regresor  # noqa: B018
+
+
+def test_importing_it_pulls_in_neither_matplotlib_nor_pandas_and_costs_under_a_second():
+    # The best of three: the machine may be busy.
+    code = (
+        "import sys, time, torch; start = time.perf_counter(); import batchensemble; "
+        "import batchensemble.nn, batchensemble.metrics; "
+        "print(time.perf_counter() - start, 'pandas' in sys.modules, 'matplotlib' in sys.modules)"
+    )
+    runs = [run(code).split() for _ in range(3)]
+    assert min(float(seconds) for seconds, *_ in runs) < 1
+    assert {tuple(loaded) for _, *loaded in runs} == {("False", "False")}
+
+
+def test_predictions_and_metrics_need_no_torch():
+    code = (
+        "import sys; from batchensemble import GaussianPredictive, metrics; "
+        "print('torch' in sys.modules, 'sklearn' in sys.modules)"
+    )
+    assert run(code).split() == ["False", "False"]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT],
+        check=True,
+        capture_output=True,
+    )
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_the_wheel_holds_the_package_its_types_and_nothing_else(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "batchensemble/py.typed" in names
+    assert "batchensemble/estimators/regressor.py" in names
+    tops = {name.split("/")[0] for name in names}
+    assert tops == {"batchensemble", f"batchensemble-{version(wheel)}.dist-info"}
+
+
+def test_the_wheel_installs_into_an_empty_environment_and_works_there(wheel, tmp_path):
+    venv.create(tmp_path, with_pip=True)
+    python = tmp_path / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", wheel], check=True)
+    # Its dependencies are lent by the environment of the tests, which is what pip would install.
+    site = next(Path(p) for p in sys.path if p.endswith("site-packages"))
+    code = (
+        f"import sys; sys.path.append({str(site)!r}); import numpy as np; "
+        "from batchensemble import Regressor; import batchensemble; "
+        "x = np.arange(40.0).reshape(-1, 1); "
+        "print(Regressor(epochs=2).fit(x, x[:, 0]).predict_interval(x).shape, "
+        "batchensemble.__file__)"
+    )
+    done = subprocess.run(
+        [python, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("(40, 2)")
+    assert str(tmp_path) in done.stdout
+
+
+def version(wheel: Path) -> str:
+    return wheel.name.split("-")[1]
