@@ -63,7 +63,7 @@ def main() -> None:
                 training = dataclasses.replace(PAPER_TRAINING, epochs=args.epochs, clip_norm=clip)
                 start = time.monotonic()
                 # Alone where a run may die, so that it takes no other with it.
-                groups = [[s] for s in splits] if bounds == FREE and clip > 1 else [splits]
+                groups = [[split] for split in splits] if bounds == FREE else [splits]
                 rows, died = [], 0
                 for group in groups:
                     try:

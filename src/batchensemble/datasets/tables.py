@@ -36,7 +36,9 @@ class _File:
         import pandas as pd
 
         path = self._path(dataset)
-        frame = pd.read_csv(path, keep_default_na=False, float_precision="round_trip")
+        # Older versions of pandas round the last digit unless told not to.
+        exactly = {"float_precision": "round_trip"} if int(pd.__version__[0]) < 3 else {}
+        frame = pd.read_csv(path, keep_default_na=False, **exactly)
         if self.target not in frame:
             raise ValueError(f"expected a column {self.target!r} in {path}, got {list(frame)}")
         return frame.drop(columns=self.target), frame[self.target].to_numpy()
