@@ -33,7 +33,9 @@ bench: setup
 	$(BIN)/python benchmarks/bank.py
 
 docs: setup
-	$(BIN)/python -m pydoc batchensemble > /dev/null
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
+	@echo "The pages are in site/: open site/index.html"
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site

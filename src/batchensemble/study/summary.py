@@ -84,7 +84,7 @@ def _sheet(
     sheet = Sheet(
         box=SIMPLE, title=f"{name}: mean ± standard error of {profile.seeds} seeds\n{profile.note}"
     )
-    sheet.add_column("")
+    sheet.add_column("", no_wrap=True)
     for word in results:
         sheet.add_column(word, justify="right", no_wrap=True)
     sheet.add_row("parameters", *(f"{sizes[word]:,}" for word in results))
