@@ -23,8 +23,7 @@ def seconds(x: np.ndarray, y: np.ndarray, *, one_by_one: bool) -> tuple[float, f
     start = time.perf_counter()
     model.fit(x, y)
     elapsed = time.perf_counter() - start
-    history = model.history_ if isinstance(model.history_, list) else [model.history_]
-    return elapsed, float(np.mean([h.losses[-1] for h in history]))
+    return elapsed, float(np.mean([history.losses[-1] for history in model.history_]))
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """What the estimators share: parameters, fitting, and rows in chunks."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -14,19 +14,17 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from torch import Generator, Tensor
 
-from batchensemble.bank import Bank
 from batchensemble.engines import Data
 from batchensemble.estimators.presets import resolve
 from batchensemble.frames import read_columns
 from batchensemble.losses import Loss
 from batchensemble.methods import Forward, Method, make_method
-from batchensemble.networks import MLP
+from batchensemble.models import Rows, fit_models, mlp_maker, predict_rows
 from batchensemble.predictive import Uncertainty
 from batchensemble.preprocessing import TableEncoder
-from batchensemble.training import History, Training, train, train_one_by_one
+from batchensemble.training import Training
 
 FEWEST_ROWS_HELD_OUT = 8
-CHUNK_FLOATS = 2**23
 
 PARAMETERS = """
     Parameters
@@ -189,50 +187,28 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         training: Training,
     ) -> None:
         random = check_random_state(self.random_state)
-        seeds = [int(seed) for seed in random.randint(2**31 - 1, size=method.n_networks + 2)]
-        split_seed, self._prediction_seed, *network_seeds = seeds
-        device = pick_device(self.device)
-
-        def make(generator: Generator, *, n_members: int | None = None) -> MLP:
-            return MLP(
-                x.shape[1],
-                self._heads(),
-                hidden=tuple(self._settings["hidden"]),
-                n_members=n_members or 1,
-                adapters="" if n_members is None else self.adapters,
-                init=self.init,
-                dropout=self._settings["dropout"],
-                generator=generator,
-            )
-
-        seeded = [Generator().manual_seed(seed) for seed in network_seeds]
-        bank = Bank([method.network(make, generator) for generator in seeded]).to(device)
-        generators = [Generator(device).manual_seed(seed) for seed in network_seeds]
+        split_seed, seed, self._prediction_seed = map(int, random.randint(2**31 - 1, size=3))
         kept = np.arange(len(x)) if weight is None else np.flatnonzero(weight)
         rows, held_out = self._split(kept, target, split_seed)
+        device = pick_device(self.device)
+        make = mlp_maker(
+            x.shape[1],
+            self._heads(),
+            hidden=tuple(self._settings["hidden"]),
+            dropout=self._settings["dropout"],
+            adapters=self.adapters,
+            init=self.init,
+        )
         data = Data(
             torch.tensor(x, device=device),
             torch.tensor(target, device=device),
             None if weight is None else torch.tensor(weight, dtype=torch.float32, device=device),
         )
-        own_rows = [torch.tensor(rows)] * method.n_networks
-        own_held_out = None
-        if held_out is not None:
-            own_held_out = [torch.tensor(held_out)] * method.n_networks
-        self.history_: History | list[History]
-        if self.one_by_one:
-            self.history_ = train_one_by_one(
-                bank, self._loss(), data, training,
-                rows=own_rows, generators=generators, held_out=own_held_out,
-            )  # fmt: skip
-        else:
-            self.history_ = train(
-                bank, self._loss(), data, training,
-                rows=own_rows, generators=generators, held_out=own_held_out,
-                ensemble_size=method.n_networks,
-            )  # fmt: skip
-        self.bank_ = bank
-        self.n_parameters_ = bank.n_parameters
+        own = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
+        self.bank_, self.history_ = fit_models(
+            method, make, self._loss(), data, training, rows=[own], one_by_one=self.one_by_one
+        )
+        self.n_parameters_ = self.bank_.n_parameters
         self._method = method
         self._forward = self._make_forward()
 
@@ -258,22 +234,16 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         return kept, held_out
 
     def _outputs(self, X: Any) -> Tensor:
-        """(rows, predictions, outputs) of the networks, computed in chunks of rows."""
+        """(rows, predictions, outputs) of the networks."""
         check_is_fitted(self, "bank_")
         columns = read_columns(X)
         validate_data(self, X, skip_check_array=True, reset=False)
         x = self.encoder_.transform(columns)
-        device = self.bank_.theta.device
-        with torch.inference_mode():
-            parts = [self._forward(part.to(device)).double().cpu() for part in self._chunks(x)]
-        return torch.cat(parts)
-
-    def _chunks(self, x: NDArray[np.float32]) -> Iterator[Tensor]:
-        predictions = max(self.n_members, self.n_passes if self.method == "mc_dropout" else 1)
+        predictions = max(self.n_members, self.n_passes)
         widest = max(x.shape[1], *self._settings["hidden"], *self._heads())
-        size = max(1, CHUNK_FLOATS // (predictions * widest))
-        for start in range(0, len(x), size):
-            yield torch.tensor(x[start : start + size])
+        return predict_rows(
+            self._forward, x, self.bank_.theta.device, floats_a_row=predictions * widest
+        )
 
     def uncertainty(self, X: Any) -> Uncertainty:
         """Total, aleatoric and epistemic uncertainty of every row."""

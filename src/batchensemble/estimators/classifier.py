@@ -32,7 +32,8 @@ class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     n_parameters_ : int
         Trained numbers, of all networks together.
     bank_, encoder_, history_
-        The trained networks, the columns' encoder, and losses and scores by epoch.
+        The trained networks, the encoder of the columns, and losses and scores by epoch (a list
+        of one history, or with `one_by_one` of one for each network).
     """
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -16,10 +16,10 @@ from batchensemble.engines import Data
 from batchensemble.estimators.presets import PRESETS
 from batchensemble.losses import CategoricalNLL, GaussianNLL
 from batchensemble.methods import Method, make_method
-from batchensemble.networks import MLP
+from batchensemble.models import Rows, fit_models, mlp_maker, predict_rows
 from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
 from batchensemble.preprocessing import TableEncoder
-from batchensemble.training import Training, train
+from batchensemble.training import Training
 from batchensemble.words import one_of
 
 PAPER = PRESETS["paper"]
@@ -79,27 +79,20 @@ def train_networks(
     device: str | torch.device = "cpu",
 ) -> Bank:
     """All networks of the method for all splits, one split's after the other's, as one bank."""
-    seeds = [
-        int(seed)
-        for split in splits
-        for seed in np.random.SeedSequence(split.seed).generate_state(method.n_networks)
-    ]
     first = splits[0]
-    bank = Bank(
-        [method.network(_maker(first), Generator().manual_seed(seed)) for seed in seeds]
-    ).to(device)
-    starts = np.cumsum([0] + [len(split.x_train) for split in splits])
-    rows = [
-        torch.arange(starts[i], starts[i + 1])
-        for i in range(len(splits))
-        for _ in range(method.n_networks)
-    ]
+    make = mlp_maker(
+        first.x_train.shape[1],
+        (1, 1) if first.is_regression else (first.n_outputs,),
+        hidden=PAPER["hidden"],
+        dropout=PAPER["dropout"],
+    )
     data = Data(
         torch.tensor(np.concatenate([split.x_train for split in splits]), device=device),
         torch.tensor(np.concatenate([split.y_train for split in splits]), device=device),
     )
-    generators = [Generator(device).manual_seed(seed) for seed in seeds]
-    train(bank, loss or default_loss(first), data, training, rows=rows, generators=generators)
+    every = torch.arange(len(data.x)).split([len(split.x_train) for split in splits])
+    rows = [Rows(split.seed, own) for split, own in zip(splits, every, strict=True)]
+    bank, _ = fit_models(method, make, loss or default_loss(first), data, training, rows=rows)
     return bank
 
 
@@ -115,9 +108,7 @@ def predict(
     for i, split in enumerate(splits):
         own = bank[i * method.n_networks : (i + 1) * method.n_networks]
         forward = method.forward(own, Generator().manual_seed(split.seed))
-        with torch.inference_mode():
-            parts = torch.tensor(split.x_test).split(4096)
-            outputs = torch.cat([forward(x.to(bank.theta.device)).double().cpu() for x in parts])
+        outputs = predict_rows(forward, split.x_test, bank.theta.device, floats_a_row=4096)
         chosen = loss or default_loss(split)
         if isinstance(chosen, GaussianNLL):
             means, log_variances = chosen.moments(outputs)
@@ -154,21 +145,6 @@ def default_loss(split: Split) -> GaussianNLL | CategoricalNLL:
     if split.is_regression:
         return GaussianNLL(bounds=PAPER["log_variance_bounds"])
     return CategoricalNLL()
-
-
-def _maker(split: Split) -> Callable[..., MLP]:
-    def make(generator: Generator, *, n_members: int | None = None) -> MLP:
-        return MLP(
-            split.x_train.shape[1],
-            (1, 1) if split.is_regression else (split.n_outputs,),
-            hidden=PAPER["hidden"],
-            n_members=n_members or 1,
-            adapters="" if n_members is None else "rsb",
-            dropout=PAPER["dropout"],
-            generator=generator,
-        )
-
-    return make
 
 
 def _rows(X: Any, rows: NDArray[np.int64]) -> Any:
