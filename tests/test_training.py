@@ -34,6 +34,8 @@ def data(double=True):
 
 def fit(networks, training, *, rows=None, seed=10, held_out=None, one_by_one=False, **kwargs):
     rows = rows or [torch.arange(150)] * len(networks)
+    if not one_by_one:
+        kwargs["held_out"] = held_out
     run = train_one_by_one if one_by_one else train
     return run(
         networks,
@@ -42,7 +44,6 @@ def fit(networks, training, *, rows=None, seed=10, held_out=None, one_by_one=Fal
         training,
         rows=rows,
         generators=[generator(seed + i) for i in range(len(networks))],
-        held_out=held_out,
         **kwargs,
     )
 
@@ -219,6 +220,61 @@ def test_a_loss_that_is_no_number_stops_with_where_and_what_to_try():
         fit(bank(2), Training(epochs=2), rows=rows, data=d)
 
 
+def test_an_interrupt_before_the_first_score_keeps_what_was_learnt(monkeypatch):
+    def tired(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("batchensemble.training._check_finite", tired)
+    networks = bank()
+    before = networks.theta.clone()
+    fit(
+        networks,
+        Training(epochs=5, patience=2, keep_on_interrupt=True),
+        held_out=[torch.arange(150, 200)] * 3,
+    )
+    assert not torch.equal(networks.theta, before)
+
+
+def test_held_out_rows_are_judged_by_their_weights():
+    d = data()
+    weight = torch.ones(200).double()
+    weight[150:175] = 0.001
+    networks = bank(1)
+    history = fit(
+        networks,
+        Training(epochs=1, patience=3),
+        data=Data(d.x, d.y, weight),
+        held_out=[torch.arange(150, 200)],
+    )
+    outputs = networks(d.x[150:].view(1, 50, 1, 3).expand(1, 50, 4, 3))[0]
+    scores = LOSS.mixture(outputs, d.y[150:].unsqueeze(-1))
+    expected = (scores * weight[150:]).sum() / weight[150:].sum()
+    assert history.scores[0][0] == pytest.approx(expected.item(), abs=1e-6)
+
+
+def test_losses_are_means_over_a_networks_own_steps():
+    rows = [torch.arange(150), torch.arange(20)]
+    together = fit(bank(2), Training(epochs=1, batch_size=16, penalty=1.0), rows=rows)
+    alone = fit(bank(2), Training(epochs=1, batch_size=16, penalty=1.0), rows=rows, one_by_one=True)
+    assert together.losses[0] == pytest.approx([h.losses[0][0] for h in alone], abs=1e-6)
+
+
+def test_padding_repeats_rows_of_the_networks_own():
+    networks = bank(2)
+    rows = [torch.arange(10, 50), torch.arange(60, 67)]
+    plan = _Plan(networks, data(), Training(batch_size=16), rows, [generator(), generator(1)])
+    (steps,) = plan.epoch([True, True])
+    assert steps.rows[:, 0].min() >= 10
+    assert steps.rows[:, 1].min() >= 60
+
+
+def test_a_score_that_is_no_number_stops_with_words():
+    d = data()
+    d.x[160] = float("nan")
+    with pytest.raises(TrainingDiverged, match="score on the held-out rows became"):
+        fit(bank(1), Training(epochs=2, patience=1), data=d, held_out=[torch.arange(150, 200)])
+
+
 def test_threads_are_given_back_after_training():
     before = torch.get_num_threads()
     fit(bank(1), Training(epochs=1))
@@ -247,3 +303,15 @@ def test_rows_and_generators_must_fit_the_bank():
         fit(bank(), Training(epochs=1), rows=[torch.arange(5)])
     with pytest.raises(ValueError, match="got none for some"):
         fit(bank(1), Training(epochs=1), rows=[torch.arange(0)])
+    with pytest.raises(ValueError, match="3 sets of held-out rows, got 1"):
+        fit(bank(), Training(epochs=1, patience=1), held_out=[torch.arange(5)])
+    with pytest.raises(ValueError, match="ensembles of 2 out of 3"):
+        fit(bank(), Training(epochs=1), ensemble_size=2)
+
+
+@pytest.mark.parametrize(
+    "option", [{"patience": 3}, {"time_limit": 5.0}, {"keep_on_interrupt": True}]
+)
+def test_one_by_one_refuses_what_is_about_the_ensemble(option):
+    with pytest.raises(ValueError, match="one by one"):
+        fit(bank(), Training(epochs=1, **option), one_by_one=True)

@@ -71,8 +71,8 @@ class Bank:
         """A bank of some of the networks, copied."""
         return self._with(self.theta[networks].clone())
 
-    def to(self, device: torch.device | str) -> Self:
-        return self._with(self.theta.to(device))
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Self:
+        return self._with(self.theta.to(device, dtype or self.theta.dtype))
 
     def _with(self, theta: Tensor) -> Self:
         other = copy.copy(self)

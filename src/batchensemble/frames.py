@@ -91,6 +91,10 @@ class Columns:
     def __getitem__(self, index: int) -> Column:
         return self.columns[index]
 
+    def take(self, rows: NDArray[Any]) -> "Columns":
+        """The same columns with the chosen rows."""
+        return Columns(tuple(Column(c.name, c.kind, c.values[rows]) for c in self.columns))
+
     @property
     def n_rows(self) -> int:
         return len(self.columns[0].values)

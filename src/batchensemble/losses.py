@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, softplus
 
 Bounds = tuple[float, float]
+FREE = (-math.inf, math.inf)
 
 
 class Loss(Protocol):
@@ -26,9 +27,10 @@ class Loss(Protocol):
 def bounded(raw: Tensor, bounds: Bounds) -> Tensor:
     """Nearly the identity inside the bounds, smooth everywhere, never beyond them."""
     low, high = bounds
-    if (low, high) == (-math.inf, math.inf):
+    if bounds == FREE:
         return raw
-    return low + softplus(high - softplus(high - raw) - low)
+    reach = math.log1p(math.exp(high - low))  # what the clamp below would reach beyond low
+    return low + softplus(high - softplus(high - raw) - low) * ((high - low) / reach)
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,16 @@ class GaussianNLL:
 
     bounds: Bounds = (-10.0, 4.0)
     beta: float = 0.0
+
+    def __post_init__(self) -> None:
+        low, high = self.bounds
+        if (low, high) != FREE and not -100 <= low < high <= 100:
+            raise ValueError(
+                "expected bounds of the log-variance, low < high, both between -100 and 100, "
+                f"or (-inf, inf) for none, got {self.bounds}"
+            )
+        if not 0 <= self.beta <= 1:
+            raise ValueError(f"expected beta in [0, 1], got {self.beta}")
 
     def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
         mean, log_variance = self.moments(outputs)

@@ -1,6 +1,6 @@
 """From a method to trained networks, and from these to predictions, for one model or several."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from batchensemble.methods import Forward, MakeNetwork, Method
 from batchensemble.networks import MLP
 from batchensemble.training import History, Training, train, train_one_by_one
 
-CHUNK_FLOATS = 2**23
+CHUNK_FLOATS = 2**22
 
 
 @dataclass(frozen=True)
@@ -75,15 +75,15 @@ def fit_models(
         for seed in np.random.SeedSequence(model.seed).generate_state(method.n_networks)
     ]
     bank = Bank([method.network(make, Generator().manual_seed(seed)) for seed in seeds])
-    bank = bank.to(device)
+    bank = bank.to(device, data.x.dtype)
     generators = [Generator(device).manual_seed(seed) for seed in seeds]
     own_rows = [model.train for model in per_network]
-    held_out = [model.held_out for model in per_network if model.held_out is not None] or None
     if one_by_one:
         histories = train_one_by_one(
-            bank, loss, data, training, rows=own_rows, generators=generators, held_out=held_out
+            bank, loss, data, training, rows=own_rows, generators=generators
         )
         return bank, histories
+    held_out = [model.held_out for model in per_network if model.held_out is not None]
     history = train(
         bank,
         loss,
@@ -91,20 +91,26 @@ def fit_models(
         training,
         rows=own_rows,
         generators=generators,
-        held_out=held_out,
+        held_out=held_out or None,
         ensemble_size=method.n_networks,
     )
     return bank, [history]
 
 
+def make_forward(method: Method, bank: Bank, seed: int) -> Forward:
+    """The trained networks as one function, in float64: its rounding would show otherwise.
+
+    In float32 a row's answer depends, in the seventh digit, on how many rows come with it.
+    """
+    return method.forward(bank.to(bank.theta.device, torch.float64), Generator().manual_seed(seed))
+
+
 def predict_rows(
     forward: Forward, x: NDArray[np.float32], device: torch.device, *, floats_a_row: int
-) -> Tensor:
-    """(rows, predictions, outputs) in float64 on the CPU, computed in chunks of bounded memory."""
+) -> Iterator[Tensor]:
+    """(rows, predictions, outputs) in float64 on the CPU, in chunks of bounded memory."""
     size = max(1, CHUNK_FLOATS // floats_a_row)
-    with torch.inference_mode():
-        parts = [
-            forward(torch.tensor(x[start : start + size], device=device)).double().cpu()
-            for start in range(0, len(x), size)
-        ]
-    return torch.cat(parts)
+    for start in range(0, len(x), size):
+        part = torch.tensor(x[start : start + size], dtype=torch.float64, device=device)
+        with torch.inference_mode():
+            yield forward(part).cpu()

@@ -49,6 +49,8 @@ class MLP(Network):
         super().__init__()
         if not 0 <= dropout < 1:
             raise ValueError(f"expected dropout in [0, 1), got {dropout}")
+        if not all(isinstance(width, int) and width > 0 for width in hidden):
+            raise ValueError(f"expected hidden to be whole numbers of at least 1, got {hidden}")
         words = [adapters] * (len(hidden) + 1) if isinstance(adapters, str) else list(adapters)
         if len(words) != len(hidden) + 1:
             raise ValueError(

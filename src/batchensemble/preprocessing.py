@@ -5,7 +5,7 @@ indicator for each of these with gaps at fit; the positions of dates in year, we
 categories. Each block is the work of one scikit-learn part, kept as an attribute.
 """
 
-import difflib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal, NamedTuple, Self
@@ -23,6 +23,7 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.frames import Column, Columns, Kind, category_text, read_columns
+from batchensemble.words import one_of
 
 Scaling = Literal["minmax", "standard", "quantile"]
 SCALINGS = ("minmax", "standard", "quantile")
@@ -134,9 +135,10 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         self.vocabulary_ = self._learn_categories(columns, self.given_, vocabulary, None)
 
         owners = [owner for _, owner in self._outputs()]
+        n_outputs = Counter(owners)
         self.n_features_out_ = len(owners)
         self.columns_ = [
-            EncodedColumn(name, kind, owners.count(j))
+            EncodedColumn(name, kind, n_outputs[j])
             for j, (name, kind) in enumerate(zip(self.names_, self.kinds_, strict=True))
         ]
 
@@ -160,7 +162,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             "minmax": MinMaxScaler(),
             "standard": StandardScaler(),
             "quantile": QuantileTransformer(
-                n_quantiles=min(1000, n_rows),
+                n_quantiles=min(n_rows, max(10, min(n_rows // 30, 1000))),
                 output_distribution="normal",
                 subsample=10_000,
                 random_state=self.random_state,
@@ -184,10 +186,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         return encoder.set_output(transform="default").fit(self._texts(columns, positions))
 
     def _check_parameters(self) -> None:
-        if self.scaling not in SCALINGS:
-            close = difflib.get_close_matches(str(self.scaling), SCALINGS, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"scaling must be one of {SCALINGS}, got {self.scaling!r}{hint}")
+        one_of(self.scaling, SCALINGS, "scaling")
         most = self.max_categories
         if most is not None and (not isinstance(most, (int, np.integer)) or most < 1):
             raise ValueError(f"max_categories must be an integer from 1 or None, got {most!r}")
@@ -197,12 +196,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
     def _vocabulary(self, columns: Columns) -> dict[str, list[str | None]]:
         vocabulary: dict[str, list[str | None]] = {}
         for name, words in (self.categories or {}).items():
-            if name not in columns.names:
-                close = difflib.get_close_matches(str(name), columns.names, 1)
-                hint = f"; did you mean {close[0]!r}?" if close else ""
-                raise ValueError(
-                    f"categories names the column {name!r}, X has {columns.names}{hint}"
-                )
+            one_of(name, columns.names, "a column named in categories")
             texts = [category_text(word) for word in words]
             if not texts or len(set(texts)) < len(texts):
                 raise ValueError(

@@ -1,5 +1,6 @@
 """The only training loop: epochs, early stopping, limits, progress."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -94,8 +95,12 @@ def train(
             f"expected rows and generators for {len(bank)} networks, "
             f"got {len(rows)} and {len(generators)}"
         )
-    if any(len(own) == 0 for own in rows):
-        raise ValueError("expected training rows for every network, got none for some")
+    if held_out is not None and len(held_out) != len(bank):
+        raise ValueError(f"expected {len(bank)} sets of held-out rows, got {len(held_out)}")
+    if not all(len(own) for own in (*rows, *(held_out or ()))):
+        raise ValueError("expected training and held-out rows for every network, got none for some")
+    if len(bank) % ensemble_size:
+        raise ValueError(f"expected ensembles of {ensemble_size} out of {len(bank)} networks")
     history = History()
     plan = _Plan(bank, data, training, rows, generators)
     adam = Adam.over(
@@ -147,9 +152,13 @@ def train_one_by_one(
     *,
     rows: Sequence[Tensor],
     generators: Sequence[Generator],
-    held_out: Sequence[Tensor] | None = None,
 ) -> list[History]:
     """Train the networks one after the other, in place: slower, and honest about their cost."""
+    if training.patience or training.time_limit or training.keep_on_interrupt:
+        raise ValueError(
+            "expected plain training for networks one by one: early stopping, time_limit and "
+            "keep_on_interrupt are about the ensemble; switch them off (validation_fraction=0)"
+        )
     histories = []
     for i in range(len(bank)):
         alone = bank[[i]]
@@ -161,7 +170,6 @@ def train_one_by_one(
                 training,
                 rows=[rows[i]],
                 generators=[generators[i]],
-                held_out=None if held_out is None else [held_out[i]],
             )
         )
         with torch.no_grad():
@@ -201,7 +209,9 @@ class _Plan:
     def epoch(self, active: Sequence[bool]) -> Iterator[Steps]:
         """The steps of one epoch, in parts whose masks fit the memory meant for them."""
         shape = (self.n_steps, len(self.rows), self.batch, self.width)
-        rows = torch.zeros(shape, dtype=torch.int64, device=self.device)
+        # Padding repeats a row of the network's own, with weight 0.
+        first = torch.stack([own[0] for own in self.rows])
+        rows = first.view(1, -1, 1, 1).repeat(shape[0], 1, *shape[2:])
         weights = torch.zeros(shape, device=self.device)
         for i, n_steps in enumerate(self.own_steps):
             if active[i]:
@@ -218,8 +228,8 @@ class _Plan:
     def _shuffle(self, i: int, rows: Tensor, weights: Tensor) -> None:
         """Write one network's rows in its own order, (steps, batch, width), and 1 where real."""
         own, generator = self.rows[i], self.generators[i]
-        padded = rows.new_zeros(len(rows) * self.rows_a_step, self.shufflings)
-        real = weights.new_zeros(padded.shape)
+        padded = own[:1].repeat(len(rows) * self.rows_a_step, self.shufflings)
+        real = torch.zeros_like(padded, dtype=weights.dtype)
         real[: len(own)] = 1
         for column in range(self.shufflings):
             order = torch.randperm(len(own), generator=generator, device=self.device)
@@ -245,8 +255,8 @@ class _Plan:
 
     def epoch_means(self, losses: Tensor) -> list[float]:
         """Each network's mean loss over its own steps: (steps, networks) -> (networks)."""
-        counts = torch.tensor(self.own_steps, device=losses.device)
-        return [float(x) for x in losses.sum(0) / counts]
+        own = zip(losses.cpu().unbind(1), self.own_steps, strict=True)
+        return [float(column[:n_steps].mean()) for column, n_steps in own]
 
 
 class _EarlyStopping:
@@ -256,11 +266,18 @@ class _EarlyStopping:
         self.bank, self.score, self.patience = bank, score, patience
         self.best = [float("inf")] * len(bank)
         self.best_epochs = [0] * len(bank)
-        self.best_theta = bank.theta.clone()
+        self.best_theta: Tensor | None = None
         self.active = [True] * len(bank)
 
     def look(self, epoch: int) -> list[float]:
         scores = self.score()
+        if not all(map(math.isfinite, scores)):
+            raise TrainingDiverged(
+                f"the score on the held-out rows became {scores} after epoch {epoch}; "
+                "try a smaller lr, or sample weights that are not so unequal"
+            )
+        if self.best_theta is None:
+            self.best_theta = self.bank.theta.clone()
         for i, score in enumerate(scores):
             if not self.active[i]:
                 continue
@@ -272,7 +289,8 @@ class _EarlyStopping:
         return scores
 
     def restore(self) -> list[int]:
-        self.bank.theta.copy_(self.best_theta)
+        if self.best_theta is not None:  # else it ended before the first look
+            self.bank.theta.copy_(self.best_theta)
         return self.best_epochs
 
 

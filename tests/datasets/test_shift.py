@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.model_selection import train_test_split
 
 from batchensemble.datasets import load_table, make_shift
 
@@ -46,6 +47,28 @@ def test_the_most_influential_numbers_are_chosen_and_categories_never():
     assert len(labels.features) == 2
 
 
+def test_quantiles_are_those_of_the_base_training_rows_and_the_base_split_leaves_room():
+    X, _, shift = diabetes(3)
+    p_tail = 1 - 0.95**2
+    base_train, base_test = train_test_split(
+        np.arange(len(X)), test_size=(0.2 - p_tail) / (1 - p_tail), random_state=3
+    )
+    for name, quantiles in zip(shift.features, shift.quantiles, strict=True):
+        expected = np.quantile(X[name].to_numpy()[base_train], [0.025, 0.975])
+        assert quantiles == pytest.approx(tuple(expected))
+    assert set(base_test) <= set(shift.test)
+    assert set(shift.test) - set(base_test) == set(shift.test[shift.is_tail]) - set(base_test)
+
+
+def test_a_number_is_not_mistaken_for_a_category_of_that_name():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.normal(size=(1000, 3)), columns=["color_red", "b", "d"])
+    X["color"] = np.where(random.random(1000) > 0.5, "red", "blue")
+    y = 3 * X["b"] - 2 * X["d"] + 100 * (X["color"] == "red")
+    shift = make_shift(X, y, task="regression", seed=0)
+    assert set(shift.features) == {"b", "d"}
+
+
 def test_the_same_seed_gives_the_same_split():
     a, b, c = (diabetes(seed)[2] for seed in (1, 1, 2))
     assert np.array_equal(a.test, b.test)
@@ -64,6 +87,8 @@ def test_what_cannot_be_split_is_refused_with_words():
         make_shift(X, y, task="regression", seed=0, q=0.2)
     with pytest.raises(ValueError, match="at least 2 numeric columns, got 1"):
         make_shift(X[:, :1], y, task="regression", seed=0)
+    with pytest.raises(ValueError, match="expected 442 targets"):
+        make_shift(X, y[:-1], task="regression", seed=0)
     with pytest.raises(ValueError, match="task to be one of"):
         make_shift(X, y, task="ranking", seed=0)
 

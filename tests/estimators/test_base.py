@@ -201,27 +201,63 @@ def test_far_away_and_enormous_inputs_give_finite_answers(estimator):
 
 
 @BOTH
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(estimator):
+    x, y = table(estimator)
+    model = estimator(**QUICK).fit(x, y)
+    before = answers(model, x)
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        model.fit(x[:, :2], y[::-1], sample_weight=-np.ones(120))
+    assert np.array_equal(answers(model, x), before)
+    untouched = estimator(hidden=(8.5,))
+    with pytest.raises(ValueError, match="hidden"):
+        untouched.fit(x, y)
+    assert not hasattr(untouched, "encoder_")
+
+
+@BOTH
+def test_the_callers_modes_and_defaults_of_torch_do_not_matter(estimator):
+    x, y = table(estimator)
+    expected = answers(estimator(**QUICK).fit(x, y), x)
+    with torch.inference_mode():
+        assert np.array_equal(answers(estimator(**QUICK).fit(x, y), x), expected)
+    with torch.no_grad():
+        assert np.array_equal(answers(estimator(**QUICK).fit(x, y), x), expected)
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert np.isfinite(answers(estimator(**QUICK).fit(x, y), x)).all()
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_frames_with_columns_in_another_order_are_refused_also_with_numbers_for_names():
+    x, y = regression_table()
+    model = Regressor(**QUICK).fit(pd.DataFrame(x, columns=[0, 1, 2]), y)
+    with pytest.raises(ValueError, match="columns in the order of fit"):
+        model.predict(pd.DataFrame(x, columns=[0, 1, 2])[[2, 1, 0]])
+
+
+@BOTH
 def test_weights_of_zero_leave_rows_out_exactly(estimator):
     x, y = table(estimator)
     weight = np.ones(120)
     weight[90:] = 0
-    # Scaling looks at all rows, so the two fits differ unless it is the same for both.
-    x[90:] = x[:30]
-    settings = {
-        **QUICK,
-        "scaling": "minmax",
-        "validation_fraction": 0.0,
-        "target_scaling": "minmax",
-    }
-    if estimator is Classifier:
-        del settings["target_scaling"]
-    else:
-        y[90:] = y[:30]
-    a = estimator(**settings).fit(x, y, sample_weight=weight)
-    b = estimator(**settings).fit(x, y, sample_weight=2 * weight)
+    x[90:] = 1e9
+    if estimator is Regressor:
+        y[90:] = 1e9
+    a = estimator(**QUICK).fit(x, y, sample_weight=weight)
+    b = estimator(**QUICK).fit(x, y, sample_weight=1e300 * weight)
+    c = estimator(**QUICK).fit(x[:90], y[:90])
     assert np.array_equal(answers(a, x), answers(b, x))
-    c = estimator(**settings).fit(x[:90], y[:90])
-    assert np.allclose(answers(a, x), answers(c, x), rtol=1e-3, atol=1e-4)
+    assert np.allclose(answers(a, x[:90]), answers(c, x[:90]), rtol=1e-3, atol=1e-4)
+
+
+def test_held_out_rows_keep_the_shares_of_the_classes():
+    y = np.array([0] * 180 + [1] * 20)
+    model = Classifier(**QUICK).fit(np.random.default_rng(0).normal(size=(200, 2)), y)
+    kept, held_out = model._split(y, seed=0)
+    assert len(held_out) == 30
+    assert y[held_out].sum() == 3
+    assert len(np.intersect1d(kept, held_out)) == 0
 
 
 @BOTH
@@ -274,16 +310,24 @@ def test_the_paper_preset_has_the_published_number_of_parameters(estimator, n_fe
         ({"method": "batchensemble"}, "did you mean 'batch_ensemble'"),
         ({"preset": "papper"}, "did you mean 'paper'"),
         ({"device": "tpu9"}, "expected device to be 'auto'"),
-        ({"n_members": 0}, "n_members of at least 1"),
-        ({"epochs": 0}, "epochs above 0"),
-        ({"dropout": 1.5}, "dropout in"),
+        ({"n_members": 0}, "'n_members' parameter .* must be an int in the range"),
+        ({"epochs": 0}, "'epochs' parameter"),
+        ({"epochs": 1.5}, "'epochs' parameter"),
+        ({"hidden": 64}, "'hidden' parameter"),
+        ({"hidden": (8.5,)}, "expected hidden"),
+        ({"batch_size": "many"}, "'batch_size' parameter"),
+        ({"one_by_one": "no"}, "'one_by_one' parameter"),
+        ({"one_by_one": True}, "validation_fraction=0"),
+        ({"random_state": "x"}, "'random_state' parameter"),
+        ({"categories": ["a"]}, "'categories' parameter"),
+        ({"dropout": 1.5}, "'dropout' parameter"),
         ({"adapters": "q"}, "letters 'rsb'"),
         ({"init": "zeros"}, "init to be one of"),
         ({"scaling": "log"}, "scaling"),
         ({"batching": "each"}, "batching to be one of"),
-        ({"validation_fraction": 1.0}, "validation_fraction in"),
+        ({"validation_fraction": 1.0}, "'validation_fraction' parameter"),
         ({"hidden": (0,)}, "at least 1"),
-        ({"lr": -1.0}, "lr above 0"),
+        ({"lr": -1.0}, "'lr' parameter"),
     ],
 )
 @BOTH

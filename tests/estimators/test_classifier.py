@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
 
 from batchensemble import CategoricalPredictive, Classifier
-from batchensemble.metrics import categorical_nll
+from batchensemble.metrics import categorical_nll, summarise_classification
 
 QUICK = {"epochs": 40, "hidden": (16,), "n_members": 3, "lr": 0.02, "random_state": 0}
 
@@ -40,6 +40,19 @@ def test_uncertainty_is_in_nats_and_adds_up(iris):
     assert (parts.total <= np.log(3) + 1e-9).all()
 
 
+def test_the_distribution_speaks_the_users_labels(iris):
+    model, x, y = iris
+    dist = model.predict_dist(x)
+    expected = np.log(model.predict_proba(x)[np.arange(150), np.searchsorted(model.classes_, y)])
+    assert np.allclose(dist.log_prob(y), expected)
+    assert np.array_equal(dist.mode, model.predict(x))
+    assert set(dist.sample(50, 0).ravel()) == set(model.classes_)
+    assert np.allclose(dist[3:5].log_prob(y[3:5]), expected[3:5])
+    assert summarise_classification(y, dist)["accuracy"] == (model.predict(x) == y).mean()
+    with pytest.raises(ValueError, match="labels out of"):
+        dist.log_prob(["rose"] * 150)
+
+
 @pytest.mark.parametrize(
     "labels", [[0, 1], [True, False], ["no", "yes"], [-1, 1], [1.0, 2.0], [10**12, 3]]
 )
@@ -69,6 +82,9 @@ def test_a_class_with_one_row_and_classes_of_very_unequal_size_fit():
         (np.zeros(60), "at least 2 classes in y, got one class"),
         (np.random.default_rng(0).normal(size=60), "continuous"),
         (np.full(60, np.nan), "NaN"),
+        (["a"] * 59 + [None], "missing value .* in row 59"),
+        (["a"] * 59 + [float("nan")], "missing value .* in row 59"),
+        (["a"] * 59 + [1], "labels of one kind, got \\['int', 'str'\\]"),
         (np.zeros((60, 2)), "1d array"),
         (np.arange(7), "as many targets as rows"),
     ],

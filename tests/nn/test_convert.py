@@ -82,7 +82,12 @@ def test_a_layer_used_twice_stays_one_layer_under_both_names():
     seq = convert(nn.Sequential(twice, nn.ReLU(), twice), 2)
     assert seq[0] is seq[2]
     assert isinstance(seq[0], BatchEnsembleLinear)
-    assert fold(seq)[0] is fold(seq)[2] or isinstance(fold(seq)[2], FoldedLinear)
+    assert isinstance(
+        convert(nn.Sequential(twice, nn.ReLU(), twice), 2, select=["2"])[0], BatchEnsembleLinear
+    )
+    folded = fold(seq)
+    assert folded[0] is folded[2]
+    assert isinstance(folded[2], FoldedLinear)
 
 
 @pytest.mark.parametrize("keep", [True, False])
@@ -165,7 +170,10 @@ def test_prediction_does_not_change_the_model():
     assert all(torch.equal(before[k], v) for k, v in be.state_dict().items())
 
 
-@pytest.mark.parametrize("norm", [nn.LayerNorm(8), nn.RMSNorm(8), nn.LayerNorm(8, bias=False)])
+@pytest.mark.parametrize(
+    "norm",
+    [nn.LayerNorm(8), nn.RMSNorm(8), nn.LayerNorm(8, bias=False), nn.LayerNorm(8, eps=0.0)],
+)
 def test_layer_and_rms_norm_get_parameters_per_member(norm):
     net = randomised(nn.Sequential(nn.Linear(5, 8), norm))
     be = convert(net, 3, init="ones")
@@ -228,6 +236,20 @@ def test_special_linear_layers_are_refused_not_thrown_away():
     normed = nn.Sequential(nn.Linear(4, 4), nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)))
     with pytest.raises(ValueError, match="special kind"):
         convert(normed, 2)
+
+
+def test_a_layer_with_hooks_is_refused_not_stripped_of_them():
+    hooked = nn.Sequential(nn.Linear(4, 4))
+    hooked[0].register_forward_hook(lambda module, inputs, output: 0 * output)
+    with pytest.raises(ValueError, match="Linear at '0' has hooks"):
+        convert(hooked, 2)
+
+
+def test_folding_twice_is_folding_once_and_no_rows_are_no_trouble():
+    be = randomised(convert(Block(), 3)).eval()
+    x = expand_members(rows(), 3)
+    assert torch.equal(fold(fold(be))(x), fold(be)(x))
+    assert fold(be)(x[:0]).shape == (0, 3, 2)
 
 
 def test_leave_keeps_what_its_owner_vouches_for():

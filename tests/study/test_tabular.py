@@ -1,18 +1,21 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-from batchensemble.datasets import load_table
-from batchensemble.methods import make_method
+from batchensemble.datasets import Table, load_table
+from batchensemble.methods import METHODS, make_method
 from batchensemble.study.tabular import (
+    PAPER,
     PAPER_TRAINING,
     compare,
     predict,
     split_table,
     train_networks,
 )
+from batchensemble.training import Training
 
 SHORT = dataclasses.replace(PAPER_TRAINING, epochs=3)
 
@@ -38,6 +41,50 @@ def test_a_split_of_one_seed_is_always_the_same_and_seeds_differ():
     assert np.array_equal(a.x_test, b.x_test)
     assert not np.array_equal(a.x_test, c.x_test)
     assert abs(len(a.x_test) / 569 - 0.2) < 0.002
+
+
+def test_the_target_is_scaled_on_the_training_rows_alone():
+    y = np.arange(500.0)
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    splits = [split_table(Table("line", "regression", X, y), seed) for seed in range(10)]
+    assert all((split.y_train.min(), split.y_train.max()) == (0, 1) for split in splits)
+    # An end of the line falls into the test set of a third of the splits.
+    assert any(split.y_test.min() < 0 or split.y_test.max() > 1 for split in splits)
+
+
+def test_categories_are_the_tables_not_the_splits():
+    X = pd.DataFrame({"a": np.arange(300.0), "b": np.arange(300.0) ** 2, "kind": "usual"})
+    X.loc[0, "kind"] = "rare"
+    table = Table("rare", "classification", X, np.arange(300) % 2)
+    widths = {split_table(table, seed).x_train.shape[1] for seed in range(8)}
+    assert widths == {4}
+
+
+def test_the_papers_setting_is_pinned():
+    assert (
+        Training(epochs=500, batch_size=64, lr=0.005, weight_decay=0.0, clip_norm=0.1)
+        == PAPER_TRAINING
+    )
+    assert PAPER["hidden"] == (32, 32)
+    assert PAPER["dropout"] == 0.1
+    assert PAPER["log_variance_bounds"] == (-10.0, 0.0)
+    assert PAPER["scaling"] == PAPER["target_scaling"] == "minmax"
+    assert PAPER["validation_fraction"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["diabetes", "breast_cancer"])
+@pytest.mark.parametrize("variant", ["id", "shift"])
+def test_the_papers_setting_stays_finite_and_sensible_for_all_methods(name, variant):
+    table = load_table(name)
+    splits = [split_table(table, seed, variant=variant) for seed in range(3)]
+    for _, dists in compare(splits, list(METHODS), PAPER_TRAINING).values():
+        for split, dist in zip(splits, dists, strict=True):
+            if split.is_regression:
+                assert (dist.variances <= 1).all()
+                assert np.sqrt(np.mean((dist.mean - split.y_test) ** 2)) < 0.25
+            else:
+                assert (dist.mode == split.y_test).mean() > 0.85
 
 
 def test_seeds_trained_as_one_bank_answer_almost_as_trained_alone(splits):

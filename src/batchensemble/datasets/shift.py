@@ -43,11 +43,13 @@ def make_shift(
     """
     one_of(task, ("regression", "classification"), "task")
     columns, target = read_columns(X), np.asarray(y)
+    if target.shape != (columns.n_rows,):
+        raise ValueError(f"expected {columns.n_rows} targets, got an array {target.shape}")
     p_tail = 1 - (1 - 2 * q) ** n_features
     if not 0 < p_tail < test_size < 1:
         raise ValueError(
-            f"expected q and n_features whose tails, {p_tail:.3f} of the rows, fit a test set "
-            f"of {test_size}; take a smaller q or fewer features"
+            f"expected q above 0 and n_features whose tails, {p_tail:.3f} of the rows, fit a test "
+            f"set of {test_size}; take a smaller q or fewer features"
         )
     base_share = (test_size - p_tail) / (1 - p_tail)
     base_train, base_test = train_test_split(
@@ -73,12 +75,14 @@ def _influential(
         raise ValueError(
             f"expected at least {n_features} numeric columns, got {len(numbers)}: {list(numbers)}"
         )
-    kept = Columns(tuple(Column(c.name, c.kind, c.values[rows]) for c in columns))
     encoder = TableEncoder("minmax", max_categories=None)
-    x = encoder.fit_transform(kept).astype(np.float64)
+    x = encoder.fit_transform(columns.take(rows)).astype(np.float64)
     model = LinearRegression() if task == "regression" else LogisticRegression(max_iter=1000)
     model.fit(x, target[rows])
     weight = np.abs(np.atleast_2d(model.coef_)).max(axis=0)
-    by_name = dict(zip(encoder.get_feature_names_out(), weight, strict=True))
+    # The encoder's first outputs are the numeric columns, in their order; a category's output may
+    # bear the same name as a number.
+    first = encoder.get_feature_names_out()[: sum(c.kind != "category" for c in columns)]
+    by_name = dict(zip(first, weight, strict=False))
     names = sorted(numbers, key=lambda name: by_name.get(name, 0.0), reverse=True)
     return [numbers[name] for name in names[:n_features]]

@@ -27,7 +27,8 @@ class Steps:
     """Consecutive steps of a bank: which rows, how heavy, and the dropout masks.
 
     The last axis of rows and weights is the members', of length 1 where all see the same rows.
-    The weights of a network in a step sum to 1 over rows and members, or to 0: then it rests.
+    The weights of a network in a step sum to 1 over rows and members (with sample weights, to 1 in
+    the mean), or to 0: then it rests.
     """
 
     rows: Tensor  # (steps, networks, batch, members or 1)

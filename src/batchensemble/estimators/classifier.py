@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, column_or_1d
+from torch import Tensor
 
-from batchensemble.estimators.base import PARAMETERS, TableEstimator
+from batchensemble.estimators.base import TableEstimator
+from batchensemble.estimators.parameters import PARAMETERS
 from batchensemble.losses import CategoricalNLL
 from batchensemble.predictive import CategoricalPredictive
 
@@ -38,13 +39,11 @@ class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class."""
-        mode = self.predict_dist(X).mode
-        labels: NDArray[Any] = self.classes_[mode]
-        return labels
+        return self._answer(X, lambda dist: dist.mode)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities, averaged over the members: (rows, classes) in the order of `classes_`."""
-        return self.predict_dist(X).mean
+        return self._answer(X, lambda dist: dist.mean)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithms of the probabilities."""
@@ -52,14 +51,15 @@ class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             logs: NDArray[np.float64] = np.log(self.predict_proba(X))
         return logs
 
-    def predict_dist(self, X: Any) -> CategoricalPredictive:
-        """Every member's probabilities, as one distribution a row."""
-        return CategoricalPredictive(self._outputs(X).softmax(-1).numpy())
+    def _dist(self, outputs: Tensor) -> CategoricalPredictive:
+        return CategoricalPredictive(outputs.softmax(-1).numpy(), self.classes_)
 
-    def _learn_target(self, y: ArrayLike) -> NDArray[np.int64]:
-        values = column_or_1d(np.asarray(y), warn=True)
-        if values.dtype.kind == "f":
-            assert_all_finite(values, input_name="y")
+    def _learn_target(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        if values.dtype == object:
+            raise ValueError(
+                f"expected labels of one kind, got {sorted({type(v).__name__ for v in values})}; "
+                "turn them into texts or numbers"
+            )
         with np.errstate(invalid="ignore"):  # it casts numbers such as 1e30 to integers
             check_classification_targets(values)
         self.classes_, labels = np.unique(values, return_inverse=True)

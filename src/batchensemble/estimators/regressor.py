@@ -1,14 +1,17 @@
 """Regression with a whole distribution for an answer."""
 
 from dataclasses import dataclass
-from typing import Any, final
+from numbers import Real
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import assert_all_finite, column_or_1d
+from sklearn.utils._param_validation import Interval
+from torch import Tensor
 
-from batchensemble.estimators.base import PARAMETERS, TableEstimator
+from batchensemble.estimators.base import TableEstimator
+from batchensemble.estimators.parameters import CONSTRAINTS, PARAMETERS
 from batchensemble.losses import GaussianNLL
 from batchensemble.predictive import GaussianPredictive
 from batchensemble.words import one_of
@@ -45,63 +48,68 @@ class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
     log_variance_bounds: tuple[float, float] | None = None
     beta: float = 0.0
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
+        "target_scaling": [str, None],
+        "log_variance_bounds": [tuple, list, None],
+        "beta": [Interval(Real, 0, 1, closed="both")],
+    }
+
     def predict(
         self, X: Any, return_std: bool = False
     ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The mean, and with `return_std=True` also the standard deviation."""
-        dist = self.predict_dist(X)
-        return (dist.mean, dist.std) if return_std else dist.mean
+        if not return_std:
+            return self._answer(X, lambda dist: dist.mean)
+        both = self._answer(X, lambda dist: np.column_stack([dist.mean, dist.std]))
+        return both[:, 0], both[:, 1]
 
-    def predict_dist(self, X: Any) -> GaussianPredictive:
-        """The whole distribution of every row: a mixture of the members' Gaussians."""
-        outputs = self._outputs(X)
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
+        """The central interval of that probability: (rows, 2), lower and upper end."""
+        return self._answer(X, lambda dist: dist.interval(coverage))
+
+    def predict_quantiles(self, X: Any, q: ArrayLike) -> NDArray[np.float64]:
+        """Quantiles of the distribution: (rows,) for one level, (rows, levels) for several."""
+        return self._answer(X, lambda dist: dist.quantile(q))
+
+    def _dist(self, outputs: Tensor) -> GaussianPredictive:
         means, log_variances = self._loss().moments(outputs)
         return GaussianPredictive(
             self.target_location_ + self.target_scale_ * means.numpy(),
             self.target_scale_**2 * log_variances.exp().numpy(),
         )
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
-        """The central interval of that probability: (rows, 2), lower and upper end."""
-        return self.predict_dist(X).interval(coverage)
-
-    def predict_quantiles(self, X: Any, q: ArrayLike) -> NDArray[np.float64]:
-        """Quantiles of the distribution: (rows,) for one level, (rows, levels) for several."""
-        return self.predict_dist(X).quantile(q)
-
-    def _learn_target(self, y: ArrayLike) -> NDArray[np.float32]:
-        values = np.asarray(y)
-        if values.dtype.kind == "c":
-            raise ValueError(f"Complex data not supported\n{values}\n")
-        try:
-            values = column_or_1d(values, warn=True).astype(np.float64)
-        except (TypeError, ValueError) as error:
-            if values.ndim > 1:
-                raise
+    def _learn_target(self, values: NDArray[Any]) -> NDArray[np.float32]:
+        if values.dtype.kind not in "iufb":
             raise ValueError(
-                f"expected numbers as targets, got {values.dtype} values such as "
-                f"{values[0] if len(values) else None!r}; for classes use Classifier"
-            ) from error
-        assert_all_finite(values, input_name="y")
+                f"expected numbers as targets, got {values.dtype} values such as {values[0]!r}; "
+                "convert them to numbers, or for classes use Classifier"
+            )
+        y = values.astype(np.float64)
         one_of(self._settings["target_scaling"], ("minmax", "standard"), "target_scaling")
         with np.errstate(over="ignore", invalid="ignore"):
             if self._settings["target_scaling"] == "minmax":
-                location, scale = values.min(), np.ptp(values)
+                location, scale = y.min(), np.ptp(y)
             else:
-                location, scale = values.mean(), values.std()
+                location, scale = y.mean(), y.std()
         if not np.isfinite(scale * scale) or not np.isfinite(location):
             raise ValueError(
                 "expected targets whose variance is a finite number, "
-                f"got values from {values.min()} to {values.max()}; divide them by a constant"
+                f"got values from {y.min()} to {y.max()}; divide them by a constant"
             )
-        if scale < np.finfo(np.float64).tiny ** 0.5:  # all targets are the same number
-            scale = 1e-6 * (abs(location) or 1.0)
+        if scale <= 1e-15 * abs(location):  # all targets are the same number
+            scale = np.float64(1e-6 * (abs(location) or 1.0))
+        if scale < 1e-140:
+            raise ValueError(
+                f"expected targets whose spread is above 1e-140, got {scale}; "
+                "multiply them by a constant"
+            )
         self.target_location_, self.target_scale_ = float(location), float(scale)
-        scaled: NDArray[np.float32] = (values - self.target_location_) / self.target_scale_
+        scaled = (y - self.target_location_) / self.target_scale_
         return scaled.astype(np.float32)
 
     def _loss(self) -> GaussianNLL:
-        return GaussianNLL(bounds=self._settings["log_variance_bounds"], beta=self.beta)
+        return GaussianNLL(bounds=tuple(self._settings["log_variance_bounds"]), beta=self.beta)
 
     def _heads(self) -> tuple[int, ...]:
         return (1, 1)

@@ -31,8 +31,9 @@ def summarise_regression(y: ArrayLike, dist: GaussianPredictive) -> dict[str, fl
 def summarise_classification(y: ArrayLike, dist: CategoricalPredictive) -> dict[str, float]:
     """Means over rows, all of the members' mean probabilities; nll and uncertainties in nats.
 
-    y holds class indices; ece has 15 bins.
+    y holds labels as `dist` speaks them; ece has 15 bins.
     """
+    y = dist.encode(y)
     return {
         "accuracy": accuracy(y, probabilities=dist.mean),
         "nll": categorical_nll(y, probabilities=dist.mean),

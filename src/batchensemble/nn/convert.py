@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 from torch import Generator, nn
 
-from batchensemble.nn.linear import BatchEnsembleLinear
+from batchensemble.nn.linear import BatchEnsembleLinear, FoldedLinear
 from batchensemble.nn.norm import MemberBatchNorm, MemberLayerNorm
 
 Select = Callable[[str, nn.Linear], bool] | Collection[str]
@@ -52,14 +52,22 @@ def convert(
                   weights and sets the biases to zero.
     leave         further module types that are known to leave the member axis alone.
 
+    Only modules are seen: what `forward` does with functions, such as `torch.flatten(x, 1)` or
+    `softmax(x, dim=1)`, must itself leave the axis before the last alone. A BatchNorm1d is taken
+    for one over (batch, features), not over the channels of a sequence.
+
     Layers used twice stay one layer, and tied weights stay tied. LayerNorm, RMSNorm and
     BatchNorm1d get parameters (and statistics) per member, whatever `select` says. Activations,
     dropout and embeddings stay as they are. Convolutions, attention, recurrent layers, pooling,
     flattening, group and instance norms, and softmax over another axis than the last are refused.
     """
+    _refuse_hooks(module)
     module = copy.deepcopy(module)
     converted: dict[int, nn.Module] = {}
     used: set[str] = set()
+    names: dict[int, list[str]] = {}
+    for name, child in module.named_modules(remove_duplicate=False):
+        names.setdefault(id(child), []).append(name)
 
     def replacement(name: str, child: nn.Module) -> nn.Module:
         if id(child) not in converted:
@@ -68,7 +76,7 @@ def convert(
 
     def new(name: str, child: nn.Module) -> nn.Module:
         if type(child) is nn.Linear:
-            if not _selected(name, child, select, used):
+            if not _selected(names[id(child)], child, select, used):
                 return child
             return _batch_ensemble(child, n_members, keep_weights, adapters, init, generator)
         if isinstance(child, (*leave, *_POINTWISE)):
@@ -101,6 +109,8 @@ def fold(module: nn.Module) -> nn.Module:
     module = copy.deepcopy(module).eval()
     folded: dict[int, nn.Module] = {}
     for parent in list(module.modules()):
+        if isinstance(parent, FoldedLinear):  # holds the layer it was made of
+            continue
         for key, child in parent._modules.items():
             if isinstance(child, BatchEnsembleLinear):
                 if id(child) not in folded:
@@ -144,12 +154,17 @@ def _is_over_features(norm: nn.LayerNorm | nn.RMSNorm) -> bool:
     return type(norm) in (nn.LayerNorm, nn.RMSNorm) and len(norm.normalized_shape) == 1
 
 
-def _selected(name: str, layer: nn.Linear, select: Select | None, used: set[str]) -> bool:
+def _selected(names: list[str], layer: nn.Linear, select: Select | None, used: set[str]) -> bool:
+    """Whether a layer, which has several names where it is used several times, is chosen."""
     if select is None:
         return True
     if callable(select):
-        return bool(select(name, layer))
-    chosen = {wanted for wanted in select if name == wanted or name.startswith(f"{wanted}.")}
+        return any(select(name, layer) for name in names)
+    chosen = {
+        wanted
+        for wanted in select
+        if any(name == wanted or name.startswith(f"{wanted}.") for name in names)
+    }
     used |= chosen
     return bool(chosen)
 
@@ -166,6 +181,18 @@ def _check_names_were_found(select: Select | None, used: set[str], module: nn.Mo
             f"expected select to name linear layers or what holds them, got {missing}; "
             f"the plain linear layers left are {known}"
         )
+
+
+def _refuse_hooks(module: nn.Module) -> None:
+    """A layer with a hook on it would lose it, and with it what weight norms and pruning do."""
+    for name, child in module.named_modules():
+        replaced = type(child) in (nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.BatchNorm1d)
+        hooks = (child._forward_hooks, child._forward_pre_hooks, child._backward_hooks)
+        if replaced and any(hooks):
+            raise ValueError(
+                f"{type(child).__name__} at {name!r} has hooks, which would be lost; "
+                "remove them (or the weight norm or pruning they do) before converting"
+            )
 
 
 def _refuse_if_it_mixes_members(name: str, child: nn.Module) -> None:

@@ -158,14 +158,16 @@ class FoldedLinear(nn.Module):
         self.unfolded = copy.deepcopy(layer).requires_grad_(False)
         n_members = layer.n_members
         with torch.no_grad():
-            r = layer.weight.new_ones(n_members, layer.in_features)
-            s = layer.weight.new_ones(n_members, layer.out_features)
-            bias = torch.zeros_like(s) if layer.bias is None else layer.bias * s
-            r = r if layer.r is None else layer.r
-            s = s if layer.s is None else layer.s
-            weight = r.unsqueeze(-1) * layer.weight.T * s.unsqueeze(-2)
+            weight = layer.weight.T.expand(n_members, -1, -1)
+            if layer.r is not None:
+                weight = weight * layer.r.unsqueeze(-1)
+            if layer.s is not None:
+                weight = weight * layer.s.unsqueeze(-2)
+            bias = weight.new_zeros(1) if layer.bias is None else layer.bias
+            bias = bias.expand(n_members, layer.out_features).unsqueeze(-2)
+            weight, bias = (t.clone(memory_format=torch.contiguous_format) for t in (weight, bias))
         self.register_buffer("weight", weight)  # (members, in_features, out_features)
-        self.register_buffer("bias", bias.unsqueeze(-2).contiguous())
+        self.register_buffer("bias", bias)  # (members, 1, out_features)
         self.training = False
 
     def forward(self, x: Tensor) -> Tensor:
@@ -176,7 +178,7 @@ class FoldedLinear(nn.Module):
             return self.unfolded(x)  # type: ignore[no-any-return]
         members_first = x.reshape(n_rows, *x.shape[-2:]).transpose(0, 1)
         y = torch.baddbmm(self.bias, members_first, self.weight)
-        return y.transpose(0, 1).reshape(*x.shape[:-1], -1)
+        return y.transpose(0, 1).reshape(*x.shape[:-1], self.unfolded.out_features)
 
     def train(self, mode: bool = True) -> Self:
         if mode:

@@ -27,7 +27,7 @@ class MemberLayerNorm(nn.Module):
         """(batch, ..., members, features) -> the same shape."""
         check_members(x, self.n_members)
         if self.centred:
-            x = nn.functional.layer_norm(x, self.shape, eps=self.eps or 1e-5)
+            x = nn.functional.layer_norm(x, self.shape, eps=1e-5 if self.eps is None else self.eps)
         else:
             x = nn.functional.rms_norm(x, self.shape, eps=self.eps)
         x = x if self.weight is None else x * self.weight

@@ -2,8 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import fields
-from typing import Any, NamedTuple, Self
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -25,20 +25,23 @@ class Uncertainty(NamedTuple):
 class Predictive(ABC):
     """Every member's prediction, row by row: arrays (samples, members, ...) that never change."""
 
+    _by_row: ClassVar[tuple[str, ...]]
+
     def __len__(self) -> int:
-        return len(self._arrays[0])
+        return len(getattr(self, self._by_row[0]))
 
     def __getitem__(self, rows: Any) -> Self:
         """The chosen rows (slice, index array, mask); an integer keeps its row as a row."""
         chosen = rows if isinstance(rows, slice) else np.atleast_1d(np.asarray(rows))
-        return type(self)(*(array[chosen] for array in self._arrays))
+        own = {name: getattr(self, name)[chosen] for name in self._by_row}
+        return replace(self, **own)  # type: ignore[type-var]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} samples, {self.n_members} members)"
 
     @property
     def n_members(self) -> int:
-        return int(self._arrays[0].shape[1])
+        return int(getattr(self, self._by_row[0]).shape[1])
 
     @property
     @abstractmethod
@@ -55,10 +58,6 @@ class Predictive(ABC):
     def uncertainty(self) -> Uncertainty:
         """Total, aleatoric and epistemic, with one entry per row (and step)."""
         return Uncertainty(self.total, self.aleatoric, self.epistemic)
-
-    @property
-    def _arrays(self) -> list[Array]:
-        return [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
 
     def _freeze(self, **arrays: Array) -> None:
         for name, array in arrays.items():

@@ -1,9 +1,10 @@
 """Classes by their probabilities; uncertainties are in nats."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, rel_entr
 
 from batchensemble.predictive.base import Predictive, Rng, average
@@ -14,15 +15,42 @@ from batchensemble.predictive.checks import Array, Labels, check_labels, check_p
 class CategoricalPredictive(Predictive):
     """Class probabilities of every member; the answer is their mean.
 
-    probabilities (samples, members, classes).
+    probabilities (samples, members, classes); classes are the labels that y, `mode` and `sample`
+    speak in, by default the numbers 0, 1, ... of the classes.
     """
 
     probabilities: Array
+    classes: NDArray[Any] | None = None
+    _by_row = ("probabilities",)
 
     def __post_init__(self) -> None:
         axes = ("samples", "members", "classes")
         probabilities = check_probabilities("probabilities", self.probabilities, *axes)
         self._freeze(probabilities=probabilities)
+        if self.classes is not None:
+            classes = np.array(self.classes)
+            if classes.shape != (self.n_classes,) or len(np.unique(classes)) < len(classes):
+                raise ValueError(
+                    f"classes: expected {self.n_classes} different labels, got {self.classes!r}; "
+                    "give one for each column of probabilities"
+                )
+            object.__setattr__(self, "classes", classes)
+
+    def encode(self, y: ArrayLike) -> Labels:
+        """(samples,) the columns of probabilities that hold the labels y."""
+        if self.classes is None:
+            return check_labels("y", y, n_rows=len(self), n_classes=self.n_classes)
+        labels = np.asarray(y)
+        is_class = labels[..., None] == self.classes
+        if labels.shape != (len(self),) or not np.all(np.any(is_class, axis=-1)):
+            raise ValueError(
+                f"y: expected {len(self)} labels out of {self.classes.tolist()}, got shape "
+                f"{labels.shape} with {np.unique(labels)[:5].tolist()}; give one for each row"
+            )
+        return np.asarray(is_class.argmax(axis=-1), dtype=np.int64)
+
+    def _decode(self, columns: Labels) -> NDArray[Any]:
+        return columns if self.classes is None else self.classes[columns]
 
     @property
     def n_classes(self) -> int:
@@ -36,9 +64,9 @@ class CategoricalPredictive(Predictive):
         return mean
 
     @property
-    def mode(self) -> Labels:
-        """(samples,) index of the most probable class; the first of equals."""
-        return np.asarray(self.mean.argmax(axis=1), dtype=np.int64)
+    def mode(self) -> NDArray[Any]:
+        """(samples,) the most probable class; the first of equals."""
+        return self._decode(np.asarray(self.mean.argmax(axis=1), dtype=np.int64))
 
     @property
     def confidence(self) -> Array:
@@ -66,16 +94,16 @@ class CategoricalPredictive(Predictive):
 
     def log_prob(self, y: ArrayLike) -> Array:
         """(samples,) log mean probability of the classes y, in nats; -inf where it is 0."""
-        labels = check_labels("y", y, n_rows=len(self), n_classes=self.n_classes)
+        labels = self.encode(y)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.mean[np.arange(len(self)), labels]))
 
-    def sample(self, n: int, rng: Rng) -> Labels:
-        """(samples, n) class indices drawn from the mean; `rng` is a numpy Generator or a seed."""
+    def sample(self, n: int, rng: Rng) -> NDArray[Any]:
+        """(samples, n) classes drawn from the mean; `rng` is a numpy Generator or a seed."""
         u = np.random.default_rng(rng).random((len(self), n))
         below = np.cumsum(self.mean, axis=1)
         below /= below[:, -1:]
         out = np.zeros((len(self), n), dtype=np.int64)
         for c in range(self.n_classes - 1):
             out += u >= below[:, c : c + 1]
-        return out
+        return self._decode(out)

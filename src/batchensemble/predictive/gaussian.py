@@ -29,6 +29,7 @@ class GaussianPredictive(Predictive):
 
     means: Array
     variances: Array
+    _by_row = ("means", "variances")
 
     def __post_init__(self) -> None:
         means = check_array("means", self.means, "samples", "members")

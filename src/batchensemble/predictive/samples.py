@@ -18,6 +18,7 @@ class SamplePredictive(Predictive):
     """
 
     paths: Array
+    _by_row = ("paths",)
 
     def __post_init__(self) -> None:
         paths = check_array("paths", self.paths, "samples", "members", "paths", "horizon")

@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
-from torch import Generator
 
 from batchensemble.bank import Bank
 from batchensemble.datasets import Table, make_shift
 from batchensemble.engines import Data
 from batchensemble.estimators.presets import PRESETS
+from batchensemble.frames import read_columns
 from batchensemble.losses import CategoricalNLL, GaussianNLL
 from batchensemble.methods import Method, make_method
-from batchensemble.models import Rows, fit_models, mlp_maker, predict_rows
+from batchensemble.models import Rows, fit_models, make_forward, mlp_maker, predict_rows
 from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
 from batchensemble.preprocessing import TableEncoder
 from batchensemble.training import Training
@@ -107,8 +107,9 @@ def predict(
     answers: list[Predictive] = []
     for i, split in enumerate(splits):
         own = bank[i * method.n_networks : (i + 1) * method.n_networks]
-        forward = method.forward(own, Generator().manual_seed(split.seed))
-        outputs = predict_rows(forward, split.x_test, bank.theta.device, floats_a_row=4096)
+        forward = make_forward(method, own, split.seed)
+        parts = predict_rows(forward, split.x_test, bank.theta.device, floats_a_row=4096)
+        outputs = torch.cat(list(parts))
         chosen = loss or default_loss(split)
         if isinstance(chosen, GaussianNLL):
             means, log_variances = chosen.moments(outputs)
@@ -127,13 +128,13 @@ def compare(
     tell: Callable[[str], None] = lambda word: None,
 ) -> dict[str, tuple[int, list[Predictive]]]:
     """Parameters and predictions of each method; what trains alike is trained once."""
-    trained: dict[int, Bank] = {}
+    trained: dict[str, Bank] = {}
     answers = {}
     for word in methods:
         tell(f"training {word} ...")
         method = make_method(word)
         # MC dropout and the single network are one network, told apart at prediction.
-        key = -1 if word in ("mc_dropout", "single") else len(trained)
+        key = "single" if word == "mc_dropout" else word
         if key not in trained:
             trained[key] = train_networks(splits, method, training, device=device)
         bank = trained[key]
@@ -155,5 +156,5 @@ def _vocabulary(table: Table) -> dict[str, list[str]] | None:
     """The categories of the whole table: those of a split may lack one."""
     if not hasattr(table.X, "columns"):
         return None
-    texts = table.X.select_dtypes(exclude="number")
-    return {name: sorted(texts[name].unique()) for name in texts} or None
+    texts = [column for column in read_columns(table.X) if column.kind == "category"]
+    return {column.name: sorted(set(column.values), key=str) for column in texts} or None

@@ -1,0 +1,100 @@
+"""The parameters of both estimators: what they mean, and what they may be."""
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import Interval
+
+PARAMETERS = """
+    Parameters
+    ----------
+    method : {"batch_ensemble", "deep_ensemble", "mc_dropout", "single"}
+        How a row gets several predictions: members inside one network; networks of their own;
+        one network with dropout left on; or one prediction only.
+    n_members : int
+        Members of a BatchEnsemble, networks of a deep ensemble.
+    n_passes : int
+        Masks that MC dropout draws.
+    preset : {"default", "paper"}
+        Settings that go together, for all arguments below that are None: "default" is our
+        judgement for real tables, "paper" the published study's setting.
+    hidden : list or tuple of int
+        Widths of the hidden layers.
+    epochs, batch_size, lr, weight_decay
+        Training with Adam; the decay falls on shared weights only.
+    dropout : float
+        Share of hidden units dropped in training.
+    clip_norm : float
+        Largest norm of a network's gradient; `float("inf")` for none.
+    scaling : {"quantile", "standard", "minmax"}
+        Of the numeric inputs.
+    validation_fraction : float
+        Share of the rows held out for early stopping; 0 trains on all rows for all epochs, as
+        does a table too small to spare eight rows.
+    patience : int
+        Epochs without a better held-out score after which training stops; the best state is kept.
+        The score is that of the ensemble's mixture; MC dropout is one network with the single
+        network's training, and is judged like it.
+    adapters : str or sequence of str
+        Which vectors the members of a BatchEnsemble own, letters of "rsb"; or one such word for
+        each hidden layer and one for the heads.
+    init : {"random_sign", "ones", "normal", "orthogonal"}
+        First values of r and s.
+    penalty : float
+        Strength of the penalty on members' vectors that are not orthogonal.
+    batching : {"shared", "independent", "split"}
+        Whether all members see the same rows of a batch, each its own shuffling, or each its
+        share of the batch (cheaper, and slower to learn).
+    one_by_one : bool
+        Train the networks of a deep ensemble one after the other instead of together, to see what
+        that costs; without early stopping, time limit or interrupts.
+    max_categories : int
+        At most so many columns for one category column; rarer categories share one.
+    categories : mapping of column name to categories
+        Vocabularies known beforehand.
+    time_limit : float
+        Seconds after which training ends with what it has.
+    keep_on_interrupt : bool
+        Whether Ctrl-C ends the training with a usable model instead of an error.
+    random_state : int, RandomState or None
+        Gives bit-equal results on one machine.
+    device : str
+        "auto" (a GPU where there is one), "cpu", "cuda", ...
+    verbose : bool
+        Show a progress bar.
+"""
+
+_COUNT = Interval(Integral, 1, None, closed="left")
+_ABOVE_0 = Interval(Real, 0, None, closed="neither")
+_FROM_0 = Interval(Real, 0, None, closed="left")
+_SHARE = Interval(Real, 0, 1, closed="left")
+
+CONSTRAINTS: dict[str, list[Any]] = {
+    "method": [str],
+    "n_members": [_COUNT],
+    "n_passes": [_COUNT],
+    "preset": [str],
+    "hidden": [list, tuple, None],
+    "epochs": [_COUNT, None],
+    "batch_size": [_COUNT, None],
+    "lr": [_ABOVE_0, None],
+    "dropout": [_SHARE, None],
+    "weight_decay": [_FROM_0, None],
+    "clip_norm": [Interval(Real, 0, None, closed="right"), None],
+    "scaling": [str, None],
+    "validation_fraction": [_SHARE, None],
+    "patience": [_COUNT, None],
+    "adapters": [str, list, tuple],
+    "init": [str],
+    "penalty": [_FROM_0],
+    "batching": [str],
+    "one_by_one": ["boolean"],
+    "max_categories": [_COUNT, None],
+    "categories": [Mapping, None],
+    "time_limit": [_ABOVE_0, None],
+    "keep_on_interrupt": ["boolean"],
+    "random_state": ["random_state"],
+    "device": [str],
+    "verbose": ["boolean"],
+}

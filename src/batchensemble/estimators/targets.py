@@ -1,0 +1,51 @@
+"""Targets and weights as they come, checked: one for each row."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _check_sample_weight, assert_all_finite, column_or_1d
+
+
+def read_target(y: Any, n_rows: int) -> NDArray[Any]:
+    """One value a row, without gaps."""
+    # Not a plain asarray of a list: it would turn [1, "a"] into texts.
+    values = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+    if values.dtype == object and values.ndim == 1 and _are_alike(values):
+        values = np.array(values.tolist())
+    if values.ndim == 0:
+        raise ValueError(f"expected one target a row, got {type(y).__name__} {y!r:.80}")
+    column: NDArray[Any] = column_or_1d(values, warn=True)
+    if len(column) != n_rows:
+        raise ValueError(
+            f"expected as many targets as rows, got inconsistent numbers of samples: "
+            f"{n_rows} rows in X and {len(column)} values in y"
+        )
+    if column.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported\n{column}\n")
+    if column.dtype.kind == "f":
+        assert_all_finite(column, input_name="y")
+    missing = [row for row, value in enumerate(column) if value is None or value != value]
+    if missing:
+        raise ValueError(
+            f"expected a target in every row, got a missing value (NaN or None) in row "
+            f"{missing[0]} and {len(missing) - 1} more; leave these rows out"
+        )
+    return column
+
+
+def read_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """Weights of mean 1 over the rows that count."""
+    weight = _check_sample_weight(sample_weight, np.empty((n_rows, 1)), ensure_non_negative=True)
+    if not weight.any():
+        raise ValueError("expected a sample_weight above zero for some row, got only zeros")
+    weight = weight / weight.max()
+    scaled: NDArray[np.float64] = weight / weight[weight > 0].mean()
+    return scaled
+
+
+def _are_alike(values: NDArray[Any]) -> bool:
+    """Whether Python objects are all numbers, or all texts, so that an array can hold them."""
+    kinds = (Real, np.number, np.bool_), (str,)
+    return any(all(isinstance(value, kind) for value in values) for kind in kinds)
