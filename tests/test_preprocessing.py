@@ -15,7 +15,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
 
 from batchensemble.frames import read_columns
 from batchensemble.preprocessing import SCALINGS, TableEncoder
@@ -108,10 +113,22 @@ def test_plain_numbers_are_scaled_exactly_as_scikit_learn_does(scaling):
     oracle = {
         "minmax": MinMaxScaler(),
         "standard": StandardScaler(),
+        "robust": RobustScaler(unit_variance=True),
         "quantile": QuantileTransformer(n_quantiles=10, output_distribution="normal"),
     }[scaling].fit(rows)
     ours = TableEncoder(scaling).fit(rows).transform(new)
-    np.testing.assert_allclose(ours, oracle.transform(new), rtol=1e-6, atol=1e-6)
+    theirs = oracle.transform(new)
+    if scaling == "robust":
+        theirs = theirs / np.sqrt(1 + (theirs / 4) ** 2)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
+
+
+def test_robust_numbers_keep_their_order_and_stay_within_4():
+    rows = np.concatenate([RNG.normal(size=500), [1e3, 1e6, -1e12]])[:, None]
+    ours = TableEncoder("robust").fit_transform(rows)[:, 0]
+    assert np.abs(ours).max() <= 4
+    assert (np.diff(ours[np.argsort(rows[:, 0])]) >= 0).all()
+    assert 0.9 < ours[:500].std() < 1.1
 
 
 def test_names_kinds_and_counts_tell_what_was_recognised():

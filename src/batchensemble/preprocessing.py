@@ -18,6 +18,7 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     OneHotEncoder,
     QuantileTransformer,
+    RobustScaler,
     StandardScaler,
 )
 from sklearn.utils.validation import check_is_fitted
@@ -25,8 +26,9 @@ from sklearn.utils.validation import check_is_fitted
 from batchensemble.frames import Column, Columns, Kind, category_text, read_columns
 from batchensemble.words import one_of
 
-Scaling = Literal["minmax", "standard", "quantile"]
-SCALINGS = ("minmax", "standard", "quantile")
+Scaling = Literal["minmax", "standard", "robust", "quantile"]
+SCALINGS = ("minmax", "standard", "robust", "quantile")
+SATURATION = 4.0  # how far out "robust" numbers can be
 
 
 class EncodedColumn(NamedTuple):
@@ -57,9 +59,11 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    scaling : "minmax", "standard" or "quantile"
-        To [0, 1]; to mean 0 and variance 1; or to a normal distribution through the quantiles.
-        The first two extrapolate beyond the rows of `fit`; the last saturates at about +-5.2.
+    scaling : "minmax", "standard", "robust" or "quantile"
+        To [0, 1]; to mean 0 and variance 1; to median 0 and the quartiles of a normal
+        distribution, outliers being drawn in smoothly; or to a normal distribution through the
+        quantiles. The first two extrapolate beyond the rows of `fit`; the others saturate, at 4
+        and at about 5.2.
     max_categories : int or None
         At most this many outputs for a category column: the rarer ones share one. None: no limit.
     categories : mapping from column names to their categories, optional
@@ -161,6 +165,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         self.scaler_ = {
             "minmax": MinMaxScaler(),
             "standard": StandardScaler(),
+            "robust": RobustScaler(unit_variance=True),
             "quantile": QuantileTransformer(
                 n_quantiles=min(n_rows, max(10, min(n_rows // 30, 1000))),
                 output_distribution="normal",
@@ -230,7 +235,10 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         filled = self.imputer_.transform(units)  # (rows, numbers + indicators)
         if self.scaler_ is not None:
             scaled = np.flatnonzero(~self.flags_)
-            filled[:, scaled] = self.scaler_.transform(filled[:, scaled])
+            numbers = self.scaler_.transform(filled[:, scaled])
+            if self.scaling == "robust":
+                numbers = numbers / np.hypot(1.0, numbers / SATURATION)
+            filled[:, scaled] = numbers
         cycles = [
             wave
             for j in self._of_kind("date")

@@ -27,8 +27,9 @@ PARAMETERS = """
         Share of hidden units dropped in training.
     clip_norm : float
         Largest norm of a network's gradient; `float("inf")` for none.
-    scaling : {"quantile", "standard", "minmax"}
-        Of the numeric inputs.
+    scaling : {"robust", "quantile", "standard", "minmax"}
+        Of the numeric inputs: by quartiles with outliers drawn in, to a normal distribution, to
+        unit variance, or to [0, 1].
     validation_fraction : float
         Share of the rows held out for early stopping; 0 trains on all rows for all epochs, as
         does a table too small to spare eight rows.
