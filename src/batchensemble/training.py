@@ -20,7 +20,7 @@ from batchensemble.words import one_of
 BATCHING = ("shared", "independent", "split")
 MASK_BYTES = 2**24
 SCORED_ROWS = 8192
-WORTH_THREADS = 20_000_000
+WORTH_THREADS = 200_000_000
 
 
 class TrainingDiverged(RuntimeError):
