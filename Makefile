@@ -31,6 +31,7 @@ test-all: lint
 bench: setup
 	$(BIN)/python benchmarks/folding.py
 	$(BIN)/python benchmarks/bank.py
+	$(BIN)/python benchmarks/default_preset.py
 
 docs: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[docs]"
