@@ -5,7 +5,7 @@ from laws import line
 
 from batchensemble.losses import GaussianNLL
 from batchensemble.methods import make_method
-from batchensemble.models import Rows, fit_models, make_forward, mlp_maker, predict_rows
+from batchensemble.models import Rows, fit_models, make_members, mlp_maker, predict_rows
 from batchensemble.training import Training
 
 
@@ -41,7 +41,7 @@ def test_only_a_batch_ensemble_has_members_in_a_network():
 @pytest.mark.parametrize("word", ["batch_ensemble", "deep_ensemble", "mc_dropout", "single"])
 def test_answers_come_in_float64_and_do_not_depend_on_the_chunks(word, monkeypatch):
     method, bank, _ = fitted(word, seeds=(0,))
-    forward = make_forward(method, bank, seed=0)
+    forward = make_members(method, bank, seed=0)
     x = line().x.numpy()
     whole = torch.cat(list(predict_rows(forward, x, bank.theta.device, floats_a_row=1)))
     monkeypatch.setattr("batchensemble.models.CHUNK_FLOATS", 7)
@@ -62,5 +62,5 @@ def test_mc_dropout_drops_as_it_did_in_training():
     effect = hidden * network.heads[0].weight.flatten()
     # A sum of units each kept with probability 0.7 and scaled by 1/0.7.
     expected = (effect.square().sum() * 0.3 / 0.7).sqrt()
-    found = make_forward(method, bank, seed=0)(x)[0, :, 0].std()
+    found = make_members(method, bank, seed=0)(x)[0, :, 0].std()
     assert found.item() == pytest.approx(expected.item(), rel=0.05)  # 4,000 draws: sd 1.1 %

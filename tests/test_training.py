@@ -109,7 +109,7 @@ def test_split_batches_cost_a_share_of_the_rows_a_step():
 def test_an_epoch_cut_into_parts_is_the_same_epoch(monkeypatch):
     whole, parts = bank(), bank()
     fit(whole, Training(epochs=2, batch_size=16))
-    monkeypatch.setattr("batchensemble.training.MASK_BYTES", 1)
+    monkeypatch.setattr("batchensemble.training.DRAWN_BYTES", 1)
     fit(parts, Training(epochs=2, batch_size=16))
     assert torch.allclose(whole.theta, parts.theta, atol=1e-12)
 

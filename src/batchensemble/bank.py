@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from batchensemble.networks import Network
+from batchensemble.nn import fold
 
 
 class Bank:
@@ -63,9 +64,11 @@ class Bank:
         """Each parameter's name and size, in the order of theta's columns."""
         return [(name, shape.numel()) for name, shape in self._shapes]
 
-    def __call__(self, x: Tensor, masks: Tensor | None = None) -> Tensor:
-        """(networks, batch, members, features) -> (networks, batch, members, outputs)."""
-        return self.module(x, masks)  # type: ignore[no-any-return]
+    def __call__(
+        self, x: Tensor, masks: Tensor | None = None, noise: Tensor | None = None
+    ) -> Tensor:
+        """(networks, batch, ..., members, features) -> (networks, batch, ..., members, outputs)."""
+        return self.module(x, masks, noise)  # type: ignore[no-any-return]
 
     def __getitem__(self, networks: slice | Sequence[int]) -> Self:
         """A bank of some of the networks, copied."""
@@ -84,6 +87,12 @@ class Bank:
         """One bank of all the networks."""
         banks = list(banks)
         return banks[0]._with(torch.cat([bank.theta for bank in banks]))
+
+    def folded(self) -> Network:
+        """For inference: one network whose members are all members of all networks."""
+        network: Network = fold(self.network(0) if len(self) == 1 else self.module)  # type: ignore[assignment]
+        network.n_members = len(self) * self.module.n_members
+        return network
 
     def network(self, index: int) -> Network:
         """One of the networks on its own, copied."""

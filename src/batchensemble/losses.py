@@ -68,6 +68,13 @@ class GaussianNLL:
         mean, raw = outputs.unbind(-1)
         return mean, bounded(raw, self.bounds)
 
+    def draw(self, outputs: Tensor, noise: Tensor | None) -> Tensor:
+        """The value that standard noise stands for, (..., 2) -> (...); the mean without noise."""
+        if noise is None:
+            return outputs[..., 0]
+        mean, log_variance = self.moments(outputs)
+        return torch.addcmul(mean, torch.exp(0.5 * log_variance), noise)
+
     def mixture(self, outputs: Tensor, y: Tensor) -> Tensor:
         mean, log_variance = self.moments(outputs)
         log_prob = -0.5 * (log_variance + (y - mean).square() * torch.exp(-log_variance))

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor
 
 from batchensemble.bank import Bank
-from batchensemble.engines import Data
+from batchensemble.engines import Source
 from batchensemble.losses import Loss
-from batchensemble.methods import Forward, MakeNetwork, Method
+from batchensemble.methods import MakeNetwork, Members, Method
 from batchensemble.networks import MLP
 from batchensemble.training import History, Training, train, train_one_by_one
 
@@ -57,7 +57,7 @@ def fit_models(
     method: Method,
     make: MakeNetwork,
     loss: Loss,
-    data: Data,
+    data: Source,
     training: Training,
     *,
     rows: Sequence[Rows],
@@ -67,7 +67,7 @@ def fit_models(
 
     They are trained where the data are. One history, or with `one_by_one` one for each network.
     """
-    device = data.x.device
+    device = data.device
     per_network = [model for model in rows for _ in range(method.n_networks)]
     seeds = [
         int(seed)
@@ -75,7 +75,7 @@ def fit_models(
         for seed in np.random.SeedSequence(model.seed).generate_state(method.n_networks)
     ]
     bank = Bank([method.network(make, Generator().manual_seed(seed)) for seed in seeds])
-    bank = bank.to(device, data.x.dtype)
+    bank = bank.to(device, data.dtype)
     generators = [Generator(device).manual_seed(seed) for seed in seeds]
     own_rows = [model.train for model in per_network]
     if one_by_one:
@@ -97,20 +97,20 @@ def fit_models(
     return bank, [history]
 
 
-def make_forward(method: Method, bank: Bank, seed: int) -> Forward:
-    """The trained networks as one function, in float64: its rounding would show otherwise.
+def make_members(method: Method, bank: Bank, seed: int) -> Members:
+    """The trained networks ready to predict, in float64: rounding would show otherwise.
 
     In float32 a row's answer depends, in the seventh digit, on how many rows come with it.
     """
-    return method.forward(bank.to(bank.theta.device, torch.float64), Generator().manual_seed(seed))
+    return method.members(bank.to(bank.theta.device, torch.float64), Generator().manual_seed(seed))
 
 
 def predict_rows(
-    forward: Forward, x: NDArray[np.float32], device: torch.device, *, floats_a_row: int
+    members: Members, x: NDArray[np.float32], device: torch.device, *, floats_a_row: int
 ) -> Iterator[Tensor]:
     """(rows, predictions, outputs) in float64 on the CPU, in chunks of bounded memory."""
     size = max(1, CHUNK_FLOATS // floats_a_row)
     for start in range(0, len(x), size):
         part = torch.tensor(x[start : start + size], dtype=torch.float64, device=device)
         with torch.inference_mode():
-            yield forward(part).cpu()
+            yield members(part).cpu()

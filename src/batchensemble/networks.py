@@ -1,29 +1,46 @@
 """Networks with a member axis; a plain network has one member and no adapters."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Generator, Tensor, nn
 
 from batchensemble.nn.dropout import drop, keep_masks
 from batchensemble.nn.linear import BatchEnsembleLinear
+from batchensemble.nn.recurrent import GRU, GRUBE
+from batchensemble.words import one_of
+
+FEEDBACK = ("mean", "sample", "teacher")
+
+Draw = Callable[[Tensor, Tensor | None], Tensor]
+"""A head's outputs and standard noise -> a value; without noise, the mean."""
 
 
 class Network(nn.Module):
-    """Abstract: (batch, members, ...) -> (batch, members, outputs), with dropout on request."""
+    """Abstract: (batch, ..., members, features) -> (batch, ..., members, outputs).
+
+    What is random in it is passed in: for each row and member, dropout masks of ones and zeros
+    and standard normal noise.
+    """
 
     n_members: int
     dropout: float
+    horizon: int = 1
+    """How many answers a row gets, one after the other."""
+    noise_features: int = 0
+    """How many noise values a row needs, for each member."""
 
     @property
     @abstractmethod
     def mask_features(self) -> int:
-        """How many units dropout decides on, for each row and member."""
+        """How many units dropout decides on, for each row, member and answer."""
 
     @abstractmethod
-    def forward(self, x: Tensor, masks: Tensor | None = None) -> Tensor:
-        """`masks`, (batch, members, mask_features) of ones and zeros, switches dropout on."""
+    def forward(
+        self, x: Tensor, masks: Tensor | None = None, noise: Tensor | None = None
+    ) -> Tensor:
+        """`masks`, (batch, members, horizon * mask_features), switches dropout on in any mode."""
 
 
 class MLP(Network):
@@ -73,11 +90,14 @@ class MLP(Network):
     def mask_features(self) -> int:
         return sum(self.hidden) if self.dropout else 0
 
-    def forward(self, x: Tensor, masks: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, masks: Tensor | None = None, noise: Tensor | None = None
+    ) -> Tensor:
         """(batch, members, in_features) -> (batch, members, outputs).
 
         `masks`, (batch, members, mask_features) of ones and zeros, switches dropout on in any
         mode; without them dropout is drawn afresh in training mode and off in evaluation mode.
+        There is no noise in an MLP.
         """
         if masks is None and self.training and self.dropout:
             masks = keep_masks((*x.shape[:-1], self.mask_features), self.dropout, device=x.device)
@@ -87,3 +107,149 @@ class MLP(Network):
             if mask is not None:
                 x = drop(x, mask, self.dropout)
         return torch.cat([head(x) for head in self.heads], dim=-1)
+
+
+class Recurrent(Network):
+    """A recurrent layer, then an MLP: forecasts `horizon` steps one after the other.
+
+    To forecast the value at time i it reads the values at i - lag for each of the `lags`, and
+    `covariates` further numbers that belong to time i. It has seen `context` such steps when the
+    first forecast is due. `feedback` says what stands for values not yet known when it is trained:
+    the predicted "mean", a "sample" from the prediction, or the truth ("teacher").
+
+    With `adapters=""` the recurrent layer is the plain GRU, otherwise GRUBE.
+    """
+
+    def __init__(
+        self,
+        covariates: int,
+        heads: Sequence[int],
+        *,
+        draw: Draw,
+        context: int,
+        horizon: int,
+        lags: Sequence[int] = (1,),
+        feedback: str = "mean",
+        hidden_size: int = 32,
+        n_layers: int = 1,
+        hidden: Sequence[int] = (32, 32),
+        n_members: int = 1,
+        adapters: str = "rsb",
+        gates: str = "czf",
+        init: str = "random_sign",
+        dropout: float = 0.1,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        for name, count in (("context", context), ("horizon", horizon), ("lags", min(lags))):
+            if count < 1:
+                raise ValueError(f"expected {name} of at least 1, got {count}")
+        self.n_members = n_members
+        self.dropout = dropout
+        self.draw = draw
+        self.context, self.horizon, self.lags = context, horizon, tuple(lags)
+        self.feedback = one_of(feedback, FEEDBACK, "feedback")
+        self.noise_features = horizon - 1 if feedback == "sample" else 0
+        self.reach = context - 1 + max(lags)
+        n_inputs = len(self.lags) + covariates
+        self.recurrent: GRU | GRUBE
+        if adapters:
+            self.recurrent = GRUBE(
+                n_inputs,
+                hidden_size,
+                n_members,
+                n_layers=n_layers,
+                gates=gates,
+                adapters=adapters,
+                init=init,
+                generator=generator,
+            )
+        else:
+            self.recurrent = GRU(n_inputs, hidden_size, n_layers=n_layers, generator=generator)
+        self.head = MLP(
+            hidden_size,
+            heads,
+            hidden=hidden,
+            n_members=n_members,
+            adapters=adapters,
+            init=init,
+            dropout=dropout,
+            generator=generator,
+        )
+
+    @property
+    def mask_features(self) -> int:
+        return self.head.mask_features
+
+    def forward(
+        self, x: Tensor, masks: Tensor | None = None, noise: Tensor | None = None
+    ) -> Tensor:
+        """(batch, time, members, 1 + covariates) -> (batch, horizon, members, outputs).
+
+        x holds `reach` times before the first forecast and the `horizon` times of the forecasts;
+        its first feature is the value, of which the last ones are read by a "teacher" only. Every
+        step has its own part of the masks.
+        """
+        by_step: Sequence[Tensor | None] = [None] * self.horizon
+        if masks is not None:
+            masks = masks.unflatten(-1, (self.horizon, -1))
+            by_step = masks.unbind(-2)
+        unrolled = self.recurrent.unrolled()
+        if self.feedback == "teacher":
+            hidden, _ = unrolled(self._sequence(x, self.context + self.horizon - 1))
+            hidden = hidden[..., -self.horizon :, :, :]
+            outputs: Tensor = self.head(hidden, None if masks is None else masks.transpose(-2, -3))
+            return outputs
+        _, context = unrolled(self._sequence(x, self.context))
+        answers = [self.head(context[-1], by_step[0])]
+        state = [unrolled.lanes.enter(h) for h in context]
+        fed: list[Tensor] = []
+        for step in range(1, self.horizon):
+            fed.append(self.draw(answers[-1], None if noise is None else noise[..., step - 1]))
+            inputs = self._inputs(x, fed, step, fed[-1].shape)
+            state = unrolled.step(unrolled.lanes.enter(inputs), state)
+            hidden = unrolled.lanes.leave(state[-1], x.shape[-2])
+            answers.append(self.head(hidden, by_step[step]))
+        return torch.stack(answers, -3)
+
+    def simulate(self, x: Tensor, noise: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Ancestral sampling: every path feeds back its own draws.
+
+        x (batch, time, 1 + covariates) and standard noise (batch, paths, members, steps) -> paths
+        (batch, paths, members, steps). x holds `reach` known times and, for the covariates alone,
+        one for each step. The context is read once for all paths. `masks`, (members, units of one
+        step), stay the same along a path.
+        """
+        x = x.unsqueeze(-2)
+        n_windows, n_paths, n_members, n_steps = noise.shape
+        rows = noise.shape[:-1]
+        unrolled = self.recurrent.unrolled()
+        lanes = unrolled.lanes
+        sequence = self._sequence(x, self.context)
+        _, context = unrolled(sequence.expand(-1, -1, lanes.n_members, -1))
+        outputs = self.head(context[-1], masks).unsqueeze(1)
+        state = [lanes.enter(h.unsqueeze(1).expand(*rows, -1).flatten(0, 1)) for h in context]
+        fed: list[Tensor] = []
+        for step in range(n_steps):
+            if step:
+                inputs = self._inputs(x.unsqueeze(1), fed, step, rows)
+                state = unrolled.step(lanes.enter(inputs.flatten(0, 1)), state)
+                outputs = self.head(lanes.leave(state[-1], n_members), masks)
+                outputs = outputs.unflatten(0, (n_windows, n_paths))
+            fed.append(self.draw(outputs, noise[..., step]).expand(rows))
+        return torch.stack(fed, -1)
+
+    def _sequence(self, x: Tensor, n_steps: int) -> Tensor:
+        """What the first steps read, (batch, n_steps, members, inputs), all of it known."""
+        first = self.reach - self.context + 1
+        lagged = [x[..., first - lag : first - lag + n_steps, :, :1] for lag in self.lags]
+        return torch.cat([*lagged, x[..., first : first + n_steps, :, 1:]], -1)
+
+    def _inputs(self, x: Tensor, fed: Sequence[Tensor], step: int, rows: torch.Size) -> Tensor:
+        """What a later step reads, (*rows, inputs): values fed back where they are not known."""
+        lagged = [
+            fed[step - lag] if lag <= step else x[..., self.reach + step - lag, :, 0]
+            for lag in self.lags
+        ]
+        covariates = x[..., self.reach + step, :, 1:].expand(*rows, -1)
+        return torch.cat([*(v.expand(rows).unsqueeze(-1) for v in lagged), covariates], -1)

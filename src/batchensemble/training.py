@@ -11,14 +11,21 @@ import torch
 from torch import Generator, Tensor
 
 from batchensemble.bank import Bank
-from batchensemble.engines import Adam, Data, Steps, choose_engine
+from batchensemble.engines import (
+    Adam,
+    Source,
+    Steps,
+    choose_engine,
+    mean_over_steps,
+    place_members,
+)
 from batchensemble.losses import Loss
 from batchensemble.nn.dropout import keep_masks
 from batchensemble.progress import ProgressBar
 from batchensemble.words import one_of
 
 BATCHING = ("shared", "independent", "split")
-MASK_BYTES = 2**24
+DRAWN_BYTES = 2**24
 SCORED_ROWS = 8192
 WORTH_THREADS = 200_000_000
 
@@ -76,7 +83,7 @@ class History:
 def train(
     bank: Bank,
     loss: Loss,
-    data: Data,
+    data: Source,
     training: Training,
     *,
     rows: Sequence[Tensor],
@@ -147,7 +154,7 @@ def train(
 def train_one_by_one(
     bank: Bank,
     loss: Loss,
-    data: Data,
+    data: Source,
     training: Training,
     *,
     rows: Sequence[Tensor],
@@ -183,13 +190,13 @@ class _Plan:
     def __init__(
         self,
         bank: Bank,
-        data: Data,
+        data: Source,
         training: Training,
         rows: Sequence[Tensor],
         generators: Sequence[Generator],
     ) -> None:
         self.data, self.generators = data, generators
-        self.device = data.x.device
+        self.device = data.device
         self.rows = [own.to(self.device) for own in rows]
         self.module = bank.module
         n_members = self.module.n_members
@@ -203,11 +210,13 @@ class _Plan:
         self.own_steps = [-(-len(own) // self.rows_a_step) for own in rows]
         self.n_steps = max(self.own_steps)
         self.multiplications = bank.n_parameters * self.batch * n_members
-        mask_bytes = len(rows) * self.batch * n_members * self.module.mask_features
-        self.segment = max(1, MASK_BYTES // max(1, mask_bytes))
+        self.mask_units = self.module.horizon * self.module.mask_features
+        drawn = self.mask_units + 4 * self.module.noise_features
+        bytes_a_step = len(rows) * self.batch * n_members * drawn
+        self.segment = max(1, DRAWN_BYTES // max(1, bytes_a_step))
 
     def epoch(self, active: Sequence[bool]) -> Iterator[Steps]:
-        """The steps of one epoch, in parts whose masks fit the memory meant for them."""
+        """The steps of one epoch, in parts whose masks and noise fit the memory for them."""
         shape = (self.n_steps, len(self.rows), self.batch, self.width)
         # Padding repeats a row of the network's own, with weight 0.
         first = torch.stack([own[0] for own in self.rows])
@@ -222,8 +231,8 @@ class _Plan:
             weights = weights * self.data.weight[rows]
         for start in range(0, self.n_steps, self.segment):
             stop = min(start + self.segment, self.n_steps)
-            masks = self._masks(start, stop, active)
-            yield Steps(rows[start:stop], weights[start:stop], masks)
+            masks, noise = self._draw(start, stop, active)
+            yield Steps(rows[start:stop], weights[start:stop], masks, noise)
 
     def _shuffle(self, i: int, rows: Tensor, weights: Tensor) -> None:
         """Write one network's rows in its own order, (steps, batch, width), and 1 where real."""
@@ -237,21 +246,30 @@ class _Plan:
         rows.copy_(padded.view(rows.shape))
         weights.copy_(real.view(rows.shape))
 
-    def _masks(self, start: int, stop: int, active: Sequence[bool]) -> Tensor | None:
-        units = self.module.mask_features
-        if not units:
-            return None
-        shape = (self.batch, self.module.n_members, units)
-        masks = torch.zeros(
-            stop - start, len(self.rows), *shape, dtype=torch.uint8, device=self.device
-        )
+    def _draw(
+        self, start: int, stop: int, active: Sequence[bool]
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """Dropout masks and noise of these steps, zeros for networks that rest."""
+        shape = (self.batch, self.module.n_members)
+
+        def empty(units: int, dtype: torch.dtype) -> Tensor | None:
+            if not units:
+                return None
+            size = (stop - start, len(self.rows), *shape, units)
+            return torch.zeros(size, dtype=dtype, device=self.device)
+
+        masks = empty(self.mask_units, torch.uint8)
+        noise = empty(self.module.noise_features, self.data.dtype)
         for i, generator in enumerate(self.generators):
             own = min(stop, self.own_steps[i]) - start
-            if active[i] and own > 0:
-                masks[:own, i] = keep_masks(
-                    (own, *shape), self.module.dropout, generator, self.device
-                )
-        return masks
+            if not active[i] or own <= 0:
+                continue
+            if masks is not None:
+                units = (own, *shape, self.mask_units)
+                masks[:own, i] = keep_masks(units, self.module.dropout, generator, self.device)
+            if noise is not None:
+                noise[:own, i].normal_(generator=generator)
+        return masks, noise
 
     def epoch_means(self, losses: Tensor) -> list[float]:
         """Each network's mean loss over its own steps: (steps, networks) -> (networks)."""
@@ -295,7 +313,7 @@ class _EarlyStopping:
 
 
 def _scorer(
-    bank: Bank, loss: Loss, data: Data, held_out: Sequence[Tensor], ensemble_size: int
+    bank: Bank, loss: Loss, data: Source, held_out: Sequence[Tensor], ensemble_size: int
 ) -> Callable[[], list[float]]:
     """The mixture's score on the held-out rows, for each network the one of its ensemble."""
     longest = max(len(own) for own in held_out)
@@ -304,7 +322,7 @@ def _scorer(
     for i, own in enumerate(held_out):
         rows[i, : len(own)] = own
         weights[i, : len(own)] = 1
-    rows, weights = rows.to(data.x.device), weights.to(data.x.device)
+    rows, weights = rows.to(data.device), weights.to(data.device)
     if data.weight is not None:
         weights = weights * data.weight[rows]
     weights = (weights / weights.sum(1, keepdim=True))[::ensemble_size]
@@ -315,11 +333,11 @@ def _scorer(
         total = torch.zeros(len(weights), device=weights.device)
         for start in range(0, longest, SCORED_ROWS):
             part = rows[:, start : start + SCORED_ROWS]
-            x = data.x[part].unsqueeze(2)
-            x = x.expand(*x.shape[:2], bank.module.n_members, *x.shape[3:])
+            x, y = place_members(*data.take(part.unsqueeze(2)), bank.module.n_members)
             outputs = bank(x).unflatten(0, (-1, ensemble_size))  # (ensembles, size, rows, ...)
-            outputs = outputs.transpose(1, 2).flatten(2, 3)  # (ensembles, rows, all members, ...)
-            scores = loss.mixture(outputs, data.y[part][::ensemble_size].unsqueeze(2))
+            outputs = outputs.movedim(1, -3).flatten(-3, -2)  # (ensembles, rows, ..., all members)
+            scores = loss.mixture(outputs, y[::ensemble_size]).unsqueeze(-1)
+            scores = mean_over_steps(scores).squeeze(-1)
             total += (scores * weights[:, start : start + SCORED_ROWS]).sum(1)
         return [float(s) for s in total for _ in range(ensemble_size)]
 

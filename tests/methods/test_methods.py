@@ -22,7 +22,7 @@ def make(generator, *, n_members=None):
 def built(word, **kwargs):
     method = make_method(word, **kwargs)
     nets = [randomised(method.network(make, generator(i)), i) for i in range(method.n_networks)]
-    return method, nets, method.forward(Bank(nets), generator())
+    return method, nets, method.members(Bank(nets), generator())
 
 
 def rows(n=9):
@@ -78,7 +78,7 @@ def test_mc_dropout_predicts_with_dropout_on_around_its_deterministic_answer():
 def test_mc_dropout_without_dropout_agrees_with_itself():
     method = make_method("mc_dropout", n_passes=6)
     net = randomised(MLP(5, (1, 1), adapters="", dropout=0.0))
-    out = method.forward(Bank([net]), generator())(rows())
+    out = method.members(Bank([net]), generator())(rows())
     assert out.shape == (9, 6, 2)
     assert (out == out[:, :1]).all()
 
@@ -88,7 +88,7 @@ def test_predicting_leaves_the_networks_as_they_were():
         method = make_method(word, n_members=3, n_passes=5)
         bank = Bank([method.network(make, generator(i)) for i in range(method.n_networks)])
         before = bank.theta.clone()
-        method.forward(bank, generator())(rows())
+        method.members(bank, generator())(rows())
         assert torch.equal(bank.theta, before)
 
 

@@ -2,15 +2,18 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from batchensemble import metrics
-from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
+from batchensemble.predictive import CategoricalPredictive, GaussianPredictive, SamplePredictive
 
 RNG = np.random.default_rng(0)
 GAUSSIAN = GaussianPredictive(3 * RNG.normal(size=(200, 4)), RNG.exponential(size=(200, 4)) + 0.01)
 Y = GAUSSIAN.sample(1, 1)[:, 0]
 CLASSES = CategoricalPredictive(RNG.dirichlet(np.ones(3), size=(200, 4)))
 LABELS = CLASSES.sample(1, 2)[:, 0]
+WALKS = RNG.normal(size=(200, 4, 1, 3)) + RNG.normal(size=(200, 4, 101, 3)).cumsum(axis=-1)
+PATHS, TRUTH = SamplePredictive(WALKS[:, :, 1:]), WALKS[:, 0, 0]
 
 
 def test_regression_is_judged_by_the_matched_gaussian_but_crps_and_coverage_by_the_mixture():
@@ -50,6 +53,73 @@ def test_classification_is_judged_by_the_mean_probabilities():
         }
     )
     assert all(type(value) is float for value in row.values())
+
+
+def test_paths_are_judged_step_by_step_and_as_a_whole():
+    row = metrics.summarise_paths(TRUTH, PATHS)
+    draws = PATHS.paths.reshape(200, 400, 3)
+    mean, std = draws.mean(axis=1), draws.std(axis=1)
+
+    def coverage(share, truth, draws):
+        low, high = np.quantile(draws, [0.5 - share / 2, 0.5 + share / 2], axis=1)
+        return np.mean((low <= truth) & (truth <= high))
+
+    assert row == pytest.approx(
+        {
+            "rmse": np.sqrt(np.mean((mean - TRUTH) ** 2)),
+            "nll": -stats.norm.logpdf(TRUTH, mean, std).mean(),
+            "rmsce": metrics.rmsce(TRUTH.ravel(), mean=mean.ravel(), std=std.ravel()),
+            "miscalibration_area": metrics.miscalibration_area(
+                TRUTH.ravel(), mean=mean.ravel(), std=std.ravel()
+            ),
+            "crps": PATHS.crps(TRUTH).mean(),
+            "energy_score": metrics.energy_score(TRUTH, paths=draws),
+            "variogram_score": metrics.variogram_score(TRUTH, paths=draws),
+            "coverage_80": coverage(0.8, TRUTH, draws),
+            "coverage_95": coverage(0.95, TRUTH, draws),
+            "coverage_80_sum": coverage(0.8, TRUTH.sum(axis=1), draws.sum(axis=2)),
+            "total": PATHS.total.mean(),
+            "aleatoric": PATHS.aleatoric.mean(),
+            "epistemic": PATHS.epistemic.mean(),
+        }
+    )
+    assert all(type(value) is float for value in row.values())
+
+
+def test_only_the_scores_of_whole_paths_see_that_the_steps_were_torn_apart():
+    torn = SamplePredictive(RNG.permuted(PATHS.paths, axis=2))
+    row, other = (metrics.summarise_paths(TRUTH, dist) for dist in (PATHS, torn))
+    changed = {name for name in row if other[name] != pytest.approx(row[name])}
+    assert changed == {"energy_score", "variogram_score", "coverage_80_sum"}
+    assert other["coverage_80_sum"] < row["coverage_80_sum"]
+    assert other["energy_score"] > row["energy_score"]
+
+
+def test_the_coverages_of_a_true_forecast_are_their_names_also_of_the_sum():
+    rng = np.random.default_rng(1)
+    walks = rng.normal(size=(2000, 1, 201, 5)).cumsum(axis=-1)
+    row = metrics.summarise_paths(walks[:, 0, 0], SamplePredictive(walks[:, :, 1:]))
+    assert row["coverage_80"] == pytest.approx(0.8, abs=0.03)
+    assert row["coverage_95"] == pytest.approx(0.95, abs=0.02)
+    assert row["coverage_80_sum"] == pytest.approx(0.8, abs=0.03)
+    narrow = metrics.summarise_paths(walks[:, 0, 0], SamplePredictive(walks[:, :, 1:] / 2))
+    assert narrow["coverage_80_sum"] < 0.6  # negative control
+
+
+def test_paths_of_another_number_of_steps_than_the_truth_are_refused():
+    with pytest.raises(ValueError, match=r"y: expected shape \(200, 3\), got \(200, 2\)"):
+        metrics.summarise_paths(TRUTH[:, :2], PATHS)
+
+
+def test_the_most_certain_windows_of_a_forecast_are_chosen_by_the_mean_std_of_their_steps():
+    certain = PATHS.std.mean(axis=1)
+    curve = metrics.selective_rmse(TRUTH, mean=PATHS.mean, uncertainty=certain, coverages=[0.5, 1])
+    kept = np.argsort(certain)[:100]
+    expected = [
+        metrics.rmse(TRUTH[kept], mean=PATHS.mean[kept]),
+        metrics.rmse(TRUTH, mean=PATHS.mean),
+    ]
+    np.testing.assert_allclose(curve.values, expected)
 
 
 def test_every_public_name_of_the_metrics_exists_and_says_what_it_is():

@@ -32,15 +32,15 @@ class GraphEngine:
     def _load(self, steps: Steps) -> None:
         self.rows[: len(steps)].copy_(steps.rows)
         self.weights[: len(steps)].copy_(steps.weights)
-        if self.masks is not None and steps.masks is not None:
-            self.masks[: len(steps)].copy_(steps.masks)
+        for held, new in ((self.masks, steps.masks), (self.noise, steps.noise)):
+            if held is not None and new is not None:
+                held[: len(steps)].copy_(new)
         self.counter.zero_()
 
     def _one(self) -> None:
-        rows = self.rows.index_select(0, self.counter)[0]
-        weights = self.weights.index_select(0, self.counter)[0]
-        masks = None if self.masks is None else self.masks.index_select(0, self.counter)[0]
-        losses = self.plain.step(rows, weights, masks)
+        held = (self.rows, self.weights, self.masks, self.noise)
+        now = [None if h is None else h.index_select(0, self.counter)[0] for h in held]
+        losses = self.plain.step(*now)  # type: ignore[arg-type]
         self.losses.index_copy_(0, self.counter, losses.unsqueeze(0))
         self.counter += 1
 
@@ -49,6 +49,7 @@ class GraphEngine:
         self.rows = steps.rows.clone()
         self.weights = steps.weights.clone()
         self.masks = None if steps.masks is None else steps.masks.clone()
+        self.noise = None if steps.noise is None else steps.noise.clone()
         self.losses = steps.weights.new_zeros(steps.rows.shape[:2])
         self.counter = torch.zeros(1, dtype=torch.int64, device=steps.rows.device)
         # Warming up and capturing must not move the networks.

@@ -9,22 +9,14 @@ from torch import Tensor
 
 from batchensemble.bank import Bank
 from batchensemble.engines.adam import Adam
+from batchensemble.engines.data import Source
 from batchensemble.losses import Loss
 from batchensemble.nn import orthogonality_penalty
 
 
 @dataclass(frozen=True)
-class Data:
-    """Training rows on the device, those of all networks one after the other."""
-
-    x: Tensor  # (rows, ...)
-    y: Tensor  # (rows, ...)
-    weight: Tensor | None = None  # (rows,), of mean 1
-
-
-@dataclass(frozen=True)
 class Steps:
-    """Consecutive steps of a bank: which rows, how heavy, and the dropout masks.
+    """Consecutive steps of a bank: which rows, how heavy, and what is random.
 
     The last axis of rows and weights is the members', of length 1 where all see the same rows.
     The weights of a network in a step sum to 1 over rows and members (with sample weights, to 1 in
@@ -33,7 +25,8 @@ class Steps:
 
     rows: Tensor  # (steps, networks, batch, members or 1)
     weights: Tensor  # the same
-    masks: Tensor | None  # (steps, networks, batch, members, units)
+    masks: Tensor | None = None  # (steps, networks, batch, members, units)
+    noise: Tensor | None = None  # (steps, networks, batch, members, noise features)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -47,25 +40,33 @@ class Engine(Protocol):
 
 class PlainEngine:
     def __init__(
-        self, bank: Bank, loss: Loss, data: Data, adam: Adam, *, penalty: float = 0.0
+        self, bank: Bank, loss: Loss, data: Source, adam: Adam, *, penalty: float = 0.0
     ) -> None:
         self.bank, self.loss, self.data, self.adam, self.penalty = bank, loss, data, adam, penalty
         self.parameters = bank.parameters()
         self.n_members = bank.module.n_members
-        self.losses: Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor] = self._losses
+        self.losses: Callable[..., Tensor] = self._losses
         self.update: Callable[[Tensor, Tensor], None] = adam.step
 
-    def _losses(self, x: Tensor, y: Tensor, weights: Tensor, masks: Tensor | None) -> Tensor:
+    def _losses(
+        self, x: Tensor, y: Tensor, weights: Tensor, masks: Tensor | None, noise: Tensor | None
+    ) -> Tensor:
         """Each network's loss: the weighted mean over rows of the members' own losses."""
-        x = x.expand(*x.shape[:2], self.n_members, *x.shape[3:])
-        loss = (self.loss(self.bank(x, masks), y) * weights).flatten(1).sum(1)
+        x, y = place_members(x, y, self.n_members)
+        by_row = mean_over_steps(self.loss(self.bank(x, masks, noise), y))
+        loss = (by_row * weights).flatten(1).sum(1)
         if self.penalty:
             loss = loss + self.penalty * orthogonality_penalty(self.bank.module)
         return loss
 
-    def step(self, rows: Tensor, weights: Tensor, masks: Tensor | None) -> Tensor:
-        x, y = self.data.x[rows], self.data.y[rows]
-        losses = self.losses(x, y, weights, masks)
+    def step(
+        self,
+        rows: Tensor,
+        weights: Tensor,
+        masks: Tensor | None = None,
+        noise: Tensor | None = None,
+    ) -> Tensor:
+        losses = self.losses(*self.data.take(rows), weights, masks, noise)
         gradients = torch.autograd.grad(losses.sum(), self.parameters)
         gradient = torch.cat([g.reshape(len(self.bank), -1) for g in gradients], dim=1)
         active = (weights.flatten(1).sum(1, keepdim=True) > 0).to(gradient.dtype)
@@ -74,6 +75,22 @@ class PlainEngine:
 
     def run(self, steps: Steps) -> Tensor:
         self.bank.module.train()
-        masks = steps.masks if steps.masks is not None else [None] * len(steps)
-        losses = map(self.step, steps.rows, steps.weights, masks)
+        nothing = [None] * len(steps)
+        masks, noise = (nothing if r is None else r for r in (steps.masks, steps.noise))
+        losses = map(self.step, steps.rows, steps.weights, masks, noise)
         return torch.stack(list(losses))
+
+
+def place_members(x: Tensor, y: Tensor, n_members: int) -> tuple[Tensor, Tensor]:
+    """Move the axis of the members, third in what was gathered, to its place, and fill it.
+
+    (networks, batch, members or 1, ..., features) -> (networks, batch, ..., members, features);
+    (networks, batch, members or 1, ...) -> (networks, batch, ..., members or 1).
+    """
+    x = x.movedim(2, -2)
+    return x.expand(*x.shape[:-2], n_members, x.shape[-1]), y.movedim(2, -1)
+
+
+def mean_over_steps(loss: Tensor) -> Tensor:
+    """(networks, batch, ..., members) -> (networks, batch, members)."""
+    return loss if loss.ndim == 3 else loss.flatten(2, -2).mean(2)

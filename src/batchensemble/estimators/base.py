@@ -20,8 +20,8 @@ from batchensemble.estimators.presets import resolve
 from batchensemble.estimators.targets import read_target, read_weight
 from batchensemble.frames import read_columns
 from batchensemble.losses import Loss
-from batchensemble.methods import Forward, Method, make_method
-from batchensemble.models import Rows, fit_models, make_forward, mlp_maker, predict_rows
+from batchensemble.methods import Members, Method, make_method
+from batchensemble.models import Rows, fit_models, make_members, mlp_maker, predict_rows
 from batchensemble.predictive import Uncertainty
 from batchensemble.preprocessing import TableEncoder
 from batchensemble.training import Training
@@ -168,7 +168,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         )
         self.n_parameters_ = self.bank_.n_parameters
         self._method = method
-        self._forward = self._make_forward()
+        self._members = self._make_members()
 
     def _split(
         self, target: NDArray[Any], seed: int
@@ -217,21 +217,21 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         predictions = max(self.n_members, self.n_passes)
         widest = max(x.shape[1], *self._settings["hidden"], *self._heads())
         return predict_rows(
-            self._forward, x, self.bank_.theta.device, floats_a_row=predictions * widest
+            self._members, x, self.bank_.theta.device, floats_a_row=predictions * widest
         )
 
-    def _make_forward(self) -> Forward:
-        return make_forward(self._method, self.bank_, self._prediction_seed)
+    def _make_members(self) -> Members:
+        return make_members(self._method, self.bank_, self._prediction_seed)
 
     def __getstate__(self) -> dict[str, Any]:
         # Functions cannot be pickled: this one is made again from the bank.
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_forward"}
+        return {name: value for name, value in state.items() if name != "_members"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "bank_" in state:
-            self._forward = self._make_forward()
+            self._members = self._make_members()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

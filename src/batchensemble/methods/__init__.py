@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from batchensemble.methods.base import Forward, MakeNetwork, Method
+from batchensemble.methods.base import MakeNetwork, Members, Method
 from batchensemble.methods.batch_ensemble import BatchEnsemble
 from batchensemble.methods.deep_ensemble import DeepEnsemble
 from batchensemble.methods.mc_dropout import MCDropout
 from batchensemble.methods.single import Single
 from batchensemble.words import one_of
 
-__all__ = ["METHODS", "Forward", "MakeNetwork", "Method", "make_method"]
+__all__ = ["METHODS", "MakeNetwork", "Members", "Method", "make_method"]
 
 METHODS: dict[str, Callable[[int, int], Method]] = {
     "batch_ensemble": lambda n_members, n_passes: BatchEnsemble(n_members),

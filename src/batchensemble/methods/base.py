@@ -1,15 +1,31 @@
 """What a method is."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from torch import Generator, Tensor
 
 from batchensemble.bank import Bank
 from batchensemble.networks import Network
+from batchensemble.nn import expand_members
 
-Forward = Callable[[Tensor], Tensor]
-"""(batch, features) -> (batch, predictions, outputs)."""
+
+@dataclass(frozen=True)
+class Members:
+    """Trained networks made ready to predict: one folded network, and what tells members apart.
+
+    The members are those of the network or, with `masks`, the masks.
+    """
+
+    network: Network
+    n_members: int
+    masks: Tensor | None = None  # (members, mask_features)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(batch, features) -> (batch, members, outputs)."""
+        masks = None if self.masks is None else self.masks.to(x.device)
+        outputs: Tensor = self.network(expand_members(x, self.network.n_members), masks)
+        return outputs.expand(*outputs.shape[:-2], self.n_members, outputs.shape[-1])
 
 
 class MakeNetwork(Protocol):
@@ -30,6 +46,6 @@ class Method(Protocol):
         """One of the networks to train."""
         ...
 
-    def forward(self, bank: Bank, generator: Generator) -> Forward:
-        """The trained networks as one function; the same rows always get the same answer."""
+    def members(self, bank: Bank, generator: Generator) -> Members:
+        """The trained networks, ready; the same rows always get the same answer."""
         ...

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from torch import Generator, Tensor
+from torch import Generator
 
 from batchensemble.bank import Bank
-from batchensemble.methods.base import Forward, MakeNetwork
+from batchensemble.methods.base import MakeNetwork, Members
 from batchensemble.networks import Network
-from batchensemble.nn import expand_members, fold
 
 
 @dataclass(frozen=True)
@@ -18,10 +17,5 @@ class BatchEnsemble:
     def network(self, make: MakeNetwork, generator: Generator) -> Network:
         return make(generator, n_members=self.n_members)
 
-    def forward(self, bank: Bank, generator: Generator) -> Forward:
-        folded = fold(bank.network(0))
-
-        def forward(x: Tensor) -> Tensor:
-            return folded(expand_members(x, self.n_members))  # type: ignore[no-any-return]
-
-        return forward
+    def members(self, bank: Bank, generator: Generator) -> Members:
+        return Members(bank.folded(), self.n_members)

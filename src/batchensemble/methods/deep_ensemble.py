@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from torch import Generator, Tensor
+from torch import Generator
 
 from batchensemble.bank import Bank
-from batchensemble.methods.base import Forward, MakeNetwork
+from batchensemble.methods.base import MakeNetwork, Members
 from batchensemble.networks import Network
 
 
@@ -16,12 +16,5 @@ class DeepEnsemble:
     def network(self, make: MakeNetwork, generator: Generator) -> Network:
         return make(generator)
 
-    def forward(self, bank: Bank, generator: Generator) -> Forward:
-        networks = bank[:]
-        networks.module.eval()
-
-        def forward(x: Tensor) -> Tensor:
-            x = x.unsqueeze(-2)
-            return networks(x.expand(len(networks), *x.shape)).squeeze(-2).movedim(0, -2)
-
-        return forward
+    def members(self, bank: Bank, generator: Generator) -> Members:
+        return Members(bank.folded(), self.n_networks)

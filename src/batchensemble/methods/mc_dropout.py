@@ -1,11 +1,11 @@
-"""One network whose dropout stays on: every mask gives another prediction."""
+"""One network with dropout left on."""
 
 from dataclasses import dataclass
 
-from torch import Generator, Tensor
+from torch import Generator
 
 from batchensemble.bank import Bank
-from batchensemble.methods.base import Forward, MakeNetwork
+from batchensemble.methods.base import MakeNetwork, Members
 from batchensemble.networks import Network
 from batchensemble.nn.dropout import keep_masks
 
@@ -23,15 +23,10 @@ class MCDropout:
     def network(self, make: MakeNetwork, generator: Generator) -> Network:
         return make(generator)
 
-    def forward(self, bank: Bank, generator: Generator) -> Forward:
-        network = bank.network(0).eval()
-        shape = (self.n_passes, max(1, network.mask_features))
-        masks = keep_masks(shape, network.dropout, generator, generator.device)
-
-        def forward(x: Tensor) -> Tensor:
-            x = x.unsqueeze(-2)
-            if network.mask_features:
-                return network(x, masks.to(x.device))  # type: ignore[no-any-return]
-            return network(x).expand(*x.shape[:-2], self.n_passes, -1)  # type: ignore[no-any-return]
-
-        return forward
+    def members(self, bank: Bank, generator: Generator) -> Members:
+        network = bank.folded()
+        masks = None
+        if network.mask_features:
+            shape = (self.n_passes, network.mask_features)
+            masks = keep_masks(shape, network.dropout, generator, generator.device)
+        return Members(network, self.n_passes, masks)

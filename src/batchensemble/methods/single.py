@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from torch import Generator, Tensor
+from torch import Generator
 
 from batchensemble.bank import Bank
-from batchensemble.methods.base import Forward, MakeNetwork
+from batchensemble.methods.base import MakeNetwork, Members
 from batchensemble.networks import Network
 
 
@@ -16,10 +16,5 @@ class Single:
     def network(self, make: MakeNetwork, generator: Generator) -> Network:
         return make(generator)
 
-    def forward(self, bank: Bank, generator: Generator) -> Forward:
-        network = bank.network(0).eval()
-
-        def forward(x: Tensor) -> Tensor:
-            return network(x.unsqueeze(-2))  # type: ignore[no-any-return]
-
-        return forward
+    def members(self, bank: Bank, generator: Generator) -> Members:
+        return Members(bank.folded(), 1)

@@ -22,6 +22,7 @@ from batchensemble.metrics.diversity import (
     member_correlation,
     member_disagreement,
 )
+from batchensemble.metrics.paths import energy_score, mase, seasonal_scale, variogram_score
 from batchensemble.metrics.regression import (
     crps_gaussian,
     crps_mixture,
@@ -45,7 +46,11 @@ from batchensemble.metrics.selective import (
     selective_rmse,
     shift_auroc,
 )
-from batchensemble.metrics.summary import summarise_classification, summarise_regression
+from batchensemble.metrics.summary import (
+    summarise_classification,
+    summarise_paths,
+    summarise_regression,
+)
 
 __all__ = [
     "COVERAGES",
@@ -63,6 +68,7 @@ __all__ = [
     "crps_mixture",
     "crps_samples",
     "ece",
+    "energy_score",
     "epistemic_share",
     "error_correlation",
     "gaussian_nll",
@@ -70,6 +76,7 @@ __all__ = [
     "interval_score",
     "interval_width",
     "mae",
+    "mase",
     "member_correlation",
     "member_disagreement",
     "miscalibration_area",
@@ -79,11 +86,14 @@ __all__ = [
     "reliability_curve",
     "rmsce",
     "rmse",
+    "seasonal_scale",
     "selective_accuracy",
     "selective_curve",
     "selective_rmse",
     "sharpness",
     "shift_auroc",
     "summarise_classification",
+    "summarise_paths",
     "summarise_regression",
+    "variogram_score",
 ]

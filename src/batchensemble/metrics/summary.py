@@ -1,11 +1,19 @@
 """One row of a results table: the metrics of one prediction, by name."""
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from batchensemble.metrics.calibration import coverage_curve, ece
 from batchensemble.metrics.classification import accuracy, brier, categorical_nll
 from batchensemble.metrics.regression import gaussian_nll, interval_coverage, rmse
-from batchensemble.predictive import CategoricalPredictive, GaussianPredictive, Predictive
+from batchensemble.predictive import (
+    Array,
+    CategoricalPredictive,
+    GaussianPredictive,
+    Predictive,
+    SamplePredictive,
+    check_array,
+)
 
 
 def summarise_regression(y: ArrayLike, dist: GaussianPredictive) -> dict[str, float]:
@@ -39,6 +47,36 @@ def summarise_classification(y: ArrayLike, dist: CategoricalPredictive) -> dict[
         "nll": categorical_nll(y, probabilities=dist.mean),
         "brier": brier(y, probabilities=dist.mean),
         "ece": ece(y, probabilities=dist.mean),
+        **_uncertainties(dist),
+    }
+
+
+def summarise_paths(y: ArrayLike, dist: SamplePredictive) -> dict[str, float]:
+    """Means over windows and steps; y (windows, horizon). nll in nats, uncertainties in variances.
+
+    nll, rmsce and miscalibration_area judge the Gaussian with the draws' mean and variance, step
+    by step; crps and coverage the draws of each step; energy_score, variogram_score (p = 0.5) and
+    coverage_80_sum, of the sum over the horizon, whole paths.
+    """
+    truth = check_array("y", y, len(dist), dist.horizon)
+    mean, std = dist.mean, dist.std
+    curve = coverage_curve(truth, mean=mean, std=std)
+
+    def coverage(nominal: float, dist: SamplePredictive, truth: Array) -> float:
+        lower, upper = np.moveaxis(dist.interval(nominal), -1, 0)
+        return interval_coverage(truth, lower=lower, upper=upper)
+
+    return {
+        "rmse": rmse(truth, mean=mean),
+        "nll": gaussian_nll(truth, mean=mean, std=std),
+        "rmsce": curve.rmsce(),
+        "miscalibration_area": curve.miscalibration_area(),
+        "crps": float(dist.crps(truth).mean()),
+        "energy_score": float(dist.energy_score(truth).mean()),
+        "variogram_score": float(dist.variogram_score(truth).mean()),
+        "coverage_80": coverage(0.8, dist, truth),
+        "coverage_95": coverage(0.95, dist, truth),
+        "coverage_80_sum": coverage(0.8, dist.aggregate(), truth.sum(axis=1, keepdims=True)),
         **_uncertainties(dist),
     }
 

@@ -2,14 +2,22 @@
 
 from torch import Tensor, nn
 
+from batchensemble.nn.cells import BatchEnsembleRNNCell, GRUBECell, GRUCell
 from batchensemble.nn.convert import convert, fold
 from batchensemble.nn.linear import BatchEnsembleLinear, FoldedLinear
 from batchensemble.nn.members import check_members, expand_members
 from batchensemble.nn.norm import MemberBatchNorm, MemberLayerNorm
+from batchensemble.nn.recurrent import GRU, GRUBE, BatchEnsembleRNN
 
 __all__ = [
+    "GRU",
+    "GRUBE",
     "BatchEnsembleLinear",
+    "BatchEnsembleRNN",
+    "BatchEnsembleRNNCell",
     "FoldedLinear",
+    "GRUBECell",
+    "GRUCell",
     "MemberBatchNorm",
     "MemberLayerNorm",
     "check_members",

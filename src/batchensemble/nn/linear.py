@@ -129,6 +129,26 @@ class BatchEnsembleLinear(nn.Module):
                 penalty = penalty + gram_penalty(vectors)
         return penalty
 
+    def effective(self) -> tuple[Tensor, Tensor]:
+        """Every member's own weight and bias, for the product x @ weight + bias.
+
+        (..., members, in_features, out_features) and (..., members, 1, out_features), with one
+        member where all share them.
+        """
+        weight = self.weight.mT.unsqueeze(-3)
+        if self.r is not None:
+            weight = weight * self.r.unsqueeze(-1)
+        if self.s is not None:
+            weight = weight * self.s.unsqueeze(-2)
+        if self.bias is None:
+            bias = weight.new_zeros(*weight.shape[:-3], 1, 1, self.out_features)
+        elif "b" in self.adapters:
+            bias = self.bias.unsqueeze(-2)
+        else:
+            bias = self.bias.unsqueeze(-2).unsqueeze(-2)
+        n_members = self.n_members if self.adapters else 1
+        return repeated(weight, n_members), repeated(bias, n_members)
+
     def fold(self) -> "FoldedLinear":
         """The same layer for inference, with r and s multiplied into the weight once."""
         return FoldedLinear(self)
@@ -146,6 +166,8 @@ class FoldedLinear(nn.Module):
     The folded product is faster where the effective weights fit the cache or the batch is large
     (`benchmarks/folding.py`); elsewhere the layer computes as before, so it never gets slower. It
     holds copies: fold again after a change.
+
+    The layer of a bank folds into one whose members are all members of all networks.
     """
 
     weight: Tensor
@@ -153,32 +175,34 @@ class FoldedLinear(nn.Module):
 
     def __init__(self, layer: BatchEnsembleLinear) -> None:
         super().__init__()
-        if layer.weight.ndim != 2:
-            raise ValueError("expected the layer of one network, got that of a bank of networks")
-        self.unfolded = copy.deepcopy(layer).requires_grad_(False)
-        n_members = layer.n_members
+        is_bank = layer.weight.ndim == 3
+        self.is_plain = not layer.adapters and (not is_bank or len(layer.weight) == 1)
+        self.unfolded = None if is_bank else copy.deepcopy(layer).requires_grad_(False)
         with torch.no_grad():
-            weight = layer.weight.T.expand(n_members, -1, -1)
-            if layer.r is not None:
-                weight = weight * layer.r.unsqueeze(-1)
-            if layer.s is not None:
-                weight = weight * layer.s.unsqueeze(-2)
-            bias = weight.new_zeros(1) if layer.bias is None else layer.bias
-            bias = bias.expand(n_members, layer.out_features).unsqueeze(-2)
+            weight, bias = layer.effective()
+            if is_bank:
+                n_members = 1 if self.is_plain else layer.n_members
+                weight, bias = (repeated(t, n_members).flatten(0, 1) for t in (weight, bias))
             weight, bias = (t.clone(memory_format=torch.contiguous_format) for t in (weight, bias))
         self.register_buffer("weight", weight)  # (members, in_features, out_features)
         self.register_buffer("bias", bias)  # (members, 1, out_features)
         self.training = False
 
+    def effective(self) -> tuple[Tensor, Tensor]:
+        return self.weight, self.bias
+
     def forward(self, x: Tensor) -> Tensor:
         """(batch, ..., members, in_features) -> (batch, ..., members, out_features)."""
-        check_members(x, self.unfolded.n_members)
+        if self.is_plain:  # members are rows like others
+            return x @ self.weight[0] + self.bias[0, 0]
+        check_members(x, len(self.weight))
         n_rows = x.shape[:-2].numel()
-        if n_rows < LARGE_BATCH and self.weight.numel() > CACHED_WEIGHTS:
+        is_slower = n_rows < LARGE_BATCH and self.weight.numel() > CACHED_WEIGHTS
+        if is_slower and self.unfolded is not None:
             return self.unfolded(x)  # type: ignore[no-any-return]
         members_first = x.reshape(n_rows, *x.shape[-2:]).transpose(0, 1)
         y = torch.baddbmm(self.bias, members_first, self.weight)
-        return y.transpose(0, 1).reshape(*x.shape[:-1], self.unfolded.out_features)
+        return y.transpose(0, 1).reshape(*x.shape[:-1], self.weight.shape[-1])
 
     def train(self, mode: bool = True) -> Self:
         if mode:
@@ -187,3 +211,8 @@ class FoldedLinear(nn.Module):
                 "train the module that was folded, then fold again"
             )
         return super().train(mode)
+
+
+def repeated(tensor: Tensor, n_members: int) -> Tensor:
+    """(..., members or 1, a, b) -> (..., members, a, b)."""
+    return tensor.expand(*tensor.shape[:-3], n_members, *tensor.shape[-2:])

@@ -16,7 +16,7 @@ from batchensemble.estimators.presets import PRESETS
 from batchensemble.frames import read_columns
 from batchensemble.losses import CategoricalNLL, GaussianNLL
 from batchensemble.methods import Method, make_method
-from batchensemble.models import Rows, fit_models, make_forward, mlp_maker, predict_rows
+from batchensemble.models import Rows, fit_models, make_members, mlp_maker, predict_rows
 from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
 from batchensemble.preprocessing import TableEncoder
 from batchensemble.training import Training
@@ -107,8 +107,8 @@ def predict(
     answers: list[Predictive] = []
     for i, split in enumerate(splits):
         own = bank[i * method.n_networks : (i + 1) * method.n_networks]
-        forward = make_forward(method, own, split.seed)
-        parts = predict_rows(forward, split.x_test, bank.theta.device, floats_a_row=4096)
+        members = make_members(method, own, split.seed)
+        parts = predict_rows(members, split.x_test, bank.theta.device, floats_a_row=4096)
         outputs = torch.cat(list(parts))
         chosen = loss or default_loss(split)
         if isinstance(chosen, GaussianNLL):

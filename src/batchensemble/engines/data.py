@@ -1,0 +1,77 @@
+"""What is learned from, on the device: rows of a table, or windows of series."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class Source(Protocol):
+    """Examples by number; those of all networks one after the other."""
+
+    @property
+    def weight(self) -> Tensor | None:
+        """(examples,), of mean 1."""
+        ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    @property
+    def dtype(self) -> torch.dtype: ...
+
+    def take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Any shape of numbers -> x (*shape, ..., features) and y (*shape, ...)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Data:
+    """The rows of a table."""
+
+    x: Tensor  # (rows, features)
+    y: Tensor  # (rows,)
+    weight: Tensor | None = None
+
+    @property
+    def device(self) -> torch.device:
+        return self.x.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.x.dtype
+
+    def take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return self.x[rows], self.y[rows]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Stretches of series, cut out when they are needed; an example is a window's first time.
+
+    Values are scaled by window: (value - location) / scale.
+    """
+
+    series: Tensor  # (times, 1 + covariates): the series one after the other, values first
+    location: Tensor  # (times,): of the window that starts there
+    scale: Tensor  # (times,)
+    reach: int  # times before the first forecast
+    horizon: int  # times to forecast
+    weight: Tensor | None = None
+
+    @property
+    def device(self) -> torch.device:
+        return self.series.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.series.dtype
+
+    def take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """x (*shape, reach + horizon, 1 + covariates), y (*shape, horizon)."""
+        times = torch.arange(self.reach + self.horizon, device=self.device)
+        x = self.series[rows.unsqueeze(-1) + times]
+        values = (x[..., 0] - self.location[rows, None]) / self.scale[rows, None]
+        x = torch.cat([values.unsqueeze(-1), x[..., 1:]], -1)
+        return x, values[..., self.reach :]

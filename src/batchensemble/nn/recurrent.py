@@ -1,0 +1,178 @@
+"""Recurrent layers over whole sequences: one or several cells, one above the other."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Generator, Tensor, nn
+
+from batchensemble.nn.cells import BatchEnsembleRNNCell, Cell, GRUBECell, GRUCell, Steps
+from batchensemble.nn.members import check_members
+
+State = tuple[Tensor, ...]
+"""One (batch, members, hidden) for each layer."""
+
+
+class Unrolled:
+    """A recurrent layer's cells, folded once, for as many steps as one likes."""
+
+    def __init__(self, cells: Sequence[Steps]) -> None:
+        self.cells = cells
+        self.lanes = cells[0].lanes
+
+    def __call__(
+        self, x: Tensor, state: State | None = None, lengths: Tensor | None = None
+    ) -> tuple[Tensor, State]:
+        """(batch, time, members, input) -> (batch, time, members, hidden), and the last state."""
+        if self.lanes.own_weights:
+            check_members(x, self.lanes.n_members)
+        n_members, n_steps = x.shape[-2], x.shape[-3]
+
+        def enter(x: Tensor) -> Tensor:
+            """(batch, time, members, features) -> (lanes, time, rows, features)."""
+            by_time = x.transpose(-4, -3).flatten(-4, -3)
+            rows: Tensor = self.lanes.enter(by_time).unflatten(1, (n_steps, -1))
+            return rows
+
+        keep = None
+        if lengths is not None:
+            time = torch.arange(n_steps, device=x.device)
+            is_inside = (time < lengths.to(x.device).unsqueeze(-1))[..., None, None]
+            keep = enter(is_inside.expand(*x.shape[:-1], 1))
+        rows = enter(x)
+        if state is None:
+            h = [rows.new_zeros(len(rows), rows.shape[2], c.hidden_size) for c in self.cells]
+        else:
+            h = [self.lanes.enter(h) for h in state]
+        hidden, last = self._run(rows, h, keep)
+        outputs = self.lanes.leave(hidden.flatten(1, 2), n_members).unflatten(-3, (n_steps, -1))
+        return outputs.transpose(-4, -3), tuple(self.lanes.leave(h, n_members) for h in last)
+
+    def _run(
+        self, x: Tensor, state: Sequence[Tensor], keep: Tensor | None
+    ) -> tuple[Tensor, list[Tensor]]:
+        """(lanes, time, rows, input) -> (lanes, time, rows, hidden), and the last state.
+
+        Where `keep`, (lanes, time, rows, 1), is False the state stays and the output is zero.
+        """
+        last = []
+        for cell, h in zip(self.cells, state, strict=True):
+            projected = cell.project(x.flatten(1, 2)).unflatten(1, x.shape[1:3])
+            hidden = []
+            for t in range(x.shape[1]):
+                new = cell.step(projected[:, t], h)
+                h = new if keep is None else torch.where(keep[:, t], new, h)
+                hidden.append(h)
+            x = torch.stack(hidden, 1)
+            last.append(h)
+        return (x if keep is None else x * keep), last
+
+    def step(self, x: Tensor, state: Sequence[Tensor]) -> list[Tensor]:
+        """One step over lanes: (lanes, rows, input) and a state -> the next state."""
+        new = []
+        for cell, h in zip(self.cells, state, strict=True):
+            x = cell.step(cell.project(x), h)
+            new.append(x)
+        return new
+
+
+class RecurrentLayer(nn.Module):
+    """Abstract: cells one above the other, each reading the hidden states of the one below."""
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        super().__init__()
+        self.cells = nn.ModuleList(cells)
+
+    def unrolled(self) -> Unrolled:
+        return Unrolled([cell.steps() for cell in self.cells])  # type: ignore[operator]
+
+    def forward(
+        self, x: Tensor, state: State | None = None, lengths: Tensor | None = None
+    ) -> tuple[Tensor, State]:
+        """(batch, time, members, input) -> (batch, time, members, hidden), and the last state.
+
+        `state` is what to start from, zeros if None. With `lengths`, (batch,), sequences may be
+        padded at their end: the padding is not read, its outputs are zero, and the last state is
+        that of each sequence's own end.
+        """
+        return self.unrolled()(x, state, lengths)
+
+
+class BatchEnsembleRNN(RecurrentLayer):
+    """The plain recurrent network with BatchEnsemble layers."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        n_members: int,
+        *,
+        n_layers: int = 1,
+        adapters: str = "rsb",
+        init: str = "random_sign",
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__(
+            [
+                BatchEnsembleRNNCell(
+                    size, hidden_size, n_members, adapters=adapters, init=init, generator=generator
+                )
+                for size in _sizes(input_size, hidden_size, n_layers)
+            ]
+        )
+
+
+class GRUBE(RecurrentLayer):
+    """The GRU whose gates are BatchEnsemble layers; see `GRUBECell`."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        n_members: int,
+        *,
+        n_layers: int = 1,
+        gates: str = "czf",
+        adapters: str = "rsb",
+        init: str = "random_sign",
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__(
+            [
+                GRUBECell(
+                    size,
+                    hidden_size,
+                    n_members,
+                    gates=gates,
+                    adapters=adapters,
+                    init=init,
+                    generator=generator,
+                )
+                for size in _sizes(input_size, hidden_size, n_layers)
+            ]
+        )
+
+
+class GRU(RecurrentLayer):
+    """The plain GRU with the equations and parameters of `torch.nn.GRU`; a bank can train it."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        n_layers: int = 1,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__(
+            [
+                GRUCell(size, hidden_size, generator=generator)
+                for size in _sizes(input_size, hidden_size, n_layers)
+            ]
+        )
+
+
+def _sizes(input_size: int, hidden_size: int, n_layers: int) -> list[int]:
+    """What each layer reads."""
+    if n_layers < 1:
+        raise ValueError(f"expected n_layers of at least 1, got {n_layers}")
+    return [input_size, *[hidden_size] * (n_layers - 1)]
