@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from batchensemble import datasets, metrics, nn
-    from batchensemble.estimators import Classifier, Regressor
+    from batchensemble.estimators import Classifier, Forecaster, Regressor
     from batchensemble.predictive import (
         CategoricalPredictive,
         GaussianPredictive,
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CategoricalPredictive",
     "Classifier",
+    "Forecaster",
     "GaussianPredictive",
     "Regressor",
     "SamplePredictive",
@@ -27,6 +28,7 @@ __all__ = [
 _ROOMS = {
     "CategoricalPredictive": "predictive",
     "Classifier": "estimators",
+    "Forecaster": "estimators",
     "GaussianPredictive": "predictive",
     "Regressor": "estimators",
     "SamplePredictive": "predictive",

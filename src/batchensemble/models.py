@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor
 
 from batchensemble.bank import Bank
-from batchensemble.engines import Source
+from batchensemble.engines import Source, Windows
 from batchensemble.losses import Loss
 from batchensemble.methods import MakeNetwork, Members, Method
-from batchensemble.networks import MLP
+from batchensemble.networks import MLP, Draw, Recurrent
 from batchensemble.training import History, Training, train, train_one_by_one
 
 CHUNK_FLOATS = 2**22
+PATH_FLOATS, PATH_FLOATS_GPU = 2**23, 2**28
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,48 @@ def mlp_maker(
             hidden=hidden,
             n_members=n_members or 1,
             adapters="" if n_members is None else adapters,
+            init=init,
+            dropout=dropout,
+            generator=generator,
+        )
+
+    return make
+
+
+def recurrent_maker(
+    covariates: int,
+    heads: Sequence[int],
+    *,
+    draw: Draw,
+    context: int,
+    horizon: int,
+    lags: Sequence[int] = (1,),
+    feedback: str = "mean",
+    hidden_size: int = 32,
+    n_layers: int = 1,
+    hidden: Sequence[int] = (32, 32),
+    dropout: float = 0.1,
+    adapters: str = "rsb",
+    gates: str = "czf",
+    init: str = "random_sign",
+) -> MakeNetwork:
+    """Builds the same forecasting network for every method: with a plain GRU, or with GRUBE."""
+
+    def make(generator: Generator, *, n_members: int | None = None) -> Recurrent:
+        return Recurrent(
+            covariates,
+            heads,
+            draw=draw,
+            context=context,
+            horizon=horizon,
+            lags=lags,
+            feedback=feedback,
+            hidden_size=hidden_size,
+            n_layers=n_layers,
+            hidden=hidden,
+            n_members=n_members or 1,
+            adapters="" if n_members is None else adapters,
+            gates=gates,
             init=init,
             dropout=dropout,
             generator=generator,
@@ -97,12 +140,14 @@ def fit_models(
     return bank, [history]
 
 
-def make_members(method: Method, bank: Bank, seed: int) -> Members:
+def make_members(
+    method: Method, bank: Bank, seed: int, dtype: torch.dtype = torch.float64
+) -> Members:
     """The trained networks ready to predict, in float64: rounding would show otherwise.
 
     In float32 a row's answer depends, in the seventh digit, on how many rows come with it.
     """
-    return method.members(bank.to(bank.theta.device, torch.float64), Generator().manual_seed(seed))
+    return method.members(bank.to(bank.theta.device, dtype), Generator().manual_seed(seed))
 
 
 def predict_rows(
@@ -114,3 +159,45 @@ def predict_rows(
         part = torch.tensor(x[start : start + size], dtype=torch.float64, device=device)
         with torch.inference_mode():
             yield members(part).cpu()
+
+
+def sample_paths(
+    members: Members,
+    windows: Windows,
+    starts: NDArray[np.int64],
+    seeds: Sequence[int],
+    n_paths: int,
+) -> Iterator[NDArray[np.float64]]:
+    """Paths of each member in scaled units, (windows, members, n_paths, horizon), in chunks.
+
+    Every window has its own seed, so that its paths do not depend on the windows beside it; with a
+    longer horizon they begin as with a shorter one.
+    """
+    network = members.network
+    assert isinstance(network, Recurrent)
+    masks = None if members.masks is None else members.masks.to(windows.device)
+    floats = n_paths * members.n_members * network.floats_a_path
+    budget = PATH_FLOATS_GPU if windows.device.type == "cuda" else PATH_FLOATS
+    size = max(1, budget // floats)
+    paths_at_once = max(1, n_paths * budget // floats)
+    shape = (windows.horizon, n_paths, members.n_members)
+    for first in range(0, len(starts), size):
+        rows = torch.tensor(starts[first : first + size], device=windows.device)
+        x, _ = windows.take(rows)
+        noise = torch.stack(
+            [
+                torch.randn(shape, generator=Generator().manual_seed(seed))
+                for seed in seeds[first : first + size]
+            ]
+        )
+        noise = noise.permute(0, 2, 3, 1).to(windows.device)
+        with torch.inference_mode():
+            parts = [network.simulate(x, part, masks) for part in noise.split(paths_at_once, 1)]
+            paths = torch.cat(parts, 1).transpose(1, 2)
+        scale, location = windows.scale[rows], windows.location[rows]
+        yield (
+            (paths * scale[:, None, None, None] + location[:, None, None, None])
+            .double()
+            .cpu()
+            .numpy()
+        )

@@ -151,6 +151,7 @@ class Recurrent(Network):
         self.feedback = one_of(feedback, FEEDBACK, "feedback")
         self.noise_features = horizon - 1 if feedback == "sample" else 0
         self.reach = context - 1 + max(lags)
+        self.hidden_size = hidden_size
         n_inputs = len(self.lags) + covariates
         self.recurrent: GRU | GRUBE
         if adapters:
@@ -180,6 +181,11 @@ class Recurrent(Network):
     @property
     def mask_features(self) -> int:
         return self.head.mask_features
+
+    @property
+    def floats_a_path(self) -> int:
+        """About how many numbers `simulate` holds at a time for one path of one member."""
+        return 6 * self.hidden_size + 4 * max(self.head.hidden, default=0)
 
     def forward(
         self, x: Tensor, masks: Tensor | None = None, noise: Tensor | None = None
@@ -226,8 +232,8 @@ class Recurrent(Network):
         unrolled = self.recurrent.unrolled()
         lanes = unrolled.lanes
         sequence = self._sequence(x, self.context)
-        _, context = unrolled(sequence.expand(-1, -1, lanes.n_members, -1))
-        outputs = self.head(context[-1], masks).unsqueeze(1)
+        _, context = unrolled(sequence.expand(-1, -1, n_members if lanes.own_weights else 1, -1))
+        outputs = self.head(context[-1].expand(-1, n_members, -1), masks).unsqueeze(1)
         state = [lanes.enter(h.unsqueeze(1).expand(*rows, -1).flatten(0, 1)) for h in context]
         fed: list[Tensor] = []
         for step in range(n_steps):

@@ -1,8 +1,25 @@
-"""The progress bar of a training, for those who ask for it."""
+"""Progress bars, for those who ask for them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
+
+Part = TypeVar("Part", bound=Sized)
+
+
+def track(parts: Iterable[Part], total: int, what: str, *, verbose: bool) -> Iterator[Part]:
+    """Hand on the parts of a whole of `total` things, and if asked show how far it is."""
+    if not verbose:
+        yield from parts
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    with Progress(TextColumn(what), MofNCompleteColumn(), BarColumn(), TimeLeft()) as progress:
+        task = progress.add_task("", total=total)
+        for part in parts:
+            progress.update(task, advance=len(part))
+            yield part
 
 
 class ProgressBar:

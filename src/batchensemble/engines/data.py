@@ -58,6 +58,7 @@ class Windows:
     scale: Tensor  # (times,)
     reach: int  # times before the first forecast
     horizon: int  # times to forecast
+    n_past: int = 0  # the last so many covariates are unknown after the first forecast
     weight: Tensor | None = None
 
     @property
@@ -74,4 +75,6 @@ class Windows:
         x = self.series[rows.unsqueeze(-1) + times]
         values = (x[..., 0] - self.location[rows, None]) / self.scale[rows, None]
         x = torch.cat([values.unsqueeze(-1), x[..., 1:]], -1)
+        if self.n_past:
+            x[..., self.reach + 1 :, -self.n_past :] = 0
         return x, values[..., self.reach :]

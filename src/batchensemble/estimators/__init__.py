@@ -1,6 +1,7 @@
-"""The border between a user's table and tensors: scikit-learn estimators."""
+"""The border between a user's tables and series, and tensors: estimators."""
 
 from batchensemble.estimators.classifier import Classifier
+from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.regressor import Regressor
 
-__all__ = ["Classifier", "Regressor"]
+__all__ = ["Classifier", "Forecaster", "Regressor"]

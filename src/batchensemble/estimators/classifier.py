@@ -9,8 +9,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
-from batchensemble.estimators.base import TableEstimator
-from batchensemble.estimators.parameters import PARAMETERS
+from batchensemble.estimators.parameters import TABLE_PARAMETERS
+from batchensemble.estimators.table import TableEstimator
 from batchensemble.losses import CategoricalNLL
 from batchensemble.predictive import CategoricalPredictive
 
@@ -25,7 +25,7 @@ class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     >>> model = Classifier(random_state=0, epochs=5).fit(X, y)
     >>> model.predict_proba(X).shape
     (150, 3)
-    {PARAMETERS}
+    {TABLE_PARAMETERS}
     Attributes
     ----------
     classes_ : array

@@ -1,4 +1,4 @@
-"""The parameters of both estimators: what they mean, and what they may be."""
+"""The parameters that estimators share: what they mean, and what they may be."""
 
 from collections.abc import Mapping
 from numbers import Integral, Real
@@ -18,7 +18,7 @@ PARAMETERS = """
         Masks that MC dropout draws.
     preset : {"default", "paper"}
         Settings that go together, for all arguments below that are None: "default" is our
-        judgement for real tables, "paper" the published study's setting.
+        judgement for real data, "paper" the published study's setting.
     hidden : list or tuple of int
         Widths of the hidden layers.
     epochs, batch_size, lr, weight_decay
@@ -27,12 +27,6 @@ PARAMETERS = """
         Share of hidden units dropped in training.
     clip_norm : float
         Largest norm of a network's gradient; `float("inf")` for none.
-    scaling : {"robust", "quantile", "standard", "minmax"}
-        Of the numeric inputs: by quartiles with outliers drawn in, to a normal distribution, to
-        unit variance, or to [0, 1].
-    validation_fraction : float
-        Share of the rows held out for early stopping; 0 trains on all rows for all epochs, as
-        does a table too small to spare eight rows.
     patience : int
         Epochs without a better held-out score after which training stops; the best state is kept.
         The score is that of the ensemble's mixture; MC dropout is one network with the single
@@ -50,10 +44,6 @@ PARAMETERS = """
     one_by_one : bool
         Train the networks of a deep ensemble one after the other instead of together, to see what
         that costs; without early stopping, time limit or interrupts.
-    max_categories : int
-        At most so many columns for one category column; rarer categories share one.
-    categories : mapping of column name to categories
-        Vocabularies known beforehand.
     time_limit : float
         Seconds after which training ends with what it has.
     keep_on_interrupt : bool
@@ -66,36 +56,52 @@ PARAMETERS = """
         Show a progress bar.
 """
 
-_COUNT = Interval(Integral, 1, None, closed="left")
-_ABOVE_0 = Interval(Real, 0, None, closed="neither")
-_FROM_0 = Interval(Real, 0, None, closed="left")
-_SHARE = Interval(Real, 0, 1, closed="left")
+TABLE_PARAMETERS = f"""{PARAMETERS}    scaling : {{"robust", "quantile", "standard", "minmax"}}
+        Of the numeric inputs: by quartiles with outliers drawn in, to a normal distribution, to
+        unit variance, or to [0, 1].
+    validation_fraction : float
+        Share of the rows held out for early stopping; 0 trains on all rows for all epochs, as
+        does a table too small to spare eight rows.
+    max_categories : int
+        At most so many columns for one category column; rarer categories share one.
+    categories : mapping of column name to categories
+        Vocabularies known beforehand.
+"""
+
+COUNT = Interval(Integral, 1, None, closed="left")
+ABOVE_0 = Interval(Real, 0, None, closed="neither")
+FROM_0 = Interval(Real, 0, None, closed="left")
+SHARE = Interval(Real, 0, 1, closed="left")
 
 CONSTRAINTS: dict[str, list[Any]] = {
     "method": [str],
-    "n_members": [_COUNT],
-    "n_passes": [_COUNT],
+    "n_members": [COUNT],
+    "n_passes": [COUNT],
     "preset": [str],
     "hidden": [list, tuple, None],
-    "epochs": [_COUNT, None],
-    "batch_size": [_COUNT, None],
-    "lr": [_ABOVE_0, None],
-    "dropout": [_SHARE, None],
-    "weight_decay": [_FROM_0, None],
+    "epochs": [COUNT, None],
+    "batch_size": [COUNT, None],
+    "lr": [ABOVE_0, None],
+    "dropout": [SHARE, None],
+    "weight_decay": [FROM_0, None],
     "clip_norm": [Interval(Real, 0, None, closed="right"), None],
     "scaling": [str, None],
-    "validation_fraction": [_SHARE, None],
-    "patience": [_COUNT, None],
+    "validation_fraction": [SHARE, None],
+    "patience": [COUNT, None],
     "adapters": [str, list, tuple],
     "init": [str],
-    "penalty": [_FROM_0],
+    "penalty": [FROM_0],
     "batching": [str],
     "one_by_one": ["boolean"],
-    "max_categories": [_COUNT, None],
-    "categories": [Mapping, None],
-    "time_limit": [_ABOVE_0, None],
+    "time_limit": [ABOVE_0, None],
     "keep_on_interrupt": ["boolean"],
     "random_state": ["random_state"],
     "device": [str],
     "verbose": ["boolean"],
+}
+
+TABLE_CONSTRAINTS: dict[str, list[Any]] = {
+    **CONSTRAINTS,
+    "max_categories": [COUNT, None],
+    "categories": [Mapping, None],
 }

@@ -39,10 +39,57 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 
+SERIES_PRESETS: dict[str, dict[str, Any]] = {
+    # Our judgement for real series.
+    "default": {
+        "context": None,
+        "horizon": 12,
+        "seasonal_lag": True,
+        "calendar": True,
+        "feedback": "teacher",
+        "hidden_size": 32,
+        "n_layers": 1,
+        "hidden": (32,),
+        "epochs": 300,
+        "batch_size": 64,
+        "lr": 0.003,
+        "dropout": 0.1,
+        "weight_decay": 0.01,
+        "clip_norm": 1.0,
+        "scaling": "window",
+        "log_variance_bounds": (-10.0, 4.0),
+        "validation_fraction": 0.1,
+        "patience": 20,
+    },
+    # The study's setting, exactly.
+    "paper": {
+        "context": 12,
+        "horizon": 5,
+        "seasonal_lag": False,
+        "calendar": False,
+        "feedback": "mean",
+        "hidden_size": 32,
+        "n_layers": 1,
+        "hidden": (32, 32),
+        "epochs": 500,
+        "batch_size": 64,
+        "lr": 0.005,
+        "dropout": 0.1,
+        "weight_decay": 0.0,
+        "clip_norm": 0.1,
+        "scaling": "minmax",
+        "log_variance_bounds": (-10.0, 0.0),
+        "validation_fraction": 0.0,
+        "patience": 20,
+    },
+}
 
-def resolve(preset: str, given: dict[str, Any]) -> dict[str, Any]:
+
+def resolve(
+    preset: str, given: dict[str, Any], presets: dict[str, dict[str, Any]] = PRESETS
+) -> dict[str, Any]:
     """The preset's settings, with those that were given (are not None) in their place."""
-    settings = PRESETS[one_of(preset, PRESETS, "preset")]
+    settings = presets[one_of(preset, presets, "preset")]
     return {
         name: value if given.get(name) is None else given[name] for name, value in settings.items()
     }

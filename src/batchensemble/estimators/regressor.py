@@ -10,8 +10,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
-from batchensemble.estimators.base import TableEstimator
-from batchensemble.estimators.parameters import CONSTRAINTS, PARAMETERS
+from batchensemble.estimators.parameters import TABLE_CONSTRAINTS, TABLE_PARAMETERS
+from batchensemble.estimators.table import TableEstimator
 from batchensemble.losses import GaussianNLL
 from batchensemble.predictive import GaussianPredictive
 from batchensemble.words import one_of
@@ -27,7 +27,7 @@ class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
     >>> model = Regressor(random_state=0, epochs=5).fit(X[:400], y[:400])
     >>> model.predict_interval(X[400:], coverage=0.9).shape
     (42, 2)
-    {PARAMETERS}    target_scaling : {{"standard", "minmax"}}
+    {TABLE_PARAMETERS}    target_scaling : {{"standard", "minmax"}}
         Of the target, inside; answers are in the target's own units.
     log_variance_bounds : (float, float)
         Smooth bounds of the predicted log-variance, in units of the scaled target;
@@ -49,7 +49,7 @@ class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
     beta: float = 0.0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
+        **TABLE_CONSTRAINTS,
         "target_scaling": [str, None],
         "log_variance_bounds": [tuple, list, None],
         "beta": [Interval(Real, 0, 1, closed="both")],

@@ -33,12 +33,12 @@ class Unrolled:
             rows: Tensor = self.lanes.enter(by_time).unflatten(1, (n_steps, -1))
             return rows
 
-        keep = None
+        rows, keep = enter(x), None
         if lengths is not None:
             time = torch.arange(n_steps, device=x.device)
             is_inside = (time < lengths.to(x.device).unsqueeze(-1))[..., None, None]
             keep = enter(is_inside.expand(*x.shape[:-1], 1))
-        rows = enter(x)
+            rows = torch.where(keep, rows, 0)  # a NaN there would reach the gradients
         if state is None:
             h = [rows.new_zeros(len(rows), rows.shape[2], c.hidden_size) for c in self.cells]
         else:

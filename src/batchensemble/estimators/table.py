@@ -1,0 +1,183 @@
+"""What the estimators for tables share: fitting, and rows in chunks."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import train_test_split
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+
+from batchensemble.engines import Data
+from batchensemble.estimators.base import Estimator, pick_device
+from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
+from batchensemble.estimators.presets import resolve
+from batchensemble.estimators.targets import read_target, read_weight
+from batchensemble.frames import read_columns
+from batchensemble.losses import Loss
+from batchensemble.methods import Members, Method, make_method
+from batchensemble.models import Rows, fit_models, make_members, mlp_maker, predict_rows
+from batchensemble.predictive import Uncertainty
+from batchensemble.preprocessing import TableEncoder
+from batchensemble.training import Training
+
+FEWEST_ROWS_HELD_OUT = 8
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TableEstimator(Estimator):
+    """Abstract: `Regressor` and `Classifier` say what a target, a loss and an answer are."""
+
+    max_categories: int | None = None
+    categories: Mapping[str, Sequence[Any]] | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = TABLE_CONSTRAINTS
+
+    @abstractmethod
+    def _learn_target(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Learn what it takes to answer in the target's units, and encode it."""
+
+    @abstractmethod
+    def _loss(self) -> Loss: ...
+
+    @abstractmethod
+    def _heads(self) -> tuple[int, ...]:
+        """The sizes of the network's heads."""
+
+    @abstractmethod
+    def _dist(self, outputs: Tensor) -> Any:
+        """The prediction that these outputs, (rows, predictions, outputs), mean."""
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from a table and its targets.
+
+        X may be a numpy array, a list of rows, or a pandas or polars frame: numbers, booleans,
+        strings, categories and dates are recognised, and gaps are allowed. Rows of weight 0 are
+        left out. A fit that fails leaves the estimator as it was.
+        """
+        with self._all_or_nothing():
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        self._validate_params()
+        self._settings = resolve(self.preset, self.get_params(deep=False))
+        method = make_method(self.method, n_members=self.n_members, n_passes=self.n_passes)
+        training = self._training()
+        columns = read_columns(X)
+        validate_data(self, X, skip_check_array=True)
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        values = read_target(y, columns.n_rows)
+        weight = None
+        if sample_weight is not None:
+            weight = read_weight(sample_weight, columns.n_rows)
+            kept = np.flatnonzero(weight)
+            columns, values, weight = columns.take(kept), values[kept], weight[kept]
+        target = self._learn_target(values)
+        self.encoder_ = TableEncoder(
+            self._settings["scaling"],
+            max_categories=self._settings["max_categories"],
+            categories=self.categories,
+        )
+        x = self.encoder_.fit_transform(columns)
+        self._train(x, target, weight, method, training)
+
+    def _train(
+        self,
+        x: NDArray[np.float32],
+        target: NDArray[Any],
+        weight: NDArray[np.float64] | None,
+        method: Method,
+        training: Training,
+    ) -> None:
+        random = check_random_state(self.random_state)
+        split_seed, seed, self._prediction_seed = map(int, random.randint(2**31 - 1, size=3))
+        rows, held_out = self._split(target, split_seed)
+        device = pick_device(self.device)
+        make = mlp_maker(
+            x.shape[1],
+            self._heads(),
+            hidden=tuple(self._settings["hidden"]),
+            dropout=self._settings["dropout"],
+            adapters=self.adapters,
+            init=self.init,
+        )
+        data = Data(
+            torch.tensor(x, device=device),
+            torch.tensor(target, device=device),
+            None if weight is None else torch.tensor(weight, dtype=torch.float32, device=device),
+        )
+        own = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
+        self.bank_, self.history_ = fit_models(
+            method, make, self._loss(), data, training, rows=[own], one_by_one=self.one_by_one
+        )
+        self.n_parameters_ = self.bank_.n_parameters
+        self._method = method
+        self._members = self._make_members()
+
+    def _split(
+        self, target: NDArray[Any], seed: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """Training rows and, where there are enough, rows held out for early stopping."""
+        rows = np.arange(len(target))
+        n_held_out = round(self._settings["validation_fraction"] * len(rows))
+        if not FEWEST_ROWS_HELD_OUT <= n_held_out <= len(rows) - FEWEST_ROWS_HELD_OUT:
+            return rows, None
+        counts = np.unique(target, return_counts=True)[1]
+        spared = min(n_held_out, len(rows) - n_held_out)
+        few_labels = target.dtype.kind == "i" and len(counts) <= spared and counts.min() > 1
+        kept, held_out = train_test_split(
+            rows,
+            test_size=n_held_out,
+            random_state=seed,
+            stratify=target if few_labels else None,
+        )
+        return kept, held_out
+
+    def predict_dist(self, X: Any) -> Any:
+        """The whole prediction, one object."""
+        return self._dist(torch.cat(list(self._outputs(X))))
+
+    def uncertainty(self, X: Any) -> Uncertainty:
+        """Total, aleatoric and epistemic uncertainty of every row."""
+        parts = [self._dist(outputs).uncertainty() for outputs in self._outputs(X)]
+        return Uncertainty(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _answer(self, X: Any, ask: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        """Ask the predictions of a chunk of rows at a time, so that memory stays bounded."""
+        return np.concatenate([ask(self._dist(outputs)) for outputs in self._outputs(X)])
+
+    def _outputs(self, X: Any) -> Iterator[Tensor]:
+        """(rows, predictions, outputs) of the networks, chunk by chunk."""
+        check_is_fitted(self, "bank_")
+        columns = read_columns(X)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        names, expected = columns.names, self.encoder_.names_
+        if hasattr(X, "columns") and names != expected and set(names) == set(expected):
+            raise ValueError(
+                f"expected the columns in the order of fit, {expected}, got {names}; "
+                "select them in that order"
+            )
+        x = self.encoder_.transform(columns)
+        predictions = max(self.n_members, self.n_passes)
+        widest = max(x.shape[1], *self._settings["hidden"], *self._heads())
+        return predict_rows(
+            self._members, x, self.bank_.theta.device, floats_a_row=predictions * widest
+        )
+
+    def _make_members(self) -> Members:
+        return make_members(self._method, self.bank_, self._prediction_seed)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
