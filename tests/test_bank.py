@@ -7,7 +7,8 @@ from laws import generator, randomised
 from torch import nn
 
 from batchensemble.bank import Bank
-from batchensemble.networks import MLP
+from batchensemble.losses import GaussianNLL
+from batchensemble.networks import MLP, Recurrent
 
 
 def networks(n=4, n_members=3, adapters="rsb"):
@@ -82,3 +83,79 @@ def test_networks_of_different_shapes_none_and_buffers_are_refused():
         Bank([MLP(5, (1,)), MLP(6, (1,))])
     with pytest.raises(ValueError, match="buffers"):
         Bank([nn.BatchNorm1d(3)])
+
+
+@pytest.mark.parametrize("n_networks", [1, 4])
+@pytest.mark.parametrize("adapters", ["rsb", "", "r", "sb"])
+def test_a_folded_bank_has_all_members_of_all_networks_in_order(adapters, n_networks):
+    nets = [net.double() for net in networks(n_networks, adapters=adapters)]
+    folded = Bank(nets).folded()
+    assert folded.n_members == 3 * n_networks
+    x = torch.randn(8, 3 * n_networks, 5, generator=generator(1), dtype=torch.float64)
+    masks = torch.randint(2, (8, 3 * n_networks, 13), generator=generator(2), dtype=torch.uint8)
+    plain, dropped = folded(x), folded(x, masks)
+    for i, net in enumerate(nets):
+        own = slice(3 * i, 3 * i + 3)
+        assert torch.allclose(plain[:, own], net(x[:, own]), atol=1e-10)
+        assert torch.allclose(dropped[:, own], net(x[:, own], masks[:, own]), atol=1e-10)
+
+
+def test_a_folded_bank_of_one_plain_network_takes_any_number_of_members():
+    (net,) = networks(1, n_members=1, adapters="")
+    x = torch.randn(8, 20, 5, generator=generator(1))
+    assert torch.allclose(Bank([net]).folded()(x), net(x), atol=1e-5)
+    with pytest.raises(ValueError, match="members=2"):
+        Bank([net, net]).folded()(x)
+
+
+def recurrent(n=3, adapters="rsb", **kwargs):
+    n_members = 3 if adapters else 1
+    settings = {"context": 3, "horizon": 4, "hidden_size": 4, "hidden": (5,), "lags": (1, 3)}
+    nets = [
+        Recurrent(
+            1,
+            (1, 1),
+            draw=GaussianNLL().draw,
+            n_members=n_members,
+            adapters=adapters,
+            **settings,
+            **kwargs,
+        )
+        for _ in range(n)
+    ]
+    return [randomised(net.double(), seed).eval() for seed, net in enumerate(nets)]
+
+
+@pytest.mark.parametrize("feedback", ["mean", "sample", "teacher"])
+@pytest.mark.parametrize("adapters", ["rsb", ""])
+def test_a_bank_of_recurrent_networks_computes_what_they_compute_alone(adapters, feedback):
+    nets = recurrent(adapters=adapters, feedback=feedback)
+    rows = (3, 8, nets[0].n_members)
+    x = torch.randn(3, 8, 9, rows[2], 2, generator=generator(1), dtype=torch.float64)
+    masks = torch.randint(2, (*rows, 4 * 5), generator=generator(2), dtype=torch.uint8)
+    noise = torch.randn(*rows, 3, generator=generator(3), dtype=torch.float64)
+    noise = noise if feedback == "sample" else None
+    together = Bank(nets)(x, masks, noise)
+    for i, net in enumerate(nets):
+        alone = net(x[i], masks[i], None if noise is None else noise[i])
+        assert torch.allclose(together[i], alone, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_networks", [1, 3])
+@pytest.mark.parametrize("adapters", ["rsb", ""])
+def test_a_folded_bank_of_recurrent_networks_forecasts_and_samples_as_each_of_them(
+    adapters, n_networks
+):
+    nets = recurrent(n_networks, adapters=adapters)
+    n_members = nets[0].n_members
+    folded = Bank(nets).folded()
+    x = torch.randn(8, 9, 2, generator=generator(1), dtype=torch.float64)
+    shape = (8, 5, n_networks * n_members, 4)
+    noise = torch.randn(shape, generator=generator(2), dtype=torch.float64)
+    answers = folded(x.unsqueeze(2).expand(-1, -1, shape[2], -1))
+    paths = folded.simulate(x, noise)
+    for i, net in enumerate(nets):
+        own = slice(n_members * i, n_members * (i + 1))
+        alone = net(x.unsqueeze(2).expand(-1, -1, n_members, -1))
+        assert torch.allclose(answers[:, :, own], alone, atol=1e-10)
+        assert torch.allclose(paths[:, :, own], net.simulate(x, noise[:, :, own]), atol=1e-10)

@@ -84,3 +84,25 @@ def test_beta_weighs_rows_by_their_variance_without_a_gradient_through_the_weigh
     (a,) = torch.autograd.grad(beta(out, y).sum(), out)
     (b,) = torch.autograd.grad((plain(out, y) * weight).sum(), out)
     assert torch.allclose(a, b)
+
+
+def test_a_draw_without_noise_is_the_mean_and_with_noise_that_many_standard_deviations_away():
+    loss, out = GaussianNLL(bounds=(-3.0, 1.0)), outputs(6, 3, 2) * 3
+    noise = outputs(6, 3)
+    mean, log_variance = loss.moments(out)
+    assert torch.equal(loss.draw(out, None), mean)
+    assert torch.equal(loss.draw(out, torch.zeros(6, 3)), mean)
+    expected = mean + (log_variance / 2).exp() * noise
+    assert torch.allclose(loss.draw(out, noise), expected, atol=1e-12)
+
+
+def test_draws_have_the_mean_and_the_spread_of_the_bounded_moments():
+    loss, out = GaussianNLL(bounds=(-3.0, 1.0)), torch.tensor([2.0, 5.0], dtype=torch.float64)
+    draws = loss.draw(out, torch.randn(200_000, generator=generator(3), dtype=torch.float64))
+    mean, log_variance = loss.moments(out)
+    std = (log_variance / 2).exp()
+    tolerance = 4 * std / 200_000**0.5
+    assert abs(draws.mean() - mean) < tolerance
+    assert abs(draws.std() - std) < tolerance
+    # Without the bounds the spread would be another.
+    assert abs(draws.std() - (out[1] / 2).exp()) > 100 * tolerance

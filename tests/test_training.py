@@ -1,3 +1,4 @@
+import math
 import time
 
 import pytest
@@ -5,9 +6,9 @@ import torch
 from laws import generator, line
 
 from batchensemble.bank import Bank
-from batchensemble.engines import Data
+from batchensemble.engines import Data, Windows
 from batchensemble.losses import GaussianNLL
-from batchensemble.networks import MLP
+from batchensemble.networks import MLP, Recurrent
 from batchensemble.training import (
     Training,
     TrainingDiverged,
@@ -315,3 +316,151 @@ def test_rows_and_generators_must_fit_the_bank():
 def test_one_by_one_refuses_what_is_about_the_ensemble(option):
     with pytest.raises(ValueError, match="one by one"):
         fit(bank(), Training(epochs=1, **option), one_by_one=True)
+
+
+SLOPE, SHOCK = 0.8, 0.5
+
+
+def series(weight=None):
+    """An autoregression of order 1; the windows are scaled to make it harder to cheat."""
+    shocks = SHOCK * torch.randn(260, generator=generator(3), dtype=torch.float64)
+    values = [shocks[0]]
+    for shock in shocks[1:]:
+        values.append(SLOPE * values[-1] + shock)
+    values = torch.stack(values)
+    location = torch.linspace(-1, 1, len(values)).double()
+    scale = torch.linspace(0.5, 2, len(values)).double()
+    covariate = torch.linspace(0, 1, len(values)).double()
+    return Windows(torch.stack([values, covariate], 1), location, scale, 4, 3, weight=weight)
+
+
+def plain_series():
+    scaled = series()
+    zeros, ones = torch.zeros(len(scaled.series)), torch.ones(len(scaled.series))
+    return Windows(scaled.series, zeros.double(), ones.double(), 4, 3)
+
+
+def forecasters(n_networks=3, *, feedback="mean", n_members=2, dropout=0.2, adapters="rsb"):
+    nets = [
+        Recurrent(
+            1,
+            (1, 1),
+            draw=LOSS.draw,
+            context=3,
+            horizon=3,
+            lags=(1, 2),
+            feedback=feedback,
+            hidden_size=4,
+            hidden=(5,),
+            n_members=n_members,
+            adapters=adapters,
+            dropout=dropout,
+            generator=generator(i),
+        )
+        for i in range(n_networks)
+    ]
+    return Bank([net.double() for net in nets])
+
+
+@pytest.mark.parametrize("batching", ["shared", "independent", "split"])
+@pytest.mark.parametrize("feedback", ["mean", "sample", "teacher"])
+def test_a_forecaster_learns_the_same_in_a_bank_and_alone(feedback, batching):
+    rows = [torch.arange(150), torch.arange(20, 117), torch.arange(40)]
+    training = Training(epochs=2, batch_size=32, batching=batching)
+    together, alone = forecasters(feedback=feedback), forecasters(feedback=feedback)
+    before = alone.theta.clone()
+    fit(together, training, rows=rows, data=series())
+    fit(alone, training, rows=rows, data=series(), one_by_one=True)
+    assert torch.allclose(together.theta, alone.theta, atol=1e-9)
+    assert (alone.theta != before).any(1).all()
+
+
+@pytest.mark.parametrize("feedback", ["mean", "sample"])
+def test_an_epoch_of_a_forecaster_cut_into_parts_is_the_same_epoch(feedback, monkeypatch):
+    whole, parts = forecasters(feedback=feedback), forecasters(feedback=feedback)
+    fit(whole, Training(epochs=2, batch_size=16), data=series())
+    monkeypatch.setattr("batchensemble.training.DRAWN_BYTES", 1)
+    fit(parts, Training(epochs=2, batch_size=16), data=series())
+    assert torch.allclose(whole.theta, parts.theta, atol=1e-12)
+
+
+def test_noise_is_standard_and_independent_between_steps_rows_members_and_networks():
+    networks = forecasters(feedback="sample")
+    rows = [torch.arange(240)] * 3
+    own = [generator(), generator(1), generator(2)]
+    (steps,) = _Plan(networks, series(), Training(batch_size=60), rows, own).epoch([True] * 3)
+    assert steps.noise.shape == (4, 3, 60, 2, 2)
+    assert steps.noise.dtype == torch.float64
+    n = steps.noise.numel()
+    assert abs(steps.noise.mean()) < 4 / n**0.5
+    assert abs(steps.noise.std() - 1) < 4 / n**0.5
+    for axis in (0, 1, 3, 4):
+        both = torch.stack([part.flatten() for part in steps.noise.unbind(axis)]).corrcoef()
+        both.fill_diagonal_(0)
+        assert both.abs().max() < 4 * (steps.noise.shape[axis] / n) ** 0.5
+    assert len(steps.noise.unique()) == n
+
+
+@pytest.mark.parametrize("feedback", ["mean", "teacher"])
+def test_noise_and_masks_are_drawn_only_for_networks_that_want_them(feedback):
+    networks = forecasters(1, feedback=feedback, dropout=0.0)
+    plan = _Plan(networks, series(), Training(), [torch.arange(50)], [generator()])
+    (steps,) = plan.epoch([True])
+    assert steps.noise is None
+    assert steps.masks is None
+
+
+@pytest.mark.parametrize("feedback", ["mean", "sample", "teacher"])
+def test_training_a_forecaster_lowers_the_loss_towards_that_of_the_true_autoregression(feedback):
+    networks = forecasters(1, feedback=feedback, dropout=0.0)
+    rows = [torch.arange(250)]
+    history = fit(networks, Training(epochs=40, lr=0.02), rows=rows, data=plain_series())
+    # h steps ahead the truth has variance SHOCK^2 (1 + SLOPE^2 + ...); a teacher knows all but
+    # one. A sample fed back costs more than a mean, as it is not what happened.
+    ahead = [SHOCK**2 * sum(SLOPE ** (2 * i) for i in range(h)) for h in (1, 2, 3)]
+    variances = ahead[:1] * 3 if feedback == "teacher" else ahead
+    best = sum(0.5 * math.log(v) + 0.5 for v in variances) / 3
+    assert history.losses[0][0] > best + 0.2
+    slack = 0.3 if feedback == "sample" else 0.15
+    assert best - 0.15 < history.losses[-1][0] < best + slack
+
+
+@pytest.mark.parametrize("ensemble_size", [1, 2])
+def test_a_held_out_score_of_forecasts_is_the_mixtures_averaged_over_steps_and_windows(
+    ensemble_size,
+):
+    weight = torch.rand(260, generator=generator(4), dtype=torch.float64) + 0.5
+    data, networks = series(weight), forecasters(4)
+    held_out = [torch.arange(200, 212)] * 2 + [torch.arange(205, 225)] * 2
+    training = Training(epochs=1, patience=3)
+    history = fit(networks, training, data=data, held_out=held_out, ensemble_size=ensemble_size)
+    for first in range(0, 4, ensemble_size):
+        own = range(first, first + ensemble_size)
+        total = 0.0
+        for window in held_out[first].tolist():
+            x, y = data.take(torch.tensor(window))
+            answers = [networks.network(i)(x[None, :, None].expand(1, 7, 2, 2))[0] for i in own]
+            for step in range(3):
+                densities = []
+                for answer in answers:
+                    mean, log_variance = LOSS.moments(answer[step])
+                    normal = torch.distributions.Normal(mean, (log_variance / 2).exp())
+                    densities += normal.log_prob(y[step]).exp().tolist()
+                score = -math.log(sum(densities) / len(densities)) - 0.5 * math.log(2 * math.pi)
+                total += score / 3 * weight[window].item()
+        expected = total / weight[held_out[first]].sum().item()
+        for i in own:
+            assert history.scores[0][i] == pytest.approx(expected, abs=1e-5)
+
+
+def test_early_stopping_keeps_the_best_forecaster():
+    data, held_out = plain_series(), [torch.arange(200, 250)] * 2
+    networks = forecasters(2, dropout=0.0)
+    history = fit(networks, Training(epochs=60, patience=3, lr=0.05), data=data, held_out=held_out)
+    scores = torch.tensor(history.scores)
+    x, y = data.take(held_out[0])
+    for i, best in enumerate(history.best_epochs):
+        outputs = networks.network(i).eval()(x.unsqueeze(2).expand(-1, -1, 2, -1))
+        kept = LOSS.mixture(outputs, y.unsqueeze(-1)).mean()
+        assert scores[: best + 4, i].argmin() == best
+        assert kept.item() == pytest.approx(scores[best, i].item(), abs=1e-5)

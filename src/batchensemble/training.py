@@ -264,11 +264,14 @@ class _Plan:
             own = min(stop, self.own_steps[i]) - start
             if not active[i] or own <= 0:
                 continue
-            if masks is not None:
-                units = (own, *shape, self.mask_units)
-                masks[:own, i] = keep_masks(units, self.module.dropout, generator, self.device)
-            if noise is not None:
-                noise[:own, i].normal_(generator=generator)
+            # With noise they take turns step by step, which no cut and no other network changes.
+            length = own if noise is None else 1
+            for part in (slice(t, t + length) for t in range(0, own, length)):
+                if masks is not None:
+                    units = (length, *shape, self.mask_units)
+                    masks[part, i] = keep_masks(units, self.module.dropout, generator, self.device)
+                if noise is not None:
+                    noise[part, i].normal_(generator=generator)
         return masks, noise
 
     def epoch_means(self, losses: Tensor) -> list[float]:

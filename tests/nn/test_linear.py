@@ -8,6 +8,7 @@ from laws import generator, randomised
 from tabm import LinearBatchEnsemble
 from torch import nn
 
+from batchensemble.bank import Bank
 from batchensemble.nn import BatchEnsembleLinear, expand_members, orthogonality_penalty
 
 SUBSETS = ["".join(s) for n in range(4) for s in itertools.combinations("rsb", n)]
@@ -203,3 +204,50 @@ def test_it_can_be_exported_scripted_by_state_and_moved_between_precisions():
     assert torch.allclose(twin(x), net(x.double()).float(), atol=1e-5)
     program = torch.export.export(twin, (x,))
     assert torch.allclose(program.module()(x), twin(x))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("adapters", SUBSETS)
+def test_the_effective_weights_are_those_of_the_members(adapters, bias):
+    net = layer(adapters=adapters if bias else adapters.replace("b", ""), bias=bias)
+    weight, shift = net.effective()
+    n_members = 4 if net.adapters else 1
+    assert weight.shape == (n_members, 5, 3)
+    assert shift.shape == (n_members, 1, 3)
+    x = torch.randn(7, 5, dtype=torch.float64, generator=generator(1))
+    for k in range(n_members):
+        assert torch.allclose(x @ weight[k] + shift[k], one_member(net, x, k), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_networks", [1, 3])
+@pytest.mark.parametrize("adapters", SUBSETS)
+def test_a_bank_of_layers_folds_into_one_with_all_members_in_order(adapters, n_networks):
+    nets = [randomised(layer(adapters=adapters), seed) for seed in range(n_networks)]
+    folded = Bank(nets).module.fold()
+    x = torch.randn(7, 2, 4 * n_networks, 5, dtype=torch.float64, generator=generator(1))
+    y = folded(x)
+    for i, net in enumerate(nets):
+        own = slice(4 * i, 4 * i + 4)
+        assert torch.allclose(y[..., own, :], net(x[..., own, :]), atol=1e-12)
+
+
+def test_a_folded_plain_layer_takes_any_number_of_members_and_one_with_adapters_only_its_own():
+    x = torch.randn(7, 9, 5, dtype=torch.float64, generator=generator(1))
+    for is_bank in (False, True):
+        plain, one = layer(adapters=""), layer(n_members=1)
+        if is_bank:
+            plain, one = Bank([plain]).module, Bank([one]).module
+        expected = x @ plain.weight.view(3, 5).T + plain.bias.view(3)
+        assert torch.allclose(plain.fold()(x), expected, atol=1e-12)
+        assert len(plain.fold().effective()[0]) == 1
+        for wrong in (2, 9):
+            with pytest.raises(ValueError, match="members=1"):
+                one.fold()(x[:, :wrong])
+        assert one.fold()(x[:, :1]).shape == (7, 1, 3)
+
+
+def test_a_folded_bank_of_plain_layers_refuses_another_number_of_members():
+    folded = Bank([layer(n_members=1, adapters="") for _ in range(3)]).module.fold()
+    for wrong in (1, 2, 4):
+        with pytest.raises(ValueError, match="members=3"):
+            folded(torch.zeros(7, wrong, 5, dtype=torch.float64))
