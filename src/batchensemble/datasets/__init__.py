@@ -1,6 +1,16 @@
-"""Real tables by name, and shifted test sets from any table."""
+"""Real tables and series by name, and shifted test sets from any table."""
 
+from batchensemble.datasets.series import SERIES, Series, load_series
 from batchensemble.datasets.shift import Shift, make_shift
 from batchensemble.datasets.tables import TABLES, Table, load_table
 
-__all__ = ["TABLES", "Shift", "Table", "load_table", "make_shift"]
+__all__ = [
+    "SERIES",
+    "TABLES",
+    "Series",
+    "Shift",
+    "Table",
+    "load_series",
+    "load_table",
+    "make_shift",
+]

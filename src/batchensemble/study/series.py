@@ -1,0 +1,118 @@
+"""The methods on a series, by the paper's protocol: all seeds of a method are one bank."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from batchensemble.bank import Bank
+from batchensemble.datasets import Series
+from batchensemble.engines import Windows
+from batchensemble.estimators.presets import SERIES_PRESETS
+from batchensemble.losses import GaussianNLL
+from batchensemble.methods import Method
+from batchensemble.models import Rows, fit_models, make_members, recurrent_maker, sample_paths
+from batchensemble.predictive import SamplePredictive
+from batchensemble.training import Training
+
+PAPER = SERIES_PRESETS["paper"]
+N_PATHS = 2000
+
+
+@dataclass(frozen=True)
+class SeriesSplit:
+    """A series cut in two by time, scaled to [0, 1] on the first part; windows by their start.
+
+    A training window lies in the first part. A test window forecasts the second part alone, but
+    may look back into the first.
+    """
+
+    values: NDArray[np.float32]
+    train: NDArray[np.int64]
+    test: NDArray[np.int64]
+    context: int
+    horizon: int
+
+    @property
+    def y_test(self) -> NDArray[np.float64]:
+        """(windows, horizon)."""
+        steps = self.context + np.arange(self.horizon)
+        return np.asarray(self.values[self.test[:, None] + steps], dtype=np.float64)
+
+    def windows(self, device: str | torch.device) -> Windows:
+        """Series and windows on the device; nothing is scaled by window."""
+        values = torch.tensor(self.values, device=device)
+        return Windows(
+            values.unsqueeze(1),
+            torch.zeros_like(values),
+            torch.ones_like(values),
+            self.context,
+            self.horizon,
+        )
+
+
+def split_series(
+    series: Series, *, context: int = PAPER["context"], horizon: int = PAPER["horizon"]
+) -> SeriesSplit:
+    """The first 80 % of the series are for training."""
+    n_train = int(0.8 * len(series.values))
+    low, high = series.values[:n_train].min(), series.values[:n_train].max()
+    length = context + horizon
+    return SeriesSplit(
+        ((series.values - low) / (high - low)).astype(np.float32),
+        np.arange(n_train - length + 1),
+        np.arange(n_train - context, len(series.values) - length + 1),
+        context,
+        horizon,
+    )
+
+
+def train_forecasters(
+    split: SeriesSplit,
+    seeds: Sequence[int],
+    method: Method,
+    training: Training,
+    *,
+    feedback: str = PAPER["feedback"],
+    gates: str = "czf",
+    device: str | torch.device = "cpu",
+) -> Bank:
+    """All networks of the method for all seeds, one seed's after the other's, as one bank."""
+    loss = default_loss()
+    make = recurrent_maker(
+        0,
+        (1, 1),
+        draw=loss.draw,
+        context=split.context,
+        horizon=split.horizon,
+        feedback=feedback,
+        gates=gates,
+        hidden_size=PAPER["hidden_size"],
+        hidden=PAPER["hidden"],
+        dropout=PAPER["dropout"],
+    )
+    rows = [Rows(seed, torch.tensor(split.train)) for seed in seeds]
+    bank, _ = fit_models(method, make, loss, split.windows(device), training, rows=rows)
+    return bank
+
+
+def forecast(
+    split: SeriesSplit, seeds: Sequence[int], bank: Bank, method: Method
+) -> list[SamplePredictive]:
+    """Each seed's paths of all test windows, as many for every method."""
+    windows = split.windows(bank.theta.device)
+    answers = []
+    for i, seed in enumerate(seeds):
+        own = bank[i * method.n_networks : (i + 1) * method.n_networks]
+        members = make_members(method, own, seed, torch.float32)
+        window_seeds = np.random.SeedSequence(seed).generate_state(len(split.test)).tolist()
+        per_member = N_PATHS // members.n_members
+        chunks = sample_paths(members, windows, split.test, window_seeds, per_member)
+        answers.append(SamplePredictive(np.concatenate(list(chunks))))
+    return answers
+
+
+def default_loss() -> GaussianNLL:
+    return GaussianNLL(bounds=PAPER["log_variance_bounds"])
