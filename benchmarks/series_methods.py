@@ -9,19 +9,18 @@ is the correlation of the errors of the first two steps: inside paths, and in re
 import argparse
 import dataclasses
 import json
-import time
 from functools import partial
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import numpy as np
 
-from batchensemble.datasets import SERIES, load_series
-from batchensemble.methods import METHODS, make_method
+from batchensemble.datasets import load_series
+from batchensemble.methods import METHODS
 from batchensemble.metrics import selective_rmse, summarise_paths
 from batchensemble.networks import FEEDBACK
 from batchensemble.predictive import SamplePredictive
-from batchensemble.study.series import forecast, split_series, train_forecasters
+from batchensemble.study.series import compare_on_series, split_series
 from batchensemble.study.tabular import PAPER_TRAINING
 
 SHOWN = {
@@ -46,7 +45,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--epochs", type=int, default=PAPER_TRAINING.epochs)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--series", nargs="+", default=list(SERIES))
+    parser.add_argument("--series", nargs="+", default=["electric", "temperature"])
     parser.add_argument("--methods", nargs="+", default=list(METHODS))
     parser.add_argument("--feedback", nargs="+", default=list(FEEDBACK))
     parser.add_argument("--json", type=Path)
@@ -57,24 +56,16 @@ def main() -> None:
     for name in args.series:
         split = split_series(load_series(name))
         for feedback in args.feedback:
-            trained = {}
-            for word in args.methods:
-                method = make_method(word)
-                key = "single" if word == "mc_dropout" else word
-                if key not in trained:
-                    start = time.monotonic()
-                    bank = train_forecasters(
-                        split, seeds, method, training, feedback=feedback, device=args.device
-                    )
-                    trained[key] = bank, time.monotonic() - start
-                bank, seconds = trained[key]
-                dists = forecast(split, seeds, bank, method)
+            answers = compare_on_series(
+                split, seeds, args.methods, training, feedback=feedback, device=args.device
+            )
+            for word, _, dists in answers:
                 about = {"series": name, "feedback": feedback, "method": word}
                 with ThreadPool() as pool:
                     scores = pool.map(partial(judge, split.y_test), dists)
                 results += [about | {"seed": s} | row for s, row in zip(seeds, scores, strict=True)]
                 rows = results[-len(seeds) :]
-                print(f"\n{name}, feedback {feedback}, {word} ({seconds:.0f} s for all seeds)")
+                print(f"\n{name}, feedback {feedback}, {word}")
                 print("  ".join(f"{word} {mean_se(rows, key)}" for key, word in SHOWN.items()))
                 if args.json:
                     args.json.write_text(json.dumps(results))

@@ -8,16 +8,26 @@ from batchensemble.study.summary import PROFILES, Profile
 @pytest.fixture
 def swift(monkeypatch):
     monkeypatch.delenv("BATCHENSEMBLE_DATA", raising=False)
-    monkeypatch.setitem(PROFILES, "quick", Profile(2, 2, 100, "QUICK"))
+    monkeypatch.setitem(PROFILES, "quick", Profile(2, 2, 100, 20, "QUICK"))
     return CliRunner(env={"COLUMNS": "100"})
 
 
 def test_reproduce_compares_the_methods_and_says_what_it_left_out(swift):
     done = swift.invoke(app, ["reproduce", "--profile", "quick"])
     assert done.exit_code == 0, done.output
-    for word in ("diabetes", "breast_cancer", "batch_ensemble", "3,788", "21,140", "QUICK"):
+    for word in (
+        "diabetes",
+        "breast_cancer",
+        "batch_ensemble",
+        "3,788",
+        "21,140",
+        "seasonal",
+        "10,790",
+        "55,380",
+        "QUICK",
+    ):
         assert word in done.output
-    for name in ("adult", "phoneme", "california"):
+    for name in ("adult", "phoneme", "california", "electric", "temperature"):
         assert f"Left out: the dataset '{name}' needs the file" in done.output
 
 

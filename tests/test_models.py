@@ -1,11 +1,21 @@
 import numpy as np
 import pytest
 import torch
-from laws import line
+from laws import generator, line, randomised
 
+from batchensemble.bank import Bank
+from batchensemble.engines import Windows
 from batchensemble.losses import GaussianNLL
 from batchensemble.methods import make_method
-from batchensemble.models import Rows, fit_models, make_members, mlp_maker, predict_rows
+from batchensemble.models import (
+    Rows,
+    fit_models,
+    make_members,
+    mlp_maker,
+    predict_rows,
+    recurrent_maker,
+    sample_paths,
+)
 from batchensemble.training import Training
 
 
@@ -64,3 +74,75 @@ def test_mc_dropout_drops_as_it_did_in_training():
     expected = (effect.square().sum() * 0.3 / 0.7).sqrt()
     found = make_members(method, bank, seed=0)(x)[0, :, 0].std()
     assert found.item() == pytest.approx(expected.item(), rel=0.05)  # 4,000 draws: sd 1.1 %
+
+
+WORDS = pytest.mark.parametrize("word", ["batch_ensemble", "deep_ensemble", "mc_dropout", "single"])
+
+
+def forecasters(word):
+    """Recurrent networks with every parameter random, of all members of a method."""
+    method = make_method(word, n_members=3, n_passes=5)
+    make = recurrent_maker(
+        2, (1, 1), draw=GaussianNLL().draw, context=4, horizon=3, lags=(1, 3), hidden_size=5
+    )
+    networks = [method.network(make, generator(i)) for i in range(method.n_networks)]
+    for i, network in enumerate(networks):
+        randomised(network, i)
+        for parameter in network.parameters():
+            parameter.data /= 3  # paths that explode would hide everything else
+    return make_members(method, Bank(networks), seed=0, dtype=torch.float32)
+
+
+def windows(horizon=3):
+    series = torch.randn(60, 3, generator=generator(7))
+    location, scale = torch.randn(2, 60, generator=generator(8))
+    return Windows(series, location, scale.abs() + 0.5, 6, horizon)
+
+
+def paths(members, starts, seeds, n_paths=7, horizon=3):
+    chunks = sample_paths(members, windows(horizon), np.array(starts), seeds, n_paths)
+    return np.concatenate(list(chunks))
+
+
+@WORDS
+def test_a_path_feeds_back_its_own_draws(word):
+    members, data = forecasters(word), windows()
+    found = paths(members, [2, 30], [5, 6])
+    assert found.shape == (2, members.n_members, 7, 3)
+    x, _ = data.take(torch.tensor([2, 30]))
+    for row, seed in enumerate((5, 6)):
+        source = generator(seed)
+        noise = torch.stack([torch.randn(7, members.n_members, generator=source) for _ in range(3)])
+        for path in (0, 6):
+            own = noise[:, path].T[None, None]  # one window, one path, every member
+            with torch.no_grad():
+                alone = members.network.simulate(x[row : row + 1], own, members.masks)[0, 0]
+            expected = alone * data.scale[[2, 30][row]] + data.location[[2, 30][row]]
+            np.testing.assert_allclose(found[row, :, path], expected, rtol=1e-4, atol=1e-4)
+
+
+@WORDS
+@pytest.mark.parametrize("floats", [1, 3_000])
+def test_paths_do_not_depend_on_chunks_or_on_the_windows_beside_them(word, floats, monkeypatch):
+    members = forecasters(word)
+    whole = paths(members, [2, 30, 11], [5, 6, 7])
+    alone = paths(members, [30], [6])
+    np.testing.assert_allclose(alone[0], whole[1], rtol=1e-4, atol=1e-4)
+    monkeypatch.setattr("batchensemble.models.PATH_FLOATS", floats)
+    chunked = paths(members, [2, 30, 11], [5, 6, 7])
+    np.testing.assert_allclose(chunked, whole, rtol=1e-4, atol=1e-4)
+
+
+@WORDS
+@pytest.mark.parametrize("n_paths", [1, 7, 16])
+def test_with_a_longer_horizon_paths_begin_as_with_a_shorter_one(word, n_paths):
+    members = forecasters(word)
+    longest = paths(members, [2, 30], [5, 6], n_paths, horizon=9)
+    for horizon in (1, 2, 5):
+        found = paths(members, [2, 30], [5, 6], n_paths, horizon)
+        np.testing.assert_allclose(longest[..., :horizon], found, rtol=1e-4, atol=1e-4)
+
+
+def test_members_paths_and_seeds_have_noise_of_their_own():
+    found = paths(forecasters("batch_ensemble"), [2, 2], [5, 6])
+    assert len(np.unique(found[..., 0].round(4))) == found[..., 0].size

@@ -64,9 +64,6 @@ def exogenous(n):
     return [None if i % 4 == 3 else f"w{i}" for i in range(n)]
 
 
-# Reading
-
-
 @settings(deadline=None, max_examples=30)
 @given(
     lengths=st.lists(st.integers(3, 15), min_size=1, max_size=4),
@@ -94,18 +91,6 @@ def test_the_order_of_rows_and_the_library_make_no_difference(lengths, freq, shi
         expected = read.rows(read.ids.tolist().index(name))
         np.testing.assert_array_equal(pandas.values[pandas.rows(i)], read.values[expected])
         assert pandas.times[pandas.rows(i)].equals(read.times[expected])
-
-
-@pytest.mark.parametrize("freq", FREQS)
-@pytest.mark.parametrize("gaps", [[], [5, 17]])
-def test_the_frequency_is_found_also_where_rows_are_missing(freq, gaps):
-    times = pd.date_range("2020-01-03", periods=50, freq=freq)
-    frame = pd.DataFrame({"ds": times[:40], "y": 1.0}).drop(gaps)
-    panel = read_panel(frame, fill="ffill")
-    assert panel.times.tolist() == times[:40].tolist()
-    assert panel.future_times(10).tolist() == times[40:].tolist()
-    # QS-JAN and QS-OCT are two names of one frequency
-    assert panel.freq.rule_code[:2] == pd.tseries.frequencies.to_offset(freq).rule_code[:2]
 
 
 def test_dates_with_a_time_zone_keep_it_and_days_follow_the_clock_on_the_wall():
@@ -190,16 +175,6 @@ def test_ids_stay_as_they_were_written_in_order_of_first_appearance():
         assert panel.ids.tolist() == list(ids)[:2]
 
 
-def test_integers_go_in_their_most_common_step():
-    frame = pd.DataFrame({"unique_id": [*"aaaabb"], "ds": [0, 5, 10, 20, 3, 8], "y": 1.0})
-    assert read_panel(frame, fill="ffill").times.tolist() == [0, 5, 10, 15, 20, 3, 8]
-    assert read_panel(frame.head(1)).freq == 1
-    with pytest.raises(
-        ValueError, match=r"series 'y': .*frequency 5 from 0 on, got 7; frequencies"
-    ):
-        read_panel(pd.DataFrame({"ds": [0, 5, 7, 10, 15, 20, 25], "y": 1.0}))
-
-
 def test_flags_whole_numbers_and_gaps_before_the_first_value_are_read():
     assert read_panel([NAN, None, True, False, 3]).values.tolist() == [1, 0, 3]
     assert read_panel([NAN, None, True, False, 3]).times.tolist() == [2, 3, 4]
@@ -224,9 +199,6 @@ def test_reading_leaves_the_callers_data_alone():
     array = np.ones(4)
     read_panel(array).values[:] = 7
     assert (array == 1).all()
-
-
-# Gaps
 
 
 def test_missing_days_are_named_with_the_cure():
@@ -331,9 +303,6 @@ def test_an_unknown_way_to_fill_is_answered_with_the_known_ones():
         read_panel([1, 2], fill="fill")
 
 
-# Frequencies
-
-
 def test_a_daily_and_a_monthly_series_are_refused_together_with_both_names():
     months = long([12], "MS").assign(unique_id="months")
     for frame, fill in [
@@ -348,81 +317,6 @@ def test_a_daily_and_a_monthly_series_are_refused_together_with_both_names():
     ends = pd.concat([long([12], "ME").assign(unique_id="ends"), months])
     with pytest.raises(ValueError, match=r"series '.*' like 'M[ES]'\); resample to one frequency"):
         read_panel(ends)
-
-
-def test_a_time_off_the_grid_is_named_with_the_frequency():
-    frame = long([20], "h")
-    frame.loc[7, "ds"] += pd.Timedelta(minutes=20)
-    message = r"'h' from 2020-01-01 on, got 2020-01-01 07:20:00; frequencies may be mixed.*resample"
-    with pytest.raises(ValueError, match=message):
-        read_panel(frame, freq="h")
-    frame = long([20], "W-WED")
-    with pytest.raises(ValueError, match=r"'W-SUN' from .*got 2020-01-01; .*it looks like 'W-WED'"):
-        read_panel(frame, freq="W")
-
-
-def test_steps_that_change_within_a_series_are_refused():
-    days = pd.Timestamp("2020-01-01") + pd.to_timedelta([0, 1, 2, 4, 6, 8, 10, 12], unit="D")
-    with pytest.raises(
-        ValueError, match="got times that are 2 steps apart; frequencies may be mixed"
-    ):
-        read_panel(pd.Series(1.0, index=days))
-
-
-def test_times_without_any_rule_are_refused():
-    days = pd.to_datetime(["2020-01-01", "2020-01-02", "2020-02-07", "2020-06-11"])
-    with pytest.raises(
-        ValueError, match="expected times at a regular frequency, found none in ser"
-    ):
-        read_panel(pd.Series(1.0, index=days))
-
-
-def test_two_times_ask_for_the_frequency_which_may_be_an_offset_a_word_or_a_number():
-    frame = long([2, 1])
-    with pytest.raises(ValueError, match=r"expected freq=, .* at least 3 times .* got at most 2"):
-        read_panel(frame)
-    assert read_panel(frame, freq="D").lengths.tolist() == [2, 1]
-    assert read_panel(frame, freq=pd.offsets.Day()).freq == pd.offsets.Day()
-    assert read_panel([1, 2], freq=1).freq == 1
-    month = pd.Series(1.0, index=pd.to_datetime(["2020-01-15", "2020-02-15", "2020-03-15"]))
-    assert len(read_panel(month, freq=pd.DateOffset(months=1)).times) == 3
-
-
-@pytest.mark.parametrize(
-    ("freq", "message"),
-    [
-        ("XYZ", r"expected freq= such as 'D', 'h' or 'MS', got 'XYZ'"),
-        (1, "a frequency of dates such as 'D', as the times are, got 1"),
-        ("-1D", "to go forward in time, got '-1D'"),
-        (1.5, "expected freq= such as"),
-    ],
-)
-def test_a_frequency_that_does_not_fit_dates_is_refused(freq, message):
-    with pytest.raises(ValueError, match=message):
-        read_panel(long(), freq=freq)
-
-
-@pytest.mark.parametrize(("freq", "got"), [("D", "'D'"), (True, "True"), (0, "0")])
-def test_a_frequency_that_does_not_fit_integers_is_refused(freq, got):
-    with pytest.raises(ValueError, match=f"expected freq= to .*, got {got}"):
-        read_panel([1, 2, 3], freq=freq)
-
-
-def test_grids_of_different_phase_live_in_one_panel():
-    for freq, shift in (("7h", 2), ("2W-SUN", 1), ("2MS", 1)):
-        a = pd.date_range("2020-01-05", periods=9, freq=freq)
-        start = a[0] + shift * pd.tseries.frequencies.to_offset(freq.lstrip("72"))
-        b = pd.date_range(start, periods=5, freq=freq)
-        frame = pd.concat(
-            [pd.DataFrame({"unique_id": i, "ds": t, "y": 1.0}) for i, t in ((1, a), (2, b))]
-        )
-        panel = read_panel(frame)
-        assert panel.lengths.tolist() == [9, 5]
-        assert_same(panel, read_panel(frame.drop([3]), fill="ffill"))
-        assert panel.head([4, 3]).future_times(3).tolist() == [*a[5:8], *b[2:5]]
-
-
-# What is refused
 
 
 def test_missing_and_unlisted_columns_are_named():
@@ -547,9 +441,6 @@ def test_the_shortest_series_is_named_with_what_it_lacks():
     assert len(read_panel(long([9]).drop([4]), fewest=9, fill="ffill").values) == 9
 
 
-# Cutting, going on, and answers
-
-
 @settings(deadline=None, max_examples=40)
 @given(
     lengths=st.lists(st.integers(4, 12), min_size=1, max_size=4),
@@ -582,6 +473,18 @@ def test_a_tail_holds_the_last_rows_and_all_of_a_short_series():
             ValueError, match=f"series 'b': expected to drop .* its 2 rows, got {got}"
         ):
             panel.head(dropped)
+
+
+def test_series_are_picked_by_id_in_the_order_asked_for():
+    frame = long([3, 4, 5], x=np.arange)
+    panel = read_panel(frame, columns=["x"])
+    picked = panel.only(["c", "a"])
+    assert picked.ids.tolist() == ["c", "a"]
+    assert picked.columns[0].values.tolist() == [7, 8, 9, 10, 11, 0, 1, 2]
+    assert_same(panel.only(panel.ids), panel)
+    for ids, words in ((["z"], r"series 'a', 'b', 'c', got 'z'"), ([], "at least one series")):
+        with pytest.raises(ValueError, match=words):
+            panel.only(ids)
 
 
 def test_new_rows_must_go_on_where_their_series_ends():
@@ -648,11 +551,6 @@ def test_future_times_are_those_of_date_range(freq, starts, zone, h):
     assert times.tolist() == [moment for grid in grids for moment in grid[3:]]
 
 
-def test_future_times_of_integers_go_on_in_steps():
-    frame = pd.DataFrame({"unique_id": [*"aabb"], "ds": [0, 5, 3, 8], "y": 1.0})
-    assert read_panel(frame).future_times(2).tolist() == [10, 15, 13, 18]
-
-
 @pytest.mark.parametrize(
     "dtype", [pl.Date, pl.Datetime("ns"), pl.Datetime("ms", "Asia/Tokyo"), pl.Int32]
 )
@@ -685,9 +583,6 @@ def test_answers_come_in_the_library_the_data_came_in():
             "ds",
             "mean",
         ]
-
-
-# The future
 
 
 @settings(deadline=None, max_examples=25)

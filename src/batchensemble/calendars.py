@@ -60,6 +60,10 @@ def calendar(times: pd.Index, freq: pd.offsets.BaseOffset | int) -> NDArray[np.f
 
 
 def _word(freq: pd.offsets.BaseOffset) -> str:
-    """The kind of step: Y, Q, M, W, B, D, h, min, s."""
-    name = freq.rule_code.split("-")[0].lstrip("B") if freq.rule_code != "B" else "B"
+    """The kind of step: Y, Q, M, W, B, D, h, min, s; nothing for a DateOffset made by hand."""
+    try:
+        code = freq.rule_code
+    except NotImplementedError:
+        return ""
+    name = code.split("-")[0].lstrip("B") if code != "B" else "B"
     return name.removesuffix("S").removesuffix("E") if name[:1] in "YAQM" else name

@@ -28,7 +28,7 @@ def reproduce(
     ] = None,
     device: Annotated[str, typer.Option(help='"auto", "cpu" or "cuda".')] = "auto",
 ) -> None:
-    """Compare the four methods on the tables that are here, and print their metrics."""
+    """Compare the four methods on the datasets that are here, and print their metrics."""
     from batchensemble.study.summary import reproduce as run
 
     try:

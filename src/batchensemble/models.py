@@ -184,12 +184,7 @@ def sample_paths(
     for first in range(0, len(starts), size):
         rows = torch.tensor(starts[first : first + size], device=windows.device)
         x, _ = windows.take(rows)
-        noise = torch.stack(
-            [
-                torch.randn(shape, generator=Generator().manual_seed(seed))
-                for seed in seeds[first : first + size]
-            ]
-        )
+        noise = torch.stack([_noise(seed, shape) for seed in seeds[first : first + size]])
         noise = noise.permute(0, 2, 3, 1).to(windows.device)
         with torch.inference_mode():
             parts = [network.simulate(x, part, masks) for part in noise.split(paths_at_once, 1)]
@@ -201,3 +196,9 @@ def sample_paths(
             .cpu()
             .numpy()
         )
+
+
+def _noise(seed: int, shape: tuple[int, int, int]) -> Tensor:
+    """Step by step: drawn at once, the last numbers would depend on how many there are."""
+    generator = Generator().manual_seed(seed)
+    return torch.stack([torch.randn(shape[1:], generator=generator) for _ in range(shape[0])])

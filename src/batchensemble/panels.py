@@ -5,34 +5,45 @@ Rows may come in any order, and what comes before the first value of a series is
 other doubt about the data is an error that names the series, the time and the cure.
 """
 
-import numbers
-import warnings
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.frames import Column, Columns, read_columns
+from batchensemble.grids import (
+    Ints,
+    alike,
+    check_grid,
+    freq_word,
+    grid,
+    infer_freq,
+    off_grid,
+    positions,
+    read_freq,
+    series_of,
+    shown,
+    some,
+    starts_of,
+    ticks,
+    when,
+)
+from batchensemble.longframes import (
+    Names,
+    as_frame,
+    check_present,
+    one_series,
+    read_ids,
+    read_target,
+    read_times,
+)
 from batchensemble.words import one_of
 
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Names:
-    """The columns of a long frame: which series, when, and the value."""
-
-    id: str = "unique_id"
-    time: str = "ds"
-    target: str = "y"
-
+__all__ = ["Names", "Panel", "check_lengths", "read_future", "read_panel"]
 
 NAMES = Names()
 
@@ -69,6 +80,11 @@ class Panel:
         """(series,), the rows of each series."""
         return np.diff(self.starts)
 
+    @property
+    def last_times(self) -> Any:
+        """(series,), the end of each series."""
+        return self.times[self.starts[1:] - 1]
+
     def rows(self, i: int) -> slice:
         """The rows of series i."""
         return slice(int(self.starts[i]), int(self.starts[i + 1]))
@@ -89,6 +105,26 @@ class Panel:
             raise ValueError(f"expected n to be at least 1 row of each series, got {n}")
         return _take(self, np.maximum(self.starts[:-1], self.starts[1:] - n), self.starts[1:])
 
+    def only(self, ids: Iterable[Any]) -> "Panel":
+        """The series with these ids, in this order."""
+        wanted = np.array([*ids, None], dtype=object)[:-1]  # None: not to be unpacked by numpy
+        if not len(wanted):
+            raise ValueError("expected the id of at least one series, got none")
+        known = _match(self, wanted)
+        for k in np.flatnonzero(known < 0)[:1]:
+            few = ", ".join(shown(self.ids, i) for i in range(min(5, len(self))))
+            more = ", ..." if len(self) > 5 else ""
+            raise ValueError(f"expected ids of the series {few}{more}, got {wanted[k]!r}")
+        rows = np.concatenate([np.arange(self.starts[k], self.starts[k + 1]) for k in known])
+        return replace(
+            self,
+            ids=self.ids[known],
+            starts=starts_of(self.lengths[known]),
+            times=self.times[rows],
+            values=self.values[rows],
+            columns=self.columns and self.columns.take(rows),
+        )
+
     def extended(self, new: "Panel") -> "Panel":
         """This history followed by `new` rows, which go on right after the end of their series."""
         known = _match(self, new.ids)
@@ -99,16 +135,16 @@ class Panel:
             )
         if new.freq != self.freq:
             raise ValueError(
-                f"expected new rows of the frequency {_word(self.freq)}, got {_word(new.freq)}; "
-                "resample them to the frequency of the history"
+                f"expected new rows of the frequency {freq_word(self.freq)}, got "
+                f"{freq_word(new.freq)}; resample them to the frequency of the history"
             )
-        times = _alike(new.times, self.times)
+        times = alike(new.times, self.times)
         _check_joins(self, new, times, known)
-        series = np.concatenate([_series(self.starts), known[_series(new.starts)]])
+        series = np.concatenate([series_of(self.starts), known[series_of(new.starts)]])
         order = np.argsort(series, kind="stable")
         return replace(
             self,
-            starts=_starts(np.bincount(series, minlength=len(self))),
+            starts=starts_of(np.bincount(series, minlength=len(self))),
             times=self.times.append(times)[order],
             values=np.concatenate([self.values, new.values])[order],
             columns=_stacked(self.columns, new.columns, order),
@@ -116,8 +152,7 @@ class Panel:
 
     def future_times(self, h: int) -> pd.Index:
         """(series * h,), series by series: the h times of the grid after each series' end."""
-        lasts = self.times[self.starts[1:] - 1]
-        times = _grid(lasts, np.full(len(self), h + 1), self.freq)
+        times = grid(self.last_times, np.full(len(self), h + 1), self.freq)
         return times[np.arange(len(times)) % (h + 1) > 0]
 
     def frame(self, columns: Mapping[str, ArrayLike]) -> Any:
@@ -156,21 +191,21 @@ def read_panel(
         return data
     if fill is not None:
         one_of(fill, ("interpolate", "ffill"), "fill")
-    raw, found = _read(data, names, list(columns))
-    panel = _trimmed(raw, with_ends=fill is not None)
+    panel = _trimmed(_read(data, names, list(columns)), with_ends=fill is not None)
     _check_values(panel, fill)
-    given = _offset(found if freq is None else freq, panel.times)
-    panel = replace(panel, freq=_infer(panel) if given is None else given)
-    at = _positions(panel.times, panel.starts, panel.freq)
-    _check_grid(panel, at, inferred=given is None)
-    panel = _without_gaps(panel, at, fill)
+    given = panel.freq if freq is None else freq
+    times, starts, ids = panel.times, panel.starts, panel.ids
+    step = infer_freq(times, starts, ids) if given is None else read_freq(given, times)
+    at = positions(times, starts, step)
+    check_grid(times, starts, ids, step, at, inferred=given is None)
+    panel = _without_gaps(replace(panel, freq=step), at, fill)
     check_lengths(panel, fewest)
     return panel
 
 
 def read_future(panel: Panel, frame: Any, h: int, columns: Sequence[str]) -> Columns:
     """The exogenous `columns` at `panel.future_times(h)`, in that order; other rows are ignored."""
-    table = _as_frame(frame)
+    table = as_frame(frame)
     if table is None:
         raise TypeError(
             f"expected a frame with the next {h} times of each series and the columns "
@@ -180,10 +215,10 @@ def read_future(panel: Panel, frame: Any, h: int, columns: Sequence[str]) -> Col
         raise ValueError(f"expected rows for the next {h} times of each series, got none")
     one = len(panel) == 1 and panel.names.id not in table.columns
     needed = [*([] if one else [panel.names.id]), panel.names.time, *columns]
-    _check_present(table, needed, panel.names, "the frame of the future")
-    which = np.zeros(len(table), int) if one else _match(panel, _read_ids(table, panel.names))
+    check_present(table, needed, panel.names, "the frame of the future")
+    which = np.zeros(len(table), int) if one else _match(panel, read_ids(table, panel.names))
     wanted = panel.future_times(h)
-    times = _alike(_read_times(table[panel.names.time])[0], panel.times)
+    times = alike(read_times(table[panel.names.time])[0], panel.times)
     moments, _ = pd.factorize(wanted.append(times))
     series = np.concatenate([np.repeat(np.arange(len(panel)), h), which])
     keys = np.where(series < 0, -1, series * (moments.max() + 1) + moments)  # -1: not of the panel
@@ -191,7 +226,7 @@ def read_future(panel: Panel, frame: Any, h: int, columns: Sequence[str]) -> Col
     for row in np.flatnonzero(offered.duplicated() & offered.isin(asked))[:1]:
         raise ValueError(
             f"expected one row for each series and time, got more than one for series "
-            f"{_id(panel, which[row])} at {_when(times[row])}; drop the others"
+            f"{_id(panel, which[row])} at {when(times[row])}; drop the others"
         )
     kept = np.flatnonzero(offered.isin(asked))
     at = offered[kept].get_indexer(asked)
@@ -199,41 +234,43 @@ def read_future(panel: Panel, frame: Any, h: int, columns: Sequence[str]) -> Col
     for row in absent[:1]:
         raise ValueError(
             f"expected a row for each of the next {h} times of every series, got none for series "
-            f"{_id(panel, row // h)} at {_when(wanted[row])} ({absent.size} of {len(wanted)} rows "
+            f"{_id(panel, row // h)} at {when(wanted[row])} ({absent.size} of {len(wanted)} rows "
             "are missing); add them to the frame of the future"
         )
     return read_columns(table.select(columns).to_native()).take(kept[at])
 
 
-def _read(data: Any, names: Names, columns: list[str]) -> tuple[Panel, Any]:
-    """-> rows sorted by series and time, and the frequency the data carry themselves, if any."""
-    table = _as_frame(data)
+def _read(data: Any, names: Names, columns: list[str]) -> Panel:
+    """Rows sorted by series and time, gaps and all; the frequency is None unless data carry it."""
+    table = as_frame(data)
+    own = [names.id, names.time, names.target]
+    if set(own) & set(columns):
+        raise ValueError(f"expected exogenous columns besides {own}, got {columns}")
     if table is None:
         if columns:
             raise ValueError(f"expected a long frame, to find the columns {columns} in, got none")
-        table = _one_series(data, names)
+        table = one_series(data, names)
     else:
-        _check_present(table, [names.time, names.target, *columns], names, "the frame")
-        extra = set(table.columns) - {names.id, names.time, names.target, *columns}
+        check_present(table, [names.time, names.target, *columns], names, "the frame")
+        extra = set(table.columns) - {*own, *columns}
         if extra:
             listed = [name for name in table.columns if name in extra]
             several = "" if names.id in table.columns else " (or name the one that holds the ids)"
             raise ValueError(
-                f"expected no columns but {[names.id, names.time, names.target, *columns]}, got "
-                f"also {listed}; list them in future_columns= or past_columns=, or drop "
-                f"them{several}"
+                f"expected no columns but {[*own, *columns]}, got also {listed}; list them in "
+                f"future_columns= or past_columns=, or drop them{several}"
             )
     if not len(table):
         raise ValueError("expected at least one row, got none: the data are empty")
-    ids = _read_ids(table, names)
+    ids = read_ids(table, names)
     codes, unique = pd.factorize(ids)
-    times, freq = _read_times(table[names.time])
-    order = np.lexsort((_ticks(times), codes))
+    times, freq = read_times(table[names.time])
+    order = np.lexsort((ticks(times), codes))
     panel = Panel(
         ids=np.asarray(unique),
-        starts=_starts(np.bincount(codes)),
+        starts=starts_of(np.bincount(codes)),
         times=times[order],
-        values=_read_target(table[names.target], ids, times)[order],
+        values=read_target(table[names.target], ids, times)[order],
         columns=read_columns(table.select(columns).to_native()).take(order) if columns else None,
         freq=freq,
         names=names,
@@ -241,133 +278,14 @@ def _read(data: Any, names: Names, columns: list[str]) -> tuple[Panel, Any]:
         dtypes={n: table.schema[n] for n in (names.id, names.time) if n in table.columns},
     )
     _check_duplicates(panel)
-    return panel, freq
-
-
-def _as_frame(data: Any) -> "nw.DataFrame[Any] | None":
-    """A narwhals frame, or None if the data are no frame."""
-    try:
-        frame = nw.from_native(data, pass_through=True)
-    except DuplicateError as error:
-        raise ValueError(f"column names must be unique, got: {error}; rename them") from None
-    if isinstance(frame, nw.LazyFrame):
-        raise TypeError("expected a frame with its rows at hand, got a lazy one: call .collect()")
-    return frame if isinstance(frame, nw.DataFrame) else None
-
-
-def _one_series(data: Any, names: Names) -> "nw.DataFrame[Any]":
-    """A pandas or polars series, an array or a list as a long frame of one series."""
-    series = nw.from_native(data, pass_through=True, allow_series=True)
-    if isinstance(data, pd.Series):
-        name = names.target if data.name is None else str(data.name)
-        if isinstance(data.index, pd.MultiIndex):
-            raise ValueError(
-                f"series {name!r}: expected an index of times, got several levels; make it a long "
-                "frame: data.reset_index()"
-            )
-        columns = {names.time: data.index, names.target: data.array}
-        frame: nw.DataFrame[Any] = nw.from_native(pd.DataFrame(columns), eager_only=True)
-        return frame.with_columns(nw.lit(name).alias(names.id))
-    if isinstance(series, nw.Series):
-        table: nw.DataFrame[Any] = series.alias(names.target).to_frame()
-        return table.with_row_index(names.time).with_columns(nw.col(names.time).cast(nw.Int64))
-    values = _as_array(data)
-    return nw.from_native(
-        pd.DataFrame({names.time: np.arange(len(values)), names.target: values}), eager_only=True
-    )
-
-
-def _as_array(data: Any) -> NDArray[Any]:
-    if isinstance(data, np.ma.MaskedArray):  # numpy alone would bring the masked values back
-        data = np.ma.filled(data.astype(np.float64), np.nan)
-    expected = "expected a long frame, a pandas or polars series, or a 1-D array of numbers"
-    if not isinstance(data, (np.ndarray, list, tuple)):
-        raise TypeError(f"{expected}, got {type(data).__name__}")
-    array = np.asarray(data, dtype=None if isinstance(data, np.ndarray) else object)
-    if array.ndim != 1:
-        column = array.ndim == 2 and array.shape[1] == 1
-        cure = "call .ravel()" if column else "several series need a long frame"
-        raise ValueError(f"{expected}, got an array of shape {array.shape}; {cure}")
-    return array
-
-
-def _check_present(table: "nw.DataFrame[Any]", wanted: list[str], names: Names, what: str) -> None:
-    missing = [name for name in wanted if name not in table.columns]
-    if missing:
-        index = getattr(table.to_native(), "index", None)
-        hidden = names.time in missing and isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex))
-        dates = f"its dates are in the index: call .reset_index(names={names.time!r})"
-        raise ValueError(
-            f"expected {what} to have the columns {wanted}, got {table.columns} without {missing}; "
-            f"{dates if hidden else 'add them, or say how your columns are called'}"
-        )
-
-
-def _read_ids(table: "nw.DataFrame[Any]", names: Names) -> NDArray[Any]:
-    if names.id not in table.columns:
-        return np.full(len(table), names.target, dtype=object)
-    _check_nulls(table[names.id], "id")
-    ids: NDArray[Any] = table[names.id].to_numpy()
-    return ids.astype(object) if ids.dtype.kind in "UT" else ids
-
-
-def _read_times(series: "nw.Series[Any]") -> tuple[Any, Any]:
-    """-> (rows,) DatetimeIndex or integer Index; and the frequency, which only periods carry."""
-    _check_nulls(series, "time")
-    dtype, native = series.dtype, series.to_native()
-    if isinstance(getattr(native, "dtype", None), pd.PeriodDtype):
-        periods = pd.PeriodIndex(native)
-        # 12 are enough to tell business days from days
-        run = pd.period_range(periods.min(), periods=12, freq=periods.freq)
-        return periods.to_timestamp(how="start"), _inferred(run.to_timestamp(how="start"))
-    values: Any = series.to_numpy()  # dates with a time zone come out in UTC
-    kind = pd.api.types.infer_dtype(values) if values.dtype == object else values.dtype.kind
-    if kind in ("i", "u", "integer"):
-        return pd.Index(values.astype(np.int64)), None
-    if kind in ("M", "date", "datetime"):
-        times = pd.DatetimeIndex(values)
-        times = times.as_unit("us") if times.unit in ("s", "ms") else times
-        zone = dtype.time_zone if isinstance(dtype, nw.Datetime) else None
-        return (times.tz_localize("UTC").tz_convert(zone) if zone else times), None
-    got = values[:1].tolist()[0]
-    cure = "convert them with pd.to_datetime(...) (polars: .str.to_datetime())"
-    raise ValueError(
-        f"expected dates or whole numbers as times, got {got!r} ({type(got).__name__}); "
-        f"{cure if isinstance(got, str) else 'make them dates or whole numbers'}"
-    )
-
-
-def _read_target(series: "nw.Series[Any]", ids: NDArray[Any], times: Any) -> NDArray[np.float64]:
-    """(rows,), NaN where there is no value."""
-    values: Any = (series.cast(nw.Float64) if series.dtype.is_numeric() else series).to_numpy()
-    if values.dtype.kind in "biuf":
-        return np.asarray(values, dtype=np.float64)
-    objects, missing = list(values), pd.isna(values)
-    for row, value in enumerate(objects):
-        number = isinstance(value, (numbers.Real, Decimal, np.bool_))
-        if not missing[row] and (not number or isinstance(value, np.timedelta64)):
-            got = repr(str(value)) if isinstance(value, str) else str(value)
-            raise ValueError(
-                f"series {_shown(ids, row)} at {_when(times[row])}: expected a number in "
-                f"{series.name!r}, got {got} ({type(value).__name__}); convert it to numbers"
-            )
-    return np.array([np.nan if m else float(v) for v, m in zip(objects, missing, strict=True)])
-
-
-def _check_nulls(series: "nw.Series[Any]", what: str) -> None:
-    rows = np.flatnonzero(series.is_null().to_numpy())
-    if rows.size:
-        raise ValueError(
-            f"expected {'an id' if what == 'id' else 'a time'} in every row, got none in row "
-            f"{rows[0]} (counted from 0; {rows.size} in all); fill it in or drop the row"
-        )
+    return panel
 
 
 def _check_duplicates(panel: Panel) -> None:
-    ticks, series = _ticks(panel.times), _series(panel.starts)
-    again = np.flatnonzero((np.diff(ticks) == 0) & (np.diff(series) == 0)) + 1
+    series = series_of(panel.starts)
+    again = np.flatnonzero((np.diff(ticks(panel.times)) == 0) & (np.diff(series) == 0)) + 1
     for row in again[:1]:
-        where = f"series {_id(panel, series[row])} at {_when(panel.times[row])}"
+        where = f"series {_id(panel, series[row])} at {when(panel.times[row])}"
         raise ValueError(
             f"expected one row for each series and time, got more than one for {where} "
             f"({again.size} rows too many in all); drop them, average them, or check the ids"
@@ -376,23 +294,23 @@ def _check_duplicates(panel: Panel) -> None:
 
 def _trimmed(panel: Panel, with_ends: bool) -> Panel:
     """Without the missing values before the first value of each series (and after the last)."""
-    series, some = _series(panel.starts), np.flatnonzero(~np.isnan(panel.values))
-    counts = np.bincount(series[some], minlength=len(panel))
+    known = np.flatnonzero(~np.isnan(panel.values))
+    counts = np.bincount(series_of(panel.starts)[known], minlength=len(panel))
     for i in np.flatnonzero(counts == 0)[:1]:
         raise ValueError(
             f"series {_id(panel, i)}: expected at least one value, got only missing values in its "
             f"{panel.lengths[i]} rows; leave the series out"
         )
-    ends = _starts(counts)
-    stops = some[ends[1:] - 1] + 1 if with_ends else panel.starts[1:]
-    return _take(panel, some[ends[:-1]], stops)
+    ends = starts_of(counts)
+    stops = known[ends[1:] - 1] + 1 if with_ends else panel.starts[1:]
+    return _take(panel, known[ends[:-1]], stops)
 
 
 def _check_values(panel: Panel, fill: str | None) -> None:
-    series = _series(panel.starts)
+    series = series_of(panel.starts)
     for row in np.flatnonzero(np.isinf(panel.values))[:1]:
         raise ValueError(
-            f"series {_id(panel, series[row])} at {_when(panel.times[row])}: expected a finite "
+            f"series {_id(panel, series[row])} at {when(panel.times[row])}: expected a finite "
             f"number, got {panel.values[row]}; correct it, or make it missing and pass fill="
         )
     missing = np.isnan(panel.values)
@@ -402,7 +320,7 @@ def _check_values(panel: Panel, fill: str | None) -> None:
     rows = panel.rows(series[row])
     got = (
         f"series {_id(panel, series[row])}: expected a value at every time, got "
-        f"{missing[rows].sum()} missing, the first at {_when(panel.times[row])}"
+        f"{missing[rows].sum()} missing, the first at {when(panel.times[row])}"
     )
     others = len(set(series[missing])) - 1
     also = f" (also missing: values of {others} other series)" if others else ""
@@ -417,9 +335,9 @@ def _without_gaps(panel: Panel, at: Ints, fill: str | None) -> Panel:
     if fill is None:
         _check_complete(panel, at, counts)
         return panel
-    starts = _starts(counts)
-    series = _series(starts)
-    rows = starts[_series(panel.starts)] + at
+    starts = starts_of(counts)
+    series = series_of(starts)
+    rows = starts[series_of(panel.starts)] + at
     values = np.full(starts[-1], np.nan)
     values[rows] = panel.values
     inserted = np.ones(len(values), dtype=bool)
@@ -438,7 +356,7 @@ def _without_gaps(panel: Panel, at: Ints, fill: str | None) -> Panel:
     return replace(
         panel,
         starts=starts,
-        times=_grid(panel.times[panel.starts[:-1]], counts, panel.freq),
+        times=grid(panel.times[panel.starts[:-1]], counts, panel.freq),
         values=_filled(values, series, fill),
         columns=panel.columns and Columns(tuple(map(spread, panel.columns))),
     )
@@ -460,12 +378,12 @@ def _check_complete(panel: Panel, at: Ints, counts: Ints) -> None:
     gaps = np.flatnonzero(counts > panel.lengths)
     for i in gaps[:1]:
         rows = panel.rows(i)
-        times = _grid(panel.times[rows.start : rows.start + 1], counts[[i]], panel.freq)
+        times = grid(panel.times[rows.start : rows.start + 1], counts[[i]], panel.freq)
         missing = times[np.setdiff1d(np.arange(counts[i]), at[rows])]
         also = f" (and {len(gaps) - 1} other series have gaps)" if len(gaps) > 1 else ""
         raise ValueError(
             f"series {_id(panel, i)}: expected a row at every time of the frequency "
-            f"{_word(panel.freq)}, got none for {_some(missing)}{also}; pass "
+            f"{freq_word(panel.freq)}, got none for {some(missing)}{also}; pass "
             'fill="interpolate" or fill="ffill", or add the rows'
         )
 
@@ -484,21 +402,21 @@ def check_lengths(panel: Panel, fewest: int) -> None:
 
 def _check_joins(old: Panel, new: Panel, times: Any, known: Ints) -> None:
     """The first new row of each series is one step after the last old one."""
-    lasts, firsts = old.times[old.starts[1:] - 1][known], times[new.starts[:-1]]
-    for j in np.flatnonzero(_ticks(firsts) <= _ticks(lasts))[:1]:
+    lasts, firsts = old.last_times[known], times[new.starts[:-1]]
+    for j in np.flatnonzero(ticks(firsts) <= ticks(lasts))[:1]:
         raise ValueError(
-            f"series {_id(new, j)}: expected new rows after its end at {_when(lasts[j])}, got one "
-            f"at {_when(firsts[j])}; pass only rows that are new"
+            f"series {_id(new, j)}: expected new rows after its end at {when(lasts[j])}, got one "
+            f"at {when(firsts[j])}; pass only rows that are new"
         )
     pairs = lasts.append(firsts)[np.arange(2 * len(new)).reshape(2, -1).T.ravel()]
-    steps = _positions(pairs, 2 * np.arange(len(new) + 1), old.freq)[1::2]
+    steps = positions(pairs, 2 * np.arange(len(new) + 1), old.freq)[1::2]
     for j in np.flatnonzero(steps < 0)[:1]:
-        raise _off_grid(new, j, firsts[j], old.freq, lasts[j])
+        raise off_grid(_id(new, j), firsts[j], old.freq, lasts[j])
     for j in np.flatnonzero(steps > 1)[:1]:
-        missing = _grid(lasts[j : j + 1], steps[[j]], old.freq)[1:]
+        missing = grid(lasts[j : j + 1], steps[[j]], old.freq)[1:]
         raise ValueError(
-            f"series {_id(new, j)}: expected new rows right after its end at {_when(lasts[j])}, "
-            f"got none for {_some(missing)}; add them (gaps before new rows are not filled)"
+            f"series {_id(new, j)}: expected new rows right after its end at {when(lasts[j])}, "
+            f"got none for {some(missing)}; add them (gaps before new rows are not filled)"
         )
 
 
@@ -513,219 +431,10 @@ def _stacked(old: Columns | None, new: Columns | None, order: Ints) -> Columns |
     return Columns(tuple(both)).take(order)
 
 
-def _offset(freq: Any, times: Any) -> Any:
-    """The frequency as given -> an offset for dates, an integer for integers; None stays None."""
-    if freq is None:
-        return None
-    dated = isinstance(times, pd.DatetimeIndex)
-    whole = isinstance(freq, numbers.Integral) and not isinstance(freq, bool)
-    if whole is dated:
-        wanted = "a frequency of dates such as 'D'" if dated else "a whole number as the step"
-        raise ValueError(f"expected freq= to be {wanted}, as the times are, got {freq!r}")
-    try:
-        step: Any = int(freq) if whole else pd.tseries.frequencies.to_offset(freq)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"expected freq= such as 'D', 'h' or 'MS', got {freq!r}: {error}"
-        ) from None
-    if (step if whole else step.n) < 1:
-        raise ValueError(f"expected freq= to go forward in time, got {freq!r}")
-    return step
-
-
-def _infer(panel: Panel) -> Any:
-    """The frequency of all series together: the coarsest guess whose grid holds every time."""
-    if not isinstance(panel.times, pd.DatetimeIndex):
-        return _common_step(panel)
-    long = np.flatnonzero(panel.lengths >= 3)
-    if not long.size:
-        raise ValueError(
-            f"expected freq=, or a series of at least 3 times to infer it from, got at most "
-            f"{panel.lengths.max()} in each series; pass freq='D' for days, for example"
-        )
-    looked_at = long[np.unique(np.linspace(0, len(long) - 1, 10).astype(int))]
-    guesses = Counter[Any]()
-    for i in looked_at:
-        guesses.update(_guesses(panel.times[panel.rows(i)], 60 // len(looked_at)))
-    fitting = {}
-    for guess, _ in guesses.most_common(8):
-        at = _positions(panel.times, panel.starts, guess)
-        if (at >= 0).all():
-            fitting[guess] = at[panel.starts[1:] - 1].sum()
-    if fitting:
-        return min(fitting, key=lambda guess: fitting[guess])
-    if guesses:
-        return guesses.most_common(1)[0][0]
-    raise ValueError(
-        f"expected times at a regular frequency, found none in series {_id(panel, long[0])}, which "
-        f"has {_some(panel.times[panel.rows(long[0])])}; resample it, or pass freq="
-    )
-
-
-def _guesses(times: Any, n: int) -> Iterator[Any]:
-    """What pandas infers from the whole and from up to 3 n windows, since a gap spoils the whole.
-
-    Short ones fit between gaps; only longer ones tell business days from days.
-    """
-    for length in {len(times), *(min(size, len(times)) for size in (3, 6, 12))}:
-        for start in np.unique(np.linspace(0, len(times) - length, n).astype(int)):
-            guess = _inferred(times[start : start + length])
-            if guess is not None:
-                yield guess
-
-
-def _inferred(times: Any) -> Any:
-    with warnings.catch_warnings():  # pandas 3.1 announces that 4 will answer with an offset
-        warnings.simplefilter("ignore")
-        return pd.tseries.frequencies.to_offset(pd.infer_freq(times))
-
-
-def _common_step(panel: Panel) -> int:
-    steps = np.diff(_ticks(panel.times))[np.diff(_series(panel.starts)) == 0]
-    sizes, counts = np.unique(steps, return_counts=True)
-    return int(sizes[counts.argmax()]) if steps.size else 1
-
-
-def _check_grid(panel: Panel, at: Ints, inferred: bool) -> None:
-    """Every time on its grid, and no series on a much finer grid than its own."""
-    series = _series(panel.starts)
-    for row in np.flatnonzero(at < 0)[:1]:
-        i = series[row]
-        first = panel.times[panel.starts[i]]
-        raise _off_grid(panel, i, panel.times[row], panel.freq, first, _other(panel, at, i))
-    sparse = np.flatnonzero((at[panel.starts[1:] - 1] >= panel.lengths) & (panel.lengths > 2))
-    for i in sparse.tolist() if inferred else []:
-        step = np.quantile(np.diff(at[panel.rows(i)]), 0.5, method="lower")
-        if step > 1:
-            raise ValueError(
-                f"series {_id(panel, i)}: expected the frequency {_word(panel.freq)}, got times "
-                f"that are {step} steps apart; frequencies may be mixed"
-                f"{_other(panel, at, i)}; resample to one frequency, or pass freq="
-            )
-
-
-def _off_grid(
-    panel: Panel, i: int, time: Any, freq: Any, first: Any, other: str = ""
-) -> ValueError:
-    return ValueError(
-        f"series {_id(panel, i)}: expected times of the frequency {_word(freq)} from "
-        f"{_when(first)} on, got {_when(time)}; frequencies may be mixed{other}; resample to one "
-        "frequency, or pass another freq="
-    )
-
-
-def _other(panel: Panel, at: Ints, i: int) -> str:
-    """What the series looks like by itself, and one that has the panel's frequency."""
-    times = panel.times[panel.rows(i)]
-    try:
-        own = _infer(replace(panel, ids=panel.ids[[i]], times=times, starts=_starts([len(times)])))
-    except ValueError:
-        return ""
-    if own == panel.freq:
-        return ""
-    regular = (j for j in range(len(panel)) if (np.diff(at[panel.rows(j)], prepend=-1) == 1).all())
-    j = next((j for j in regular if panel.lengths[j] > 1), None)
-    seen = f", and series {_id(panel, j)} like {_word(panel.freq)}" if j is not None else ""
-    return f" (it looks like {_word(own)}{seen})"
-
-
-def _positions(times: Any, starts: Ints, freq: Any) -> Ints:
-    """(rows,): steps of the grid since the first time of each series; -1 is off the grid."""
-    series = _series(starts)
-    step = _fixed_step(times, freq)
-    if step is not None:
-        ticks = _ticks(times)
-        since = ticks - ticks[starts[:-1]][series]
-        return np.where(since % step, -1, since // step)
-    at = np.full(len(times), -1, dtype=np.int64)
-    for anchor, which, base in _phases(times[starts[:-1]], freq):
-        rows = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in which])
-        own = times[rows]
-        found = _calendar(anchor, freq, end=own.max()).get_indexer(own)
-        since = found - np.repeat(base, np.diff(starts)[which])
-        at[rows] = np.where((found < 0) | (since < 0), -1, since)
-    return at
-
-
-def _grid(firsts: Any, counts: Ints, freq: Any) -> Any:
-    """(sum of counts,): for each series, `counts` times of the grid from its first time on."""
-    starts = _starts(counts)
-    series = _series(starts)
-    since = np.arange(starts[-1]) - starts[series]
-    step = _fixed_step(firsts, freq)
-    if step is not None:
-        return _as_times(_ticks(firsts)[series] + since * step, firsts)
-    ticks = np.empty(starts[-1], dtype=np.int64)
-    for anchor, which, base in _phases(firsts, freq):
-        grid = _calendar(anchor, freq, periods=int((base + counts[which]).max()))
-        rows = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in which])
-        ticks[rows] = grid.asi8[np.repeat(base, counts[which]) + since[rows]]
-    return _as_times(ticks, firsts)
-
-
-def _phases(firsts: Any, freq: Any) -> Iterator[tuple[Any, Ints, Ints]]:
-    """Series that share a calendar grid: its first time, which they are, where they start on it.
-
-    One grid for all is the rule; but every second week, say, has two. -1 starts nowhere.
-    """
-    todo = np.arange(len(firsts))
-    while todo.size:
-        left = firsts[todo]
-        anchor = left.min()
-        base = _calendar(anchor, freq, end=left.max()).get_indexer(left)
-        here = (base >= 0) | (left == anchor)
-        yield anchor, todo[here], base[here]
-        todo = todo[~here]
-
-
-def _calendar(first: Any, freq: Any, *, end: Any = None, periods: int | None = None) -> Any:
-    """Days, months, ... are steps of the clock on the wall: 23 or 25 hours where clocks change."""
-    last = None if end is None else end.tz_localize(None)
-    unit: Literal["us", "ns"] = first.unit
-    grid = pd.date_range(first.tz_localize(None), last, periods=periods, freq=freq, unit=unit)
-    if first.tz is None:
-        return grid
-    summer = np.ones(len(grid), dtype=bool)
-    return grid.tz_localize(first.tz, ambiguous=summer, nonexistent="shift_forward")
-
-
-def _fixed_step(times: Any, freq: Any) -> int | None:
-    """The step in ticks of the times, None where steps are of different lengths."""
-    if not isinstance(times, pd.DatetimeIndex):
-        return int(freq)
-    if isinstance(freq, pd.offsets.Day):  # a fixed offset in pandas 2, a calendar one in 3
-        span = pd.Timedelta(days=freq.n) if times.tz is None else None
-    else:
-        span = pd.Timedelta(freq) if isinstance(freq, pd.offsets.Tick) else None
-    return None if span is None else int(span // pd.Timedelta(1, unit=times.unit))
-
-
-def _ticks(times: Any) -> Ints:
-    return np.asarray(times.asi8 if isinstance(times, pd.DatetimeIndex) else times, dtype=np.int64)
-
-
-def _as_times(ticks: Ints, like: Any) -> Any:
-    if not isinstance(like, pd.DatetimeIndex):
-        return pd.Index(ticks)
-    times = pd.DatetimeIndex(ticks.view(f"M8[{like.unit}]"))
-    return times if like.tz is None else times.tz_localize("UTC").tz_convert(like.tz)
-
-
-def _alike(times: Any, like: Any) -> Any:
-    """Times in the unit and the time zone of others; integers and dates do not mix."""
-    zones = [getattr(each, "tz", None) for each in (times, like)]
-    dated = [isinstance(each, pd.DatetimeIndex) for each in (times, like)]
-    if dated[0] is not dated[1] or (zones[0] is None) is not (zones[1] is None):
-        raise ValueError(f"expected times of the type {like.dtype} as at fit, got {times.dtype}")
-    if not dated[0]:
-        return times
-    return (times if zones[1] is None else times.tz_convert(zones[1])).as_unit(like.unit)
-
-
 def _take(panel: Panel, begins: Ints, ends: Ints) -> Panel:
     """Rows begins[i]:ends[i] of each series i."""
-    starts = _starts(ends - begins)
-    rows = np.arange(starts[-1]) + (begins - starts[:-1])[_series(starts)]
+    starts = starts_of(ends - begins)
+    rows = np.arange(starts[-1]) + (begins - starts[:-1])[series_of(starts)]
     return replace(
         panel,
         starts=starts,
@@ -740,15 +449,6 @@ def _match(panel: Panel, ids: NDArray[Any]) -> Ints:
     return np.asarray(pd.Index(panel.ids).get_indexer(pd.Index(ids)), dtype=np.int64)
 
 
-def _starts(lengths: ArrayLike) -> Ints:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-def _series(starts: Ints) -> Ints:
-    """(rows,), the number of the series of each row."""
-    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-
-
 def _plain(values: Any) -> Any:
     """For libraries other than pandas: arrays, dates in UTC, and lists in place of objects."""
     if isinstance(values, pd.DatetimeIndex):
@@ -758,23 +458,4 @@ def _plain(values: Any) -> Any:
 
 
 def _id(panel: Panel, i: int) -> str:
-    return _shown(panel.ids, i)
-
-
-def _shown(values: NDArray[Any], i: int) -> str:
-    """As Python writes it: 3, not np.int64(3)."""
-    return repr(values[i : i + 1].tolist()[0])
-
-
-def _when(time: Any) -> str:
-    midnight = isinstance(time, pd.Timestamp) and time == time.normalize()
-    return str(time.date()) if midnight else str(time)
-
-
-def _some(times: pd.Index) -> str:
-    more = f" and {len(times) - 5} more" if len(times) > 5 else ""
-    return ", ".join(map(_when, times[:5])) + more
-
-
-def _word(freq: pd.offsets.BaseOffset | int) -> str:
-    return repr(freq if isinstance(freq, int) else freq.freqstr)
+    return shown(panel.ids, i)

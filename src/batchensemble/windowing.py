@@ -17,6 +17,7 @@ from batchensemble.words import one_of
 Floats = NDArray[np.float64]
 
 SCALINGS = ("minmax", "standard", "window")
+WINDOW_FLOATS = 2**20
 LEAST_WINDOW_SCALE = 0.1  # of the series' own: a quiet stretch must not blow up what follows
 
 
@@ -92,14 +93,18 @@ class SeriesEncoder:
             parts.append(self.encoders_["future"].transform(_chosen(panel.columns, self.future)))
         if self.past:
             past = self.encoders_["past"].transform(_chosen(panel.columns, self.past))
-            # What belongs to a time is known one step later; the first row has nothing before it.
+            # What belongs to a time is known one step later. The first row of a series has nothing
+            # before it, and no window reads its covariates: it is there for its lagged value.
             shifted = np.concatenate([past[:1], past[:-1]])
             parts.append(np.column_stack([shifted, np.ones(len(past), dtype=np.float32)]))
         return Encoded(values.astype(np.float32), np.concatenate(parts, axis=1), location, scale)
 
-    def encode_ahead(self, panel: Panel, times: pd.Index, columns: Columns | None) -> Encoded:
-        """The last rows of each series followed by times to forecast, whose values are unknown."""
-        known = self.encode(panel)
+    def encode_ahead(
+        self, history: Panel, reach: int, times: pd.Index, columns: Columns | None
+    ) -> Encoded:
+        """The last `reach` rows of each series followed by times to forecast, without values."""
+        panel = history.tail(reach)
+        known = self.encode(panel, learned_from=history)
         h = len(times) // len(panel)
         parts = [self._timed(times, panel.freq)]
         if self.future:
@@ -137,13 +142,16 @@ class SeriesEncoder:
         """
         location, scale = np.zeros(len(values)), np.ones(len(values))
         n = len(values) - reach + 1
-        if self.scaling == "window" and n > 0:
-            sums = np.cumsum(np.stack([values, np.square(values)]), axis=1, dtype=np.float64)
-            sums = np.concatenate([np.zeros((2, 1)), sums], axis=1)
-            mean, square = (sums[:, reach:] - sums[:, :-reach]) / reach
-            location[:n] = mean
-            spread = np.sqrt(np.maximum(square - np.square(mean), 0))
-            scale[:n] = np.maximum(spread, LEAST_WINDOW_SCALE)
+        if self.scaling != "window" or n < 1:
+            return location, scale
+        # Not by running sums: an enormous value would spoil those of all windows after it.
+        every = np.lib.stride_tricks.sliding_window_view(values, reach)
+        size = max(1, WINDOW_FLOATS // reach)
+        for first in range(0, n, size):
+            windows = every[first : first + size].astype(np.float64)
+            own = slice(first, first + len(windows))
+            location[own], scale[own] = windows.mean(axis=1), windows.std(axis=1)
+        scale[:n] = np.maximum(scale[:n], LEAST_WINDOW_SCALE)
         return location, scale
 
 

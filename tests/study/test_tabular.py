@@ -10,7 +10,7 @@ from batchensemble.methods import METHODS, make_method
 from batchensemble.study.tabular import (
     PAPER,
     PAPER_TRAINING,
-    compare,
+    compare_on_table,
     predict,
     split_table,
     train_networks,
@@ -78,7 +78,7 @@ def test_the_papers_setting_is_pinned():
 def test_the_papers_setting_stays_finite_and_sensible_for_all_methods(name, variant):
     table = load_table(name)
     splits = [split_table(table, seed, variant=variant) for seed in range(3)]
-    for _, dists in compare(splits, list(METHODS), PAPER_TRAINING).values():
+    for _, dists in compare_on_table(splits, list(METHODS), PAPER_TRAINING).values():
         for split, dist in zip(splits, dists, strict=True):
             if split.is_regression:
                 assert (dist.variances <= 1).all()
@@ -96,7 +96,7 @@ def test_seeds_trained_as_one_bank_answer_almost_as_trained_alone(splits):
 
 
 def test_the_four_methods_have_the_published_sizes_and_share_what_trains_alike(splits):
-    answers = compare(
+    answers = compare_on_table(
         splits[:1], ["batch_ensemble", "deep_ensemble", "mc_dropout", "single"], SHORT
     )
     assert {word: size for word, (size, _) in answers.items()} == {
@@ -114,5 +114,5 @@ def test_the_four_methods_have_the_published_sizes_and_share_what_trains_alike(s
 
 def test_the_global_seed_is_left_alone(splits):
     state = torch.get_rng_state()
-    compare(splits[:1], ["batch_ensemble"], SHORT)
+    compare_on_table(splits[:1], ["batch_ensemble"], SHORT)
     assert torch.equal(torch.get_rng_state(), state)

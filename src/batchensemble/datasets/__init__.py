@@ -1,6 +1,6 @@
 """Real tables and series by name, and shifted test sets from any table."""
 
-from batchensemble.datasets.series import SERIES, Series, load_series
+from batchensemble.datasets.series import SERIES, Series, load_series, make_seasonal
 from batchensemble.datasets.shift import Shift, make_shift
 from batchensemble.datasets.tables import TABLES, Table, load_table
 
@@ -12,5 +12,6 @@ __all__ = [
     "Table",
     "load_series",
     "load_table",
+    "make_seasonal",
     "make_shift",
 ]

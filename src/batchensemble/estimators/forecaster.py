@@ -19,6 +19,7 @@ from batchensemble.engines import Windows
 from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.parameters import CONSTRAINTS, COUNT, PARAMETERS
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
+from batchensemble.grids import alike, when
 from batchensemble.losses import GaussianNLL
 from batchensemble.methods import Members, make_method
 from batchensemble.models import Rows, fit_models, make_members, recurrent_maker, sample_paths
@@ -26,6 +27,7 @@ from batchensemble.panels import Names, Panel, check_lengths, read_future, read_
 from batchensemble.predictive import SamplePredictive
 from batchensemble.progress import track
 from batchensemble.windowing import Encoded, SeriesEncoder, window_starts
+from batchensemble.words import one_of
 
 ALIASES = {
     "batch_ensemble": "GRUBE",
@@ -197,6 +199,7 @@ class Forecaster(Estimator):
             self._method, make, self._loss(), data, training, rows=[own], one_by_one=self.one_by_one
         )
         self.panel_ = panel
+        self._learned_until = dict(zip(panel.ids.tolist(), panel.last_times, strict=True))
         self.n_parameters_ = self.bank_.n_parameters
         self._members = self._make_members()
 
@@ -210,7 +213,7 @@ class Forecaster(Estimator):
         if context is None:
             context = min(max(12, 2 * self.season_), LONGEST_AUTOMATIC_CONTEXT)
             context = max(2, min(context, (shortest - self._horizon - max(self.lags_)) // 2))
-        self.context_ = context
+        self.context_ = int(context)
         check_lengths(panel, self._reach + self._horizon)
 
     @property
@@ -337,25 +340,26 @@ class Forecaster(Estimator):
         """Forecast the last `n_windows` stretches of h steps, `step_size` apart, in one batch.
 
         A copy of this forecaster is fitted to what precedes them all; with `refit=False` this one
-        is used as it is, if it has not seen them. A frame with a row for each series, cutoff (the
-        last time that is known) and time, and the truth beside the forecast.
+        is used as it is, if it has not learned from them. A frame with a row for each series,
+        cutoff (the last time that is known) and time, and the truth beside the forecast.
         """
+        self._validate_params()
         for name, count in (("n_windows", n_windows), ("step_size", step_size)):
             if not isinstance(count, Integral) or count < 1:
                 raise ValueError(f"expected {name} to be a whole number above 0, got {count!r}")
         asked = self._columns(level, quantiles)
         settings = resolve(self.preset, self.get_params(deep=False), SERIES_PRESETS)
         h = check_horizon(settings["horizon"] if h is None else h)
-        panel = self._read(df, fill=self.fill, freq=self.freq)
+        if not refit:
+            check_is_fitted(self, "bank_")
+        freq = self.freq if refit else self.panel_.freq
+        panel = self._read(df, fill=self.fill, freq=freq)
         n_kept_back = h + (n_windows - 1) * step_size
         check_lengths(panel, n_kept_back + 1)
         history = panel.head(n_kept_back)
-        if refit:
-            model = clone(self).fit(history)
-        else:
-            check_is_fitted(self, "bank_")
-            model = self
-            self._refuse_seen(history)
+        if not refit:
+            self._refuse_learned(history)
+        model = clone(self).fit(history) if refit else self
         return model._validate(panel, history, h, n_windows, step_size, asked)
 
     def _validate(
@@ -385,16 +389,46 @@ class Forecaster(Estimator):
         self.panel_ = self.panel_.extended(new)
         return self
 
-    def _refuse_seen(self, history: Panel) -> None:
-        seen = {
-            i: self.panel_.times[self.panel_.rows(k)][-1] for k, i in enumerate(self.panel_.ids)
-        }
-        for k, i in enumerate(history.ids):
-            end = history.times[history.rows(k)][-1]
-            if i in seen and seen[i] > end:
+    def plot(
+        self,
+        series: Any = None,
+        *,
+        h: int | None = None,
+        level: Sequence[float] = (50, 80, 95),
+        history: int | None = None,
+        X_df: Any = None,
+        ax: Any = None,
+    ) -> Any:
+        """The forecast and its central intervals behind the history: a matplotlib Figure.
+
+        One panel for each series, of many for the first six; `series` names one or a list of them.
+        `history` are the past steps to show, by default three contexts or horizons.
+        """
+        from batchensemble.plots import MOST_SERIES, plot_forecast
+
+        check_is_fitted(self, "bank_")
+        panel = self.panel_
+        if series is not None:
+            panel = panel.only(series if isinstance(series, (list, tuple)) else [series])
+        tail, encoded, h = self._ahead(h, X_df, panel.only(panel.ids[:MOST_SERIES]))
+        asked = self._columns(level, None)
+        mean, *bounds = self._ask(tail, encoded, h, asked).values()
+        shares = dict.fromkeys(_listed(level, "level", 100))
+        fan = dict(zip(shares, zip(bounds[::2], bounds[1::2], strict=True), strict=True))
+        history = (
+            max(3 * self.context_, 3 * h) if history is None else check_horizon(history, "history")
+        )
+        return plot_forecast(panel, mean, fan, history=history, ax=ax)
+
+    def _refuse_learned(self, history: Panel) -> None:
+        cutoffs = alike(history.last_times, self.panel_.times)
+        for i, cutoff in zip(history.ids.tolist(), cutoffs, strict=True):
+            learned = self._learned_until.get(i)
+            if learned is not None and learned > cutoff:
                 raise ValueError(
-                    f"series {i!r}: expected windows after what this forecaster has seen, up to "
-                    f"{seen[i]}, got a first cutoff at {end}; pass refit=True, or fit it to less"
+                    f"series {i!r}: expected windows after what this forecaster has learned from, "
+                    f"up to {when(learned)}, got a first cutoff at {when(cutoff)}; pass "
+                    "refit=True, or fit it to less"
                 )
 
     def _read(self, df: Any, *, fill: str | None, freq: Any) -> Panel:
@@ -418,8 +452,8 @@ class Forecaster(Estimator):
                     "times of every series, got none; they were named future_columns"
                 )
             columns = read_future(panel, X_df, h, self.future_columns)
-        tail = panel.tail(self._reach)
-        return tail, self.encoder_.encode_ahead(tail, panel.future_times(h), columns), h
+        encoded = self.encoder_.encode_ahead(panel, self._reach, panel.future_times(h), columns)
+        return panel.tail(self._reach), encoded, h
 
     def _draw(
         self,
@@ -475,7 +509,10 @@ class Forecaster(Estimator):
 
     def _columns(self, level: Sequence[float] | None, quantiles: Sequence[float] | None) -> Ask:
         """The forecast's columns, by name."""
-        name = self.alias or ALIASES[self.method]
+        name = self.alias or ALIASES[one_of(self.method, ALIASES, "method")]
+        taken = [self.id_col, self.time_col, self.target_col, "cutoff"]
+        if name in taken:
+            raise ValueError(f"expected alias to differ from the columns {taken}, got {name!r}")
         wanted: dict[str, float] = {}
         for share in _listed(level, "level", 100):
             wanted[f"{name}-lo-{share:g}"] = 0.5 - share / 200
@@ -502,9 +539,9 @@ class Forecaster(Estimator):
         )
 
 
-def check_horizon(h: Any) -> int:
+def check_horizon(h: Any, name: str = "h") -> int:
     if isinstance(h, bool) or not isinstance(h, Integral) or h < 1:
-        raise ValueError(f"expected h to be a whole number of steps above 0, got {h!r}")
+        raise ValueError(f"expected {name} to be a whole number of steps above 0, got {h!r}")
     return int(h)
 
 

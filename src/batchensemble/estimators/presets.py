@@ -40,16 +40,16 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 SERIES_PRESETS: dict[str, dict[str, Any]] = {
-    # Our judgement for real series.
+    # Our judgement for real series: windows of any level and trend, one season of context.
     "default": {
         "context": None,
         "horizon": 12,
         "seasonal_lag": True,
         "calendar": True,
         "feedback": "teacher",
-        "hidden_size": 32,
+        "hidden_size": 64,
         "n_layers": 1,
-        "hidden": (32,),
+        "hidden": (64,),
         "epochs": 300,
         "batch_size": 64,
         "lr": 0.003,

@@ -58,8 +58,9 @@ class Unrolled:
         for cell, h in zip(self.cells, state, strict=True):
             projected = cell.project(x.flatten(1, 2)).unflatten(1, x.shape[1:3])
             hidden = []
-            for t in range(x.shape[1]):
-                new = cell.step(projected[:, t], h)
+            # Taken apart at once: the gradient of one step at a time would be as long as them all.
+            for t, now in enumerate(projected.unbind(1)):
+                new = cell.step(now, h)
                 h = new if keep is None else torch.where(keep[:, t], new, h)
                 hidden.append(h)
             x = torch.stack(hidden, 1)

@@ -1,20 +1,34 @@
-"""The four methods on every table that is here, and one printed table of metrics for each."""
+"""The four methods on every dataset that is here, and one printed table of metrics for each."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table as Sheet
 
-from batchensemble.datasets import TABLES, load_table
+from batchensemble.datasets import SERIES, TABLES, load_series, load_table
 from batchensemble.estimators.base import pick_device
 from batchensemble.methods import METHODS
-from batchensemble.metrics import summarise_classification, summarise_regression
+from batchensemble.metrics import (
+    summarise_classification,
+    summarise_paths,
+    summarise_regression,
+)
 from batchensemble.predictive import GaussianPredictive
-from batchensemble.study.tabular import PAPER_TRAINING, Predictive, Split, compare, split_table
+from batchensemble.study.comparison import Tell
+from batchensemble.study.series import compare_on_series, split_series
+from batchensemble.study.tabular import (
+    PAPER_TRAINING,
+    Predictive,
+    Split,
+    compare_on_table,
+    split_table,
+)
+from batchensemble.training import Training
 from batchensemble.words import one_of
 
 
@@ -25,37 +39,44 @@ class Profile:
     seeds: int
     epochs: int
     most_rows: int | None
+    most_windows: int | None
     note: str
+
+    @property
+    def training(self) -> Training:
+        return dataclasses.replace(PAPER_TRAINING, epochs=self.epochs)
 
 
 PROFILES = {
-    "full": Profile(5, PAPER_TRAINING.epochs, None, "the paper's setting"),
-    "quick": Profile(2, 100, 3_000, "QUICK: fewer epochs, seeds and rows; draw no conclusions"),
+    "full": Profile(5, PAPER_TRAINING.epochs, None, None, "the paper's setting"),
+    "quick": Profile(
+        2, 100, 3_000, 200, "QUICK: fewer epochs, seeds and rows; draw no conclusions"
+    ),
 }
+
+
+Results = dict[str, tuple[int, list[Mapping[str, float]]]]
+"""By method: the parameters of one seed's networks, and each seed's metrics."""
 
 
 def reproduce(
     *, profile: str, only: Sequence[str] | None, device: str, console: Console
-) -> dict[str, dict[str, dict[str, list[float]]]]:
-    """Run and print; returns metric values by dataset, method and metric, one for each seed."""
+) -> dict[str, Results]:
+    """Run and print; returns what came out for each dataset."""
     chosen = PROFILES[one_of(profile, PROFILES, "profile")]
-    names = [one_of(name, TABLES, "dataset") for name in only or TABLES]
+    names = [one_of(name, (*TABLES, *SERIES), "dataset") for name in only or (*TABLES, *SERIES)]
     where = pick_device(device)
-    training = dataclasses.replace(PAPER_TRAINING, epochs=chosen.epochs)
     console.print(f"Profile {profile}: {chosen.seeds} seeds, {chosen.epochs} epochs.")
     results, left_out = {}, []
     for name in names:
+        judge = _judge_table if name in TABLES else _judge_series
         try:
-            table = load_table(name)
+            with console.status(f"{name} ...") as status:
+                results[name] = judge(name, chosen, where, status.update)
         except FileNotFoundError as error:
             left_out.append(str(error))
             continue
-        splits = [_shortened(split_table(table, seed), chosen) for seed in range(chosen.seeds)]
-        with console.status(f"{name} ...") as status:
-            answers = compare(splits, list(METHODS), training, device=where, tell=status.update)
-        results[name] = {word: _metrics(splits, dists) for word, (_, dists) in answers.items()}
-        sizes = {word: size for word, (size, _) in answers.items()}
-        console.print(_sheet(name, chosen, results[name], sizes))
+        console.print(_sheet(name, chosen, results[name]))
     for line in left_out:
         console.print(f"Left out: {line}", soft_wrap=True)
     if not results:
@@ -63,36 +84,66 @@ def reproduce(
     return results
 
 
+def _judge_table(name: str, profile: Profile, device: torch.device, tell: Tell) -> Results:
+    table = load_table(name)
+    splits = [_shortened(split_table(table, seed), profile) for seed in range(profile.seeds)]
+    answers = compare_on_table(splits, list(METHODS), profile.training, device=device, tell=tell)
+    return {
+        word: (size, [_metrics(s, dist) for s, dist in zip(splits, dists, strict=True)])
+        for word, (size, dists) in answers.items()
+    }
+
+
+def _judge_series(name: str, profile: Profile, device: torch.device, tell: Tell) -> Results:
+    split = split_series(load_series(name))
+    if profile.most_windows is not None:
+        kept, tested = split.train[-profile.most_windows :], split.test[: profile.most_windows]
+        split = dataclasses.replace(split, train=kept, test=tested)
+    answers = compare_on_series(
+        split,
+        range(profile.seeds),
+        list(METHODS),
+        profile.training,
+        device=device,
+        tell=tell,
+    )
+    return {
+        word: (size, [summarise_paths(split.y_test, dist) for dist in dists])
+        for word, size, dists in answers
+    }
+
+
 def _shortened(split: Split, profile: Profile) -> Split:
     n = profile.most_rows
     return dataclasses.replace(split, x_train=split.x_train[:n], y_train=split.y_train[:n])
 
 
-def _metrics(splits: Sequence[Split], dists: Sequence[Predictive]) -> dict[str, list[float]]:
-    rows = []
-    for split, dist in zip(splits, dists, strict=True):
-        if isinstance(dist, GaussianPredictive):
-            rows.append(summarise_regression(split.y_test.astype(np.float64), dist))
-        else:
-            rows.append(summarise_classification(split.y_test, dist))
-    return {metric: [row[metric] for row in rows] for metric in rows[0]}
+def _metrics(split: Split, dist: Predictive) -> dict[str, float]:
+    if isinstance(dist, GaussianPredictive):
+        return summarise_regression(split.y_test.astype(np.float64), dist)
+    return summarise_classification(split.y_test, dist)
 
 
-def _sheet(
-    name: str, profile: Profile, results: dict[str, dict[str, list[float]]], sizes: dict[str, int]
-) -> Sheet:
+def _sheet(name: str, profile: Profile, results: Results) -> Sheet:
     sheet = Sheet(
         box=SIMPLE, title=f"{name}: mean ± standard error of {profile.seeds} seeds\n{profile.note}"
     )
     sheet.add_column("", no_wrap=True)
     for word in results:
         sheet.add_column(word, justify="right", no_wrap=True)
-    sheet.add_row("parameters", *(f"{sizes[word]:,}" for word in results))
-    for metric in next(iter(results.values())):
-        values = [results[word][metric] for word in results]
+    sheet.add_row("parameters", *(f"{size:,}" for size, _ in results.values()))
+    for metric in next(iter(results.values()))[1][0]:
+        values = [[row[metric] for row in rows] for _, rows in results.values()]
         cells = (f"{np.mean(v):.3f}±{_standard_error(v):.3f}" for v in values)
-        sheet.add_row(metric.removesuffix("_area").replace("_", " "), *cells)
+        sheet.add_row(_short(metric), *cells)
     return sheet
+
+
+def _short(metric: str) -> str:
+    """A metric's name as the narrow first column shows it."""
+    for ending in ("_area", "_score"):
+        metric = metric.removesuffix(ending)
+    return metric.replace("coverage", "cover").replace("_", " ")
 
 
 def _standard_error(values: Sequence[float]) -> float:

@@ -1,6 +1,6 @@
 """The methods on splits of a table: all seeds of a method are trained as one bank."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,11 @@ from batchensemble.engines import Data
 from batchensemble.estimators.presets import PRESETS
 from batchensemble.frames import read_columns
 from batchensemble.losses import CategoricalNLL, GaussianNLL
-from batchensemble.methods import Method, make_method
+from batchensemble.methods import Method
 from batchensemble.models import Rows, fit_models, make_members, mlp_maker, predict_rows
 from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
 from batchensemble.preprocessing import TableEncoder
+from batchensemble.study.comparison import Tell, compare
 from batchensemble.training import Training
 from batchensemble.words import one_of
 
@@ -119,27 +120,22 @@ def predict(
     return answers
 
 
-def compare(
+def compare_on_table(
     splits: Sequence[Split],
     methods: Sequence[str],
     training: Training,
     *,
     device: str | torch.device = "cpu",
-    tell: Callable[[str], None] = lambda word: None,
+    tell: Tell = lambda word: None,
 ) -> dict[str, tuple[int, list[Predictive]]]:
-    """Parameters and predictions of each method; what trains alike is trained once."""
-    trained: dict[str, Bank] = {}
-    answers = {}
-    for word in methods:
-        tell(f"training {word} ...")
-        method = make_method(word)
-        # MC dropout and the single network are one network, told apart at prediction.
-        key = "single" if word == "mc_dropout" else word
-        if key not in trained:
-            trained[key] = train_networks(splits, method, training, device=device)
-        bank = trained[key]
-        answers[word] = (bank.n_parameters // len(splits), predict(splits, bank, method))
-    return answers
+    """Parameters of one seed's networks, and predictions of all seeds, by method."""
+    every = compare(
+        methods,
+        lambda method: train_networks(splits, method, training, device=device),
+        lambda bank, method: predict(splits, bank, method),
+        tell,
+    )
+    return {word: (bank.n_parameters // len(splits), dists) for word, bank, dists in every}
 
 
 def default_loss(split: Split) -> GaussianNLL | CategoricalNLL:

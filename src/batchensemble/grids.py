@@ -1,0 +1,255 @@
+"""Regular grids of times: which frequency, where on the grid, and how it goes on.
+
+Many series lie one after the other: series i owns the rows starts[i]:starts[i + 1]. Times are dates
+or integers; a frequency is a pandas offset for dates and a step for integers.
+"""
+
+import numbers
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+Ints = NDArray[np.int64]
+
+
+def starts_of(lengths: ArrayLike) -> Ints:
+    """(series + 1,), where each series starts and the last one ends."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def series_of(starts: Ints) -> Ints:
+    """(rows,), the number of the series of each row."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+def read_freq(freq: Any, times: Any) -> Any:
+    """The frequency as given -> an offset for dates, an integer for integers."""
+    dated = isinstance(times, pd.DatetimeIndex)
+    whole = isinstance(freq, numbers.Integral) and not isinstance(freq, bool)
+    if whole is dated:
+        wanted = "a frequency of dates such as 'D'" if dated else "a whole number as the step"
+        raise ValueError(f"expected freq= to be {wanted}, as the times are, got {freq!r}")
+    try:
+        step: Any = int(freq) if whole else pd.tseries.frequencies.to_offset(freq)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"expected freq= such as 'D', 'h' or 'MS', got {freq!r}: {error}"
+        ) from None
+    if (step if whole else step.n) < 1:
+        raise ValueError(f"expected freq= to go forward in time, got {freq!r}")
+    return step
+
+
+def infer_freq(times: Any, starts: Ints, ids: NDArray[Any]) -> Any:
+    """The frequency of all series together: the coarsest guess whose grid holds every time."""
+    lengths = np.diff(starts)
+    if not isinstance(times, pd.DatetimeIndex):
+        steps = np.diff(ticks(times))[np.diff(series_of(starts)) == 0]
+        sizes, counts = np.unique(steps, return_counts=True)
+        return int(sizes[counts.argmax()]) if steps.size else 1
+    long = np.flatnonzero(lengths >= 3)
+    if not long.size:
+        raise ValueError(
+            f"expected freq=, or a series of at least 3 times to infer it from, got at most "
+            f"{lengths.max()} in each series; pass freq='D' for days, for example"
+        )
+    looked_at = long[np.unique(np.linspace(0, len(long) - 1, 10).astype(int))]
+    guesses = Counter[Any]()
+    for i in looked_at:
+        guesses.update(_guesses(times[starts[i] : starts[i + 1]], 60 // len(looked_at)))
+    fitting = {}
+    for guess, _ in guesses.most_common(8):
+        at = positions(times, starts, guess)
+        if (at >= 0).all():
+            fitting[guess] = at[starts[1:] - 1].sum()
+    if fitting:
+        return min(fitting, key=lambda guess: fitting[guess])
+    if guesses:
+        return guesses.most_common(1)[0][0]
+    i = long[0]
+    raise ValueError(
+        f"expected times at a regular frequency, found none in series {shown(ids, i)}, which "
+        f"has {some(times[starts[i] : starts[i + 1]])}; resample it, or pass freq="
+    )
+
+
+def _guesses(times: Any, n: int) -> Iterator[Any]:
+    """What pandas infers from the whole and from up to 3 n windows, since a gap spoils the whole.
+
+    Short ones fit between gaps; only longer ones tell business days from days.
+    """
+    for length in {len(times), *(min(size, len(times)) for size in (3, 6, 12))}:
+        for start in np.unique(np.linspace(0, len(times) - length, n).astype(int)):
+            guess = guess_freq(times[start : start + length])
+            if guess is not None:
+                yield guess
+
+
+def guess_freq(times: Any) -> Any:
+    """What pandas infers from one series without gaps, None if it finds nothing."""
+    with warnings.catch_warnings():  # pandas 3.1 announces that 4 will answer with an offset
+        warnings.simplefilter("ignore")
+        return pd.tseries.frequencies.to_offset(pd.infer_freq(times))
+
+
+def positions(times: Any, starts: Ints, freq: Any) -> Ints:
+    """(rows,): steps of the grid since the first time of each series; -1 is off the grid."""
+    series = series_of(starts)
+    step = _fixed_step(times, freq)
+    if step is not None:
+        now = ticks(times)
+        since = now - now[starts[:-1]][series]
+        return np.where(since % step, -1, since // step)
+    at = np.full(len(times), -1, dtype=np.int64)
+    for anchor, which, base in _phases(times[starts[:-1]], freq):
+        rows = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in which])
+        own = times[rows]
+        found = _calendar(anchor, freq, end=own.max()).get_indexer(own)
+        since = found - np.repeat(base, np.diff(starts)[which])
+        at[rows] = np.where((found < 0) | (since < 0), -1, since)
+    return at
+
+
+def grid(firsts: Any, counts: Ints, freq: Any) -> Any:
+    """(sum of counts,): for each series, `counts` times of the grid from its first time on."""
+    starts = starts_of(counts)
+    series = series_of(starts)
+    since = np.arange(starts[-1]) - starts[series]
+    step = _fixed_step(firsts, freq)
+    if step is not None:
+        return _as_times(ticks(firsts)[series] + since * step, firsts)
+    out = np.empty(starts[-1], dtype=np.int64)
+    for anchor, which, base in _phases(firsts, freq):
+        calendar = _calendar(anchor, freq, periods=int((base + counts[which]).max()))
+        rows = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in which])
+        out[rows] = calendar.asi8[np.repeat(base, counts[which]) + since[rows]]
+    return _as_times(out, firsts)
+
+
+def _phases(firsts: Any, freq: Any) -> Iterator[tuple[Any, Ints, Ints]]:
+    """Series that share a calendar grid: its first time, which they are, where they start on it.
+
+    One grid for all is the rule; but every second week, say, has two. -1 starts nowhere.
+    """
+    todo = np.arange(len(firsts))
+    while todo.size:
+        left = firsts[todo]
+        anchor = left.min()
+        base = _calendar(anchor, freq, end=left.max()).get_indexer(left)
+        here = (base >= 0) | (left == anchor)
+        yield anchor, todo[here], base[here]
+        todo = todo[~here]
+
+
+def _calendar(first: Any, freq: Any, *, end: Any = None, periods: int | None = None) -> Any:
+    """Days, months, ... are steps of the clock on the wall: 23 or 25 hours where clocks change."""
+    last = None if end is None else end.tz_localize(None)
+    unit: Literal["us", "ns"] = first.unit
+    dates = pd.date_range(first.tz_localize(None), last, periods=periods, freq=freq, unit=unit)
+    if first.tz is None:
+        return dates
+    summer = np.ones(len(dates), dtype=bool)
+    return dates.tz_localize(first.tz, ambiguous=summer, nonexistent="shift_forward")
+
+
+def _fixed_step(times: Any, freq: Any) -> int | None:
+    """The step in ticks of the times, None where steps are of different lengths."""
+    if not isinstance(times, pd.DatetimeIndex):
+        return int(freq)
+    if isinstance(freq, pd.offsets.Day):  # a fixed offset in pandas 2, a calendar one in 3
+        span = pd.Timedelta(days=freq.n) if times.tz is None else None
+    else:
+        span = pd.Timedelta(freq) if isinstance(freq, pd.offsets.Tick) else None
+    return None if span is None else int(span // pd.Timedelta(1, unit=times.unit))
+
+
+def check_grid(
+    times: Any, starts: Ints, ids: NDArray[Any], freq: Any, at: Ints, *, inferred: bool
+) -> None:
+    """Every time on its grid, and no series on a much finer grid than its own."""
+    series, lengths = series_of(starts), np.diff(starts)
+    for row in np.flatnonzero(at < 0)[:1]:
+        i = series[row]
+        looks = _looks_like(times, starts, ids, freq, at, i)
+        raise off_grid(shown(ids, i), times[row], freq, times[starts[i]], looks)
+    sparse = np.flatnonzero((at[starts[1:] - 1] >= lengths) & (lengths > 2))
+    for i in sparse.tolist() if inferred else []:
+        step = np.quantile(np.diff(at[starts[i] : starts[i + 1]]), 0.5, method="lower")
+        if step > 1:
+            raise ValueError(
+                f"series {shown(ids, i)}: expected the frequency {freq_word(freq)}, got times that "
+                f"are {step} steps apart; frequencies may be mixed"
+                f"{_looks_like(times, starts, ids, freq, at, i)}; resample to one frequency, or "
+                "pass freq="
+            )
+
+
+def off_grid(series: str, time: Any, freq: Any, first: Any, looks: str = "") -> ValueError:
+    return ValueError(
+        f"series {series}: expected times of the frequency {freq_word(freq)} from {when(first)} "
+        f"on, got {when(time)}; frequencies may be mixed{looks}; resample to one frequency, or "
+        "pass another freq="
+    )
+
+
+def _looks_like(times: Any, starts: Ints, ids: NDArray[Any], freq: Any, at: Ints, i: int) -> str:
+    """What series i looks like by itself, and one that has the frequency of all."""
+    alone = times[starts[i] : starts[i + 1]]
+    try:
+        own = infer_freq(alone, starts_of([len(alone)]), ids[[i]])
+    except ValueError:
+        return ""
+    if own == freq:
+        return ""
+    steady = np.diff(at, prepend=0) == 1
+    steady[starts[:-1]] = True
+    regular = (np.add.reduceat(~steady, starts[:-1]) == 0) & (np.diff(starts) > 1)
+    seen = f", and series {shown(ids, regular.argmax())} like {freq_word(freq)}"
+    return f" (it looks like {freq_word(own)}{seen if regular.any() else ''})"
+
+
+def ticks(times: Any) -> Ints:
+    """Dates in their unit since 1970; integers as they are."""
+    return np.asarray(times.asi8 if isinstance(times, pd.DatetimeIndex) else times, dtype=np.int64)
+
+
+def _as_times(values: Ints, like: Any) -> Any:
+    if not isinstance(like, pd.DatetimeIndex):
+        return pd.Index(values)
+    times = pd.DatetimeIndex(values.view(f"M8[{like.unit}]"))
+    return times if like.tz is None else times.tz_localize("UTC").tz_convert(like.tz)
+
+
+def alike(times: Any, like: Any) -> Any:
+    """Times in the unit and the time zone of others; integers and dates do not mix."""
+    zones = [getattr(each, "tz", None) for each in (times, like)]
+    dated = [isinstance(each, pd.DatetimeIndex) for each in (times, like)]
+    if dated[0] is not dated[1] or (zones[0] is None) is not (zones[1] is None):
+        raise ValueError(f"expected times of the type {like.dtype} as at fit, got {times.dtype}")
+    if not dated[0]:
+        return times
+    return (times if zones[1] is None else times.tz_convert(zones[1])).as_unit(like.unit)
+
+
+def shown(values: NDArray[Any], i: int) -> str:
+    """As Python writes it: 3, not np.int64(3)."""
+    return repr(values[i : i + 1].tolist()[0])
+
+
+def when(time: Any) -> str:
+    midnight = isinstance(time, pd.Timestamp) and time == time.normalize()
+    return str(time.date()) if midnight else str(time)
+
+
+def some(times: pd.Index) -> str:
+    more = f" and {len(times) - 5} more" if len(times) > 5 else ""
+    return ", ".join(map(when, times[:5])) + more
+
+
+def freq_word(freq: pd.offsets.BaseOffset | int) -> str:
+    return repr(freq if isinstance(freq, int) else freq.freqstr)

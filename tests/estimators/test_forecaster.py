@@ -1,0 +1,787 @@
+"""Laws of the forecaster; fits are tiny, since the laws hold for a badly trained one too."""
+
+import copy
+import pickle
+import time
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from utilsforecast.evaluation import evaluate
+from utilsforecast.losses import coverage, mae, mqloss, rmse, scaled_crps
+
+from batchensemble import Forecaster, SamplePredictive
+from batchensemble.methods import METHODS
+
+QUICK = {
+    "epochs": 2,
+    "hidden": (8,),
+    "hidden_size": 8,
+    "n_members": 3,
+    "n_passes": 4,
+    "n_paths": 40,
+    "horizon": 4,
+    "random_state": 0,
+}
+NAMES = {
+    "batch_ensemble": "GRUBE",
+    "deep_ensemble": "GRU-ensemble",
+    "mc_dropout": "GRU-dropout",
+    "single": "GRU",
+}
+EVERY_METHOD = pytest.mark.parametrize("method", sorted(METHODS))
+
+
+def seasonal(n=60, seed=0, level=10.0):
+    """Twelve steps a season, with AR(1) noise."""
+    random = np.random.default_rng(seed)
+    noise = np.zeros(n)
+    for t in range(1, n):
+        noise[t] = 0.6 * noise[t - 1] + 0.3 * random.normal()
+    return level + np.sin(2 * np.pi * np.arange(n) / 12) + noise
+
+
+def long(n_series=3, n=60, freq="MS", ids=None, **extra):
+    parts = []
+    for i in range(n_series):
+        times = pd.date_range("2015-01-01", periods=n, freq=freq)
+        name = f"s{i}" if ids is None else ids[i]
+        parts.append(pd.DataFrame({"unique_id": name, "ds": times, "y": seasonal(n, i, 10.0 * i)}))
+    return pd.concat(parts, ignore_index=True).assign(**extra)
+
+
+def as_polars(frame):
+    return pl.DataFrame({name: frame[name].to_list() for name in frame})
+
+
+def numbers(frame):
+    """The forecast's columns, of a frame of any library."""
+    keys = ("unique_id", "ds", "cutoff", "y", "sample_id")
+    return np.column_stack([np.asarray(frame[c]) for c in frame.columns if c not in keys])
+
+
+def of(frame, name):
+    return frame[frame["unique_id"] == name]
+
+
+def assert_close(a, b, atol=1e-5):
+    np.testing.assert_allclose(numbers(a), numbers(b), rtol=1e-5, atol=atol)
+
+
+@cache
+def fitted(method="batch_ensemble"):
+    """Shared by tests that do not change it."""
+    return Forecaster(method, **QUICK).fit(long())
+
+
+@pytest.fixture(scope="module")
+def data():
+    return long()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted()
+
+
+@EVERY_METHOD
+def test_columns_are_named_by_method_level_and_quantile(data, method):
+    model, name = fitted(method), NAMES[method]
+    assert list(model.predict()) == ["unique_id", "ds", name]
+    assert list(model.predict(level=[80, 97.5], quantiles=[0.1, 0.025])) == [
+        "unique_id",
+        "ds",
+        name,
+        f"{name}-lo-80",
+        f"{name}-hi-80",
+        f"{name}-lo-97.5",
+        f"{name}-hi-97.5",
+        f"{name}-q-10",
+        f"{name}-q-2.5",
+    ]
+    assert list(model.uncertainty()) == ["unique_id", "ds", "total", "aleatoric", "epistemic"]
+    assert list(model.simulate(5)) == ["unique_id", "ds", "sample_id", "y"]
+    windows = model.cross_validation(data, level=[80])
+    assert list(windows)[:4] == ["unique_id", "ds", "cutoff", "y"]
+    assert list(windows)[4:] == [name, f"{name}-lo-80", f"{name}-hi-80"]
+
+
+def test_the_callers_names_are_kept_and_the_alias_is_the_callers(data):
+    names = {"unique_id": "shop", "ds": "month", "y": "sales"}
+    columns = {"id_col": "shop", "time_col": "month", "target_col": "sales"}
+    model = Forecaster(alias="ours", **columns, **QUICK).fit(data.rename(columns=names))
+    assert list(model.predict(level=[80])) == ["shop", "month", "ours", "ours-lo-80", "ours-hi-80"]
+    assert list(model.simulate(2)) == ["shop", "month", "sample_id", "sales"]
+    for alias in ("y", "cutoff"):
+        with pytest.raises(ValueError, match=f"expected alias to differ from .*, got '{alias}'"):
+            Forecaster(alias=alias, **QUICK).cross_validation(data)
+
+
+def test_what_is_asked_in_polars_is_answered_in_polars_with_the_same_numbers(data, model):
+    polars = Forecaster(**QUICK).fit(as_polars(data))
+    expected, found = model.predict(level=[80]), polars.predict(level=[80])
+    assert isinstance(expected, pd.DataFrame)
+    assert isinstance(found, pl.DataFrame)
+    assert_close(expected, found)
+    assert found["unique_id"].to_list() == expected["unique_id"].tolist()
+    assert found["ds"].to_list() == expected["ds"].dt.to_pydatetime().tolist()
+    for frame in (
+        polars.simulate(3),
+        polars.uncertainty(),
+        polars.cross_validation(as_polars(data)),
+    ):
+        assert isinstance(frame, pl.DataFrame)
+    # A model fitted in one library answers questions in the other.
+    assert isinstance(polars.predict(df=data), pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [np.asarray, list, pd.Series, pl.Series, lambda y: pd.DataFrame({"ds": range(60), "y": y})],
+)
+def test_one_series_may_be_an_array_a_list_a_series_or_a_frame_without_ids(make):
+    y = seasonal()
+    forecast = Forecaster(**QUICK).fit(make(y)).predict()
+    assert forecast["unique_id"].to_list() == ["y"] * 4
+    assert forecast["ds"].to_list() == [60, 61, 62, 63]
+    assert_close(forecast, Forecaster(**QUICK).fit(y).predict())
+
+
+def test_a_pandas_series_brings_its_dates_and_its_name():
+    days = pd.date_range("2024-02-01", periods=60, freq="D")
+    forecast = Forecaster(**QUICK).fit(pd.Series(seasonal(), index=days, name="sales")).predict()
+    assert forecast["unique_id"].tolist() == ["sales"] * 4
+    assert forecast["ds"].tolist() == (days[-4:] + pd.Timedelta(days=4)).tolist()
+
+
+@pytest.mark.parametrize("freq", ["MS", "ME", "D", "h", "W-SUN", "QS-OCT", "B"])
+def test_times_go_on_right_after_the_end(freq):
+    frame = long(2, 64, freq)
+    known = frame.groupby("unique_id").head(60)
+    forecast = Forecaster(**QUICK).fit(known).predict()
+    expected = frame.groupby("unique_id").tail(4)
+    assert forecast["ds"].tolist() == expected["ds"].tolist()
+    joined = expected.merge(forecast, on=["unique_id", "ds"])
+    assert len(joined) == 8
+
+
+def test_times_of_integers_go_on_in_their_step():
+    frame = pd.DataFrame({"ds": np.arange(60) * 5 + 3, "y": seasonal()})
+    assert Forecaster(**QUICK).fit(frame).predict(h=2)["ds"].tolist() == [303, 308]
+
+
+def test_series_come_back_in_the_order_of_their_first_appearance_whatever_the_order_of_rows():
+    frame = long(ids=["z", 7, "a"])
+    frame["unique_id"] = frame["unique_id"].astype(object)
+    model = Forecaster(**QUICK).fit(frame)
+    forecast = model.predict()
+    assert forecast["unique_id"].drop_duplicates().tolist() == ["z", 7, "a"]
+    backwards = model.predict(df=frame.iloc[::-1])
+    assert backwards["unique_id"].drop_duplicates().tolist() == ["a", 7, "z"]
+    for name in ("z", 7, "a"):
+        assert_close(of(forecast, name), of(backwards, name))
+
+
+def test_the_paper_preset_has_the_published_number_of_parameters():
+    y = seasonal(40)
+    found = {
+        method: Forecaster(method, preset="paper", epochs=1).fit(y).n_parameters_
+        for method in METHODS
+    }
+    assert found == {
+        "batch_ensemble": 10_790,
+        "single": 5_538,
+        "mc_dropout": 5_538,
+        "deep_ensemble": 55_380,
+    }
+
+
+@EVERY_METHOD
+def test_a_random_state_decides_every_number_and_predicting_changes_nothing(data, method):
+    state = torch.get_rng_state()
+    first = fitted(method)
+    expected = numbers(first.predict(level=[80]))
+    assert np.array_equal(numbers(first.predict(level=[80])), expected)
+    again = Forecaster(method, **QUICK).fit(data)
+    assert np.array_equal(numbers(again.predict(level=[80])), expected)
+    other = Forecaster(method, **{**QUICK, "random_state": 1}).fit(data)
+    assert not np.allclose(numbers(other.predict(level=[80])), expected)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@EVERY_METHOD
+def test_copies_predict_the_same_and_a_clone_knows_nothing(data, method):
+    model = fitted(method)
+    expected = model.predict(level=[80])
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        pd.testing.assert_frame_equal(twin.predict(level=[80]), expected)
+    twin.update(data.tail(1).assign(ds=data["ds"].max() + pd.offsets.MonthBegin()))
+    pd.testing.assert_frame_equal(model.predict(level=[80]), expected)
+    assert not hasattr(clone(model), "bank_")
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_a_fit_that_fails_leaves_the_forecaster_as_it_was(data):
+    model = Forecaster(**QUICK).fit(data)
+    expected = model.predict()
+    with pytest.raises(ValueError, match="it needs"):
+        model.fit(data.head(5))
+    pd.testing.assert_frame_equal(model.predict(), expected)
+    model.set_params(feedback="truth")
+    with pytest.raises(ValueError, match="feedback"):
+        model.fit(long(5))
+    pd.testing.assert_frame_equal(model.predict(), expected)
+    untouched = Forecaster(**QUICK)
+    with pytest.raises(ValueError, match="it needs"):
+        untouched.fit(data.head(5))
+    assert vars(untouched) == vars(Forecaster(**QUICK))
+
+
+def test_fitting_and_predicting_are_silent_and_write_no_files(data, capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = Forecaster(**QUICK).fit(data)
+    model.predict(level=[80])
+    model.cross_validation(data)
+    model.plot()
+    assert capfd.readouterr() == ("", "")
+    assert list(tmp_path.iterdir()) == []
+    Forecaster(**QUICK, verbose=True).fit(data).predict()
+    assert "2/2" in capfd.readouterr().out
+
+
+@EVERY_METHOD
+def test_the_series_beside_it_do_not_change_a_forecast(data, method):
+    model = fitted(method)
+    together = model.predict(level=[80])
+    for name in ("s0", "s1", "s2"):
+        assert_close(of(together, name), model.predict(level=[80], df=of(data, name)))
+
+
+def test_not_even_an_enormous_series_beside_it_changes_a_forecast(data, model):
+    enormous = data.assign(y=np.where(data["unique_id"] == "s0", 1e12 * data["y"], data["y"]))
+    forecast = model.predict(df=enormous)
+    for name in ("s1", "s2"):
+        assert_close(of(model.predict(), name), of(forecast, name))
+
+
+@EVERY_METHOD
+@pytest.mark.parametrize("floats", [1, 5_000])
+def test_chunks_do_not_change_a_forecast(method, floats, monkeypatch):
+    model = fitted(method)
+    whole = model.predict(level=[80])
+    monkeypatch.setattr("batchensemble.models.PATH_FLOATS", floats)
+    assert_close(model.predict(level=[80]), whole)
+
+
+@pytest.mark.parametrize("n_paths", [2, 7, 40, 100])
+def test_a_longer_forecast_begins_with_the_shorter_one(model, n_paths):
+    for h in (1, 3, 4):
+        short = model.predict_dist(h, n_paths=n_paths).paths
+        longer = model.predict_dist(h + 6, n_paths=n_paths).paths[..., :h]
+        np.testing.assert_allclose(longer, short, atol=1e-5)
+
+
+@pytest.mark.parametrize("scaling", ["window", "standard", "minmax"])
+def test_other_units_give_the_same_forecast_in_other_units(data, scaling):
+    settings = {**QUICK, "scaling": scaling}
+    expected = Forecaster(**settings).fit(data).predict(level=[80])
+    for factor, shift in ((1e-8, 0), (1e8, 0), (1e8, -1e10), (3.0, -500.0), (1e-8, 1e-6)):
+        changed = data.assign(y=factor * data["y"] + shift)
+        found = Forecaster(**settings).fit(changed).predict(level=[80])
+        np.testing.assert_allclose((numbers(found) - shift) / factor, numbers(expected), atol=1e-4)
+
+
+@pytest.mark.parametrize("scaling", ["window", "standard", "minmax"])
+@pytest.mark.parametrize("value", [5.0, 0.0, -1e9, 1e-12])
+def test_a_constant_series_goes_on_as_it_is(value, scaling):
+    model = Forecaster(**QUICK, scaling=scaling).fit(np.full(60, value))
+    forecast = numbers(model.predict(level=[95]))
+    assert np.abs(forecast - value).max() <= 1e-5 * (abs(value) or 1.0)
+
+
+def test_a_constant_series_among_others_does_not_disturb_them(data):
+    frame = data.assign(y=np.where(data["unique_id"] == "s1", 7.0, data["y"]))
+    forecast = Forecaster(**QUICK).fit(frame).predict(level=[95])
+    assert np.isfinite(numbers(forecast)).all()
+    assert np.abs(numbers(of(forecast, "s1")) - 7).max() < 1e-4
+
+
+@EVERY_METHOD
+@pytest.mark.parametrize("n_paths", [1, 20, 41])
+def test_exactly_as_many_paths_are_simulated_as_asked_for(method, n_paths):
+    model = fitted(method)
+    paths = model.simulate(n_paths, h=3)
+    assert len(paths) == 3 * n_paths * 3
+    assert paths["sample_id"].tolist() == np.tile(np.repeat(np.arange(n_paths), 3), 3).tolist()
+    times = model.predict(h=3)
+    for name, part in paths.groupby("unique_id"):
+        assert part["ds"].tolist() == of(times, name)["ds"].tolist() * n_paths
+
+
+def test_simulated_paths_are_those_that_the_forecast_summarises(data, model):
+    n_paths = 42  # a multiple of the members: no path is left away
+    dist = model.predict_dist(n_paths=n_paths)
+    assert isinstance(dist, SamplePredictive)
+    assert dist.paths.shape == (3, 3, 14, 4)
+    twin = copy.deepcopy(model).set_params(n_paths=n_paths)
+    forecast = twin.predict(level=[80])
+    paths = twin.simulate()["y"].to_numpy().reshape(3, n_paths, 4)
+    low, high = np.quantile(paths, [0.1, 0.9], axis=1)
+    expected = np.stack([paths.mean(axis=1), low, high], -1).reshape(12, 3)
+    np.testing.assert_allclose(numbers(forecast), expected, rtol=1e-6)
+    np.testing.assert_allclose(dist.mean.ravel(), forecast["GRUBE"], rtol=1e-6)
+    members_in_turn = dist.paths.swapaxes(1, 2).reshape(3, n_paths, 4)
+    np.testing.assert_allclose(paths, members_in_turn)
+
+
+def test_a_seed_gives_the_same_paths_and_another_seed_others(model):
+    first, again, other = (model.simulate(10, seed=seed)["y"].to_numpy() for seed in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.isclose(first, other).any()
+    default = model.simulate(10)["y"].to_numpy()
+    assert np.array_equal(default, model.simulate(10)["y"].to_numpy())
+
+
+def test_series_of_the_same_values_get_paths_of_their_own(data):
+    twins = pd.concat([of(data, "s0"), of(data, "s0").assign(unique_id="s1")])
+    a, b = Forecaster(**QUICK).fit(twins).predict_dist().paths
+    assert not np.isclose(a, b).any()
+
+
+@EVERY_METHOD
+def test_noise_and_doubt_add_up_and_a_single_network_has_no_doubt(method):
+    frame = fitted(method).uncertainty(h=5)
+    assert len(frame) == 15
+    np.testing.assert_allclose(frame["total"], frame["aleatoric"] + frame["epistemic"])
+    assert (frame[["total", "aleatoric"]] > 0).all(axis=None)
+    assert (frame["epistemic"] >= 0).all()
+    assert frame["epistemic"].eq(0).all() == (method == "single")
+
+
+def test_wider_levels_contain_narrower_ones_and_quantiles_are_their_ends(model):
+    frame = model.predict(level=[50, 90], quantiles=[0.05, 0.25, 0.75, 0.95])
+    columns = [f"GRUBE-{end}" for end in ("lo-90", "lo-50", "hi-50", "hi-90")]
+    assert (np.diff(frame[columns], axis=1) >= 0).all()
+    quantiles = frame[[f"GRUBE-q-{q}" for q in (5, 25, 75, 95)]]
+    np.testing.assert_allclose(frame[columns], quantiles)
+    assert_close(model.predict(level=90), model.predict(level=[90]))
+
+
+def test_windows_are_cut_where_they_should_be_and_hold_the_truth(data):
+    found = Forecaster(**QUICK).cross_validation(data, h=3, n_windows=4, step_size=2)
+    assert len(found) == 3 * 4 * 3
+    times = of(data, "s0")["ds"].tolist()
+    for _, part in found.groupby("unique_id"):
+        assert (
+            part["cutoff"].tolist() == np.repeat([times[i] for i in (50, 52, 54, 56)], 3).tolist()
+        )
+        assert part["ds"].tolist() == [times[i + k] for i in (50, 52, 54, 56) for k in (1, 2, 3)]
+    truth = found.merge(data, on=["unique_id", "ds"], suffixes=("", "_true"))
+    assert len(truth) == len(found)
+    assert truth["y"].equals(truth["y_true"])
+
+
+@EVERY_METHOD
+def test_one_batch_of_windows_equals_a_loop_of_predictions_from_shorter_data(data, method):
+    model = Forecaster(method, **QUICK).fit(data.groupby("unique_id").head(50))
+    together = model.cross_validation(data, h=4, n_windows=3, step_size=3, refit=False, level=[80])
+    for i, cutoff in enumerate(sorted(together["cutoff"].unique())):
+        known = data[data["ds"] <= cutoff]
+        assert known["unique_id"].value_counts().eq(50 + 3 * i).all()
+        alone = model.predict(4, df=known, level=[80])
+        assert_close(together[together["cutoff"] == cutoff], alone, atol=1e-4)
+
+
+def test_a_refit_knows_only_what_precedes_the_first_cutoff(data):
+    settings = {"h": 4, "n_windows": 3, "step_size": 1}
+    position = data.groupby("unique_id").cumcount()
+    other_future = data.assign(y=np.where(position >= 54, 1e6 * data["y"], data["y"]))
+    a, b = (Forecaster(**QUICK).cross_validation(df, **settings) for df in (data, other_future))
+    first = a["cutoff"] == a["cutoff"].min()
+    assert_close(a[first], b[first])
+    assert not np.allclose(numbers(a[~first]), numbers(b[~first]))
+    head = Forecaster(**QUICK).fit(data[position < 54])
+    assert_close(a[first], head.predict())
+
+
+def test_windows_that_were_learned_from_are_refused_without_a_refit(data):
+    model = Forecaster(**QUICK).fit(data)
+    message = r"series 's0': .* learned from, up to 2019-12-01, got a first cutoff at 2019-08-01"
+    with pytest.raises(ValueError, match=message):
+        model.cross_validation(data, refit=False)
+    with pytest.raises(NotFittedError):
+        Forecaster(**QUICK).cross_validation(data, refit=False)
+    # What update brought was not learned from.
+    position = data.groupby("unique_id").cumcount()
+    model = Forecaster(**QUICK).fit(data[position < 56]).update(data[position >= 56])
+    assert len(model.cross_validation(data, refit=False)) == 12
+    with pytest.raises(ValueError, match=r"times of the type .* as at fit, got .*UTC"):
+        model.cross_validation(data.assign(ds=data["ds"].dt.tz_localize("UTC")), refit=False)
+    with pytest.raises(ValueError, match="expected times of the frequency 'MS'"):
+        model.cross_validation(long(freq="D"), refit=False)
+
+
+@pytest.mark.parametrize("scaling", ["window", "standard", "minmax"])
+def test_a_series_never_seen_is_scaled_by_its_whole_history_whoever_asks(data, scaling):
+    model = Forecaster(**QUICK, scaling=scaling).fit(data)
+    unseen = of(data, "s1").assign(unique_id="unseen", y=lambda df: df["y"] + np.arange(60))
+    found = model.cross_validation(unseen, refit=False)
+    assert_close(found, model.predict(df=unseen.head(56)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"n_windows": 0}, "n_windows to be a whole number above 0, got 0"),
+        ({"step_size": 1.5}, "step_size to be a whole number above 0, got 1.5"),
+        ({"h": 0}, "h to be a whole number of steps above 0, got 0"),
+        ({"n_windows": 60}, "series 's0': expected at least 64 rows, got 60: it needs 4 more"),
+        ({"n_windows": 45}, "series 's0': expected at least .* rows, got 12: it needs"),
+    ],
+)
+def test_windows_that_cannot_be_cut_are_refused(data, settings, words):
+    with pytest.raises(ValueError, match=words):
+        Forecaster(**QUICK, context=12).cross_validation(data, **settings)
+
+
+def test_an_update_forecasts_as_the_longer_history_does(data):
+    position = data.groupby("unique_id").cumcount()
+    model = Forecaster(**QUICK).fit(data[position < 50])
+    theta = model.bank_.theta.clone()
+    expected = model.predict(df=data, level=[80])
+    assert model.update(data[position == 50]) is model
+    model.update(data[position > 50])
+    pd.testing.assert_frame_equal(model.predict(level=[80]), expected)
+    assert torch.equal(model.bank_.theta, theta)
+
+
+def test_new_rows_with_a_gap_an_overlap_or_an_unknown_series_are_refused(data):
+    position = data.groupby("unique_id").cumcount()
+    model = Forecaster(**QUICK).fit(data[position < 50])
+    expected = model.predict()
+    for new, words in (
+        (data[position > 50], "series 's0': .*got none for 2019-03-01; add them"),
+        (data[position >= 49], "after its end at 2019-02-01, got one at 2019-02-01"),
+        (
+            data[position == 50].head(1).assign(unique_id="new"),
+            "got series 'new': fit has not seen it",
+        ),
+        (data[position == 50].assign(y=np.nan), "expected at least one value"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.update(new)
+    pd.testing.assert_frame_equal(model.predict(), expected)
+
+
+def told(n_series=4, n=80):
+    """Noise that a column tells beforehand."""
+    random = np.random.default_rng(3)
+    frame = long(n_series, n)
+    tell = random.normal(size=len(frame))
+    return frame.assign(y=10 * tell + 0.1 * random.normal(size=len(frame)), tell=tell)
+
+
+def error(frame, **settings):
+    model = Forecaster(**{**QUICK, "epochs": 40, "lr": 0.01, "calendar": False, **settings})
+    found = model.cross_validation(frame, h=4, n_windows=5)
+    return (found["y"] - found["GRUBE"]).abs().mean()
+
+
+# Scaled by window, the same value of the column means another scaled value in every window.
+@pytest.mark.parametrize(("scaling", "share"), [("window", 0.5), ("standard", 0.25)])
+def test_a_column_that_tells_the_future_helps_and_a_shuffled_one_does_not(scaling, share):
+    frame = told()
+    without = error(frame.drop(columns="tell"), scaling=scaling)
+    with_it = error(frame, future_columns=["tell"], scaling=scaling)
+    shuffled = np.random.default_rng(0).permutation(frame["tell"])
+    control = error(frame.assign(tell=shuffled), future_columns=["tell"], scaling=scaling)
+    assert with_it < share * without
+    assert control > 0.9 * without
+
+
+def test_columns_of_the_past_do_not_tell_the_future():
+    frame = told()
+    position = frame.groupby("unique_id").cumcount()
+    model = Forecaster(past_columns=["tell"], **QUICK).fit(frame[position < 76])
+    found = model.cross_validation(frame, refit=False)
+    later = frame.assign(tell=np.where(position >= 76, 99.0, frame["tell"]))
+    assert_close(found, model.cross_validation(later, refit=False))
+    # The control: the last known value is read.
+    now = frame.assign(tell=np.where(position == 75, 99.0, frame["tell"]))
+    assert not np.allclose(numbers(found), numbers(model.cross_validation(now, refit=False)))
+    assert_close(found, model.predict(df=frame[position < 76]), atol=1e-4)
+
+
+def test_columns_of_the_past_help_where_the_next_value_follows_them():
+    frame = told()
+    frame["tell"] = frame.groupby("unique_id")["tell"].shift(-1).fillna(0.0)
+    settings = {**QUICK, "epochs": 40, "lr": 0.01, "calendar": False}
+
+    def first_step(**columns):
+        data = frame if columns else frame.drop(columns="tell")
+        found = Forecaster(**settings, **columns).cross_validation(data, h=1, n_windows=10)
+        return (found["y"] - found["GRUBE"]).abs().mean()
+
+    assert first_step(past_columns=["tell"]) < 0.35 * first_step()
+
+
+def test_future_columns_are_asked_for_and_must_be_complete():
+    frame = told().assign(kind="u")
+    position = frame.groupby("unique_id").cumcount()
+    known, ahead = frame[position < 76], frame[position >= 76].drop(columns="y")
+    model = Forecaster(future_columns=["tell", "kind"], **QUICK).fit(known)
+    with pytest.raises(ValueError, match=r"expected X_df= with the columns \['tell', 'kind'\]"):
+        model.predict()
+    with pytest.raises(ValueError, match=r"got none for series 's0' at .*1 of 16 rows are missing"):
+        model.predict(X_df=ahead.iloc[1:])
+    with pytest.raises(ValueError, match=r"without \['kind'\]"):
+        model.predict(X_df=ahead.drop(columns="kind"))
+    expected = model.predict(X_df=ahead)
+    assert_close(model.predict(X_df=ahead.iloc[::-1]), expected)
+    assert_close(model.predict(X_df=as_polars(ahead)), expected)
+    assert_close(model.predict(2, X_df=ahead), expected.groupby("unique_id").head(2))
+    other = ahead.assign(tell=ahead["tell"] + 1)
+    assert not np.allclose(numbers(model.predict(X_df=other)), numbers(expected))
+    for method in (model.predict_dist, model.simulate, model.uncertainty):
+        with pytest.raises(ValueError, match="expected X_df="):
+            method()
+        method(X_df=ahead)
+    assert len(model.plot("s1", X_df=ahead).axes) == 1
+
+
+def test_columns_that_are_not_listed_or_are_the_series_own_are_refused(data):
+    with pytest.raises(ValueError, match=r"got also \['price'\]; list them in future_columns="):
+        Forecaster(**QUICK).fit(data.assign(price=1.0))
+    with pytest.raises(ValueError, match=r"exogenous columns besides .*, got \['y'\]"):
+        Forecaster(future_columns=["y"], **QUICK).fit(data)
+    with pytest.raises(ValueError, match=r"got more than once: \['price'\]"):
+        Forecaster(future_columns=["price"], past_columns=["price"], **QUICK).fit(
+            data.assign(price=1.0)
+        )
+
+
+def test_five_hundred_short_series_make_one_model_in_a_moment():
+    frame = long(500, 30)
+    start = time.perf_counter()
+    model = Forecaster(**QUICK).fit(frame)
+    forecast = model.predict(level=[80])
+    assert time.perf_counter() - start < 20, "about two seconds alone on a core"
+    assert len(forecast) == 2000
+    assert np.isfinite(numbers(forecast)).all()
+    assert len(model.history_) == 1
+    assert model.n_parameters_ == Forecaster(**QUICK).fit(frame.head(30)).n_parameters_
+
+
+def test_series_of_different_lengths_and_starts_share_a_model(data):
+    position = data.groupby("unique_id").cumcount()
+    cut = {"s0": 0, "s1": 25, "s2": 40}
+    frame = data[position >= data["unique_id"].map(cut)]
+    forecast = Forecaster(**QUICK).fit(frame).predict()
+    assert len(forecast) == 12
+    assert np.isfinite(numbers(forecast)).all()
+
+
+def test_the_reading_follows_the_frequency_and_the_shortest_series():
+    def reading(n, **settings):
+        model = Forecaster(**{**QUICK, "epochs": 1, **settings}).fit(long(1, n))
+        return model.season_, model.context_, model.lags_
+
+    assert reading(120) == (12, 24, (1, 12))
+    assert reading(120, seasonal_lag=False) == (12, 24, (1,))
+    assert reading(120, season=6, context=9) == (6, 9, (1, 6))
+    assert reading(35)[2] == (1,)
+    assert reading(7) == (12, 2, (1,))
+    model = Forecaster(**QUICK, freq=pd.DateOffset(months=1))
+    middles = long(1).assign(ds=lambda df: df["ds"] + pd.Timedelta(days=14))
+    assert model.fit(middles).predict()["ds"].tolist()[0] == pd.Timestamp("2020-01-15")
+
+
+@pytest.mark.parametrize("feedback", ["teacher", "mean", "sample"])
+@pytest.mark.parametrize("n_layers", [1, 2])
+def test_every_way_of_training_gives_finite_forecasts(data, feedback, n_layers):
+    model = Forecaster(**QUICK, feedback=feedback, n_layers=n_layers).fit(data)
+    assert np.isfinite(numbers(model.predict(h=30, level=[80]))).all()
+
+
+def test_no_target_is_both_learned_from_and_held_out(data):
+    model = Forecaster(**QUICK, validation_fraction=0.2).fit(data)
+    kept, held_out = model._split(model.panel_)
+
+    def targets(starts):
+        return set((starts[:, None] + model._reach + np.arange(4)).ravel().tolist())
+
+    assert len(held_out) > 8
+    assert not targets(kept) & targets(held_out)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda df: df.assign(y=df["y"].where(df.index != 7)),
+            r"series 's0': .*2015-08-01; pass f",
+        ),
+        (lambda df: df.drop(7), r"series 's0': .*got none for 2015-08-01; pass fill="),
+        (lambda df: pd.concat([df, df.iloc[[7]]]), "more than one for series 's0' at 2015-08-01"),
+        (lambda df: df.assign(y=df["y"].where(df.index != 7, np.inf)), "finite number, got inf"),
+        (lambda df: df.assign(y=df["y"].astype(str)), "expected a number in 'y'"),
+        (lambda df: df.assign(ds=df["ds"].astype(str)), "convert them with pd.to_datetime"),
+        (lambda df: pd.concat([df, long(1, 60, "D", ids=["d"])]), "frequencies may be mixed"),
+        (lambda df: df.groupby("unique_id").head(1), "pass freq='D' for days"),
+        (lambda df: df.iloc[[0]].assign(ds=1), "expected at least 6 rows, got 1: it needs 5 more"),
+        (
+            lambda df: df.drop(range(4, 60)),
+            "series 's0': expected at least 6 rows, got 4: it needs 2",
+        ),
+        (lambda df: df.head(0), "the data are empty"),
+        (lambda df: df.drop(columns="y"), r"without \['y'\]"),
+        (lambda df: df["y"].to_numpy().reshape(-1, 2), "several series need a long frame"),
+    ],
+)
+def test_bad_data_are_refused_with_the_series_and_the_cure(data, change, words):
+    with pytest.raises(ValueError, match=words):
+        Forecaster(**QUICK).fit(change(data))
+
+
+def test_gaps_are_closed_if_asked_to(data):
+    gappy = data.drop([7, 8]).assign(y=lambda df: df["y"].where(df.index != 70))
+    model = Forecaster(**QUICK, fill="interpolate").fit(gappy)
+    assert model.panel_.lengths.tolist() == [60, 60, 60]
+    assert np.isfinite(numbers(model.predict())).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"feedback": "teach"}, "expected feedback to be one of .* did you mean 'teacher'"),
+        ({"scaling": "robust"}, "expected scaling to be one of 'minmax', 'standard', 'window'"),
+        ({"preset": "papper"}, "did you mean 'paper'"),
+        ({"method": "batchensemble"}, "did you mean 'batch_ensemble'"),
+        ({"fill": "linear"}, "expected fill to be one of 'interpolate', 'ffill'"),
+        ({"gates": "xyz"}, "expected gates"),
+        ({"freq": "XYZ"}, "expected freq= such as"),
+        ({"context": 0}, "'context' parameter"),
+        ({"horizon": 0}, "'horizon' parameter"),
+        ({"n_paths": 0}, "'n_paths' parameter"),
+        ({"future_columns": "price"}, "'future_columns' parameter"),
+        ({"log_variance_bounds": (1, 0)}, "expected bounds of the log-variance"),
+        ({"hidden_size": 0}, "'hidden_size' parameter"),
+        ({"season": -1}, "'season' parameter"),
+    ],
+)
+def test_bad_settings_are_refused_at_fit_with_words(data, settings, words):
+    with pytest.raises(ValueError, match=words):
+        Forecaster(**{**QUICK, **settings}).fit(data)
+    with pytest.raises(ValueError, match=words):
+        Forecaster(**{**QUICK, **settings}).cross_validation(data)
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda m: m.predict(0), "h to be a whole number of steps above 0, got 0"),
+        (lambda m: m.predict(2.5), "h to be a whole number of steps above 0, got 2.5"),
+        (lambda m: m.predict(True), "h to be a whole number of steps above 0, got True"),
+        (lambda m: m.predict(level=[120]), r"level strictly between 0 and 100, .* got \[120\]"),
+        (lambda m: m.predict(level=[0]), "level strictly between 0 and 100"),
+        (lambda m: m.predict(quantiles=[2]), r"quantiles strictly between 0 and 1, .* got \[2\]"),
+        (lambda m: m.predict(level=[np.nan]), "level strictly between"),
+        (lambda m: m.simulate(0), "n_paths to be a whole number above 0, got 0"),
+        (lambda m: m.simulate(2.5), "n_paths to be a whole number above 0, got 2.5"),
+        (lambda m: m.predict_dist(n_paths=-3), "n_paths to be a whole number above 0, got -3"),
+        (lambda m: m.predict(df=long(1, 5)), "expected at least .* rows, got 5: it needs"),
+        (lambda m: m.predict(df=seasonal()), "expected freq= to be a whole number"),
+    ],
+)
+def test_bad_questions_are_refused_with_words(model, ask, words):
+    with pytest.raises(ValueError, match=words):
+        ask(model)
+
+
+def test_nothing_is_answered_before_a_fit(data):
+    model = Forecaster(**QUICK)
+    for ask in (
+        model.predict,
+        model.predict_dist,
+        model.simulate,
+        model.uncertainty,
+        model.plot,
+        lambda: model.update(data),
+    ):
+        with pytest.raises(NotFittedError):
+            ask()
+
+
+@pytest.mark.parametrize("library", [lambda df: df, as_polars])
+def test_utilsforecast_judges_our_frames_as_they_are(data, library):
+    found = Forecaster(**QUICK).cross_validation(library(data), n_windows=2, level=[80, 95])
+    known = library(data[data["ds"] <= pd.Timestamp("2019-07-01")])
+    for metrics, level in (([mae, rmse], None), ([scaled_crps, mqloss, coverage], [80, 95])):
+        columns = [c for c in found.columns if c != "cutoff"]
+        scores = evaluate(found[columns], metrics=metrics, level=level, train_df=known)
+        values = np.asarray(scores["GRUBE"])
+        assert len(values) >= 3 * len(metrics)
+        assert np.isfinite(values).all()
+        by_cutoff = evaluate(found, metrics=metrics, level=level, train_df=known)
+        assert "cutoff" in by_cutoff.columns
+    absolute = np.abs(np.asarray(found["y"]) - np.asarray(found["GRUBE"])).reshape(3, -1)
+    mine = evaluate(found[columns], metrics=[mae])
+    np.testing.assert_allclose(np.asarray(mine["GRUBE"]), absolute.mean(axis=1))
+
+
+def test_utilsforecast_plots_our_frames_as_they_are(data, model):
+    matplotlib = pytest.importorskip("matplotlib")
+    plotting = pytest.importorskip("utilsforecast.plotting")
+    before = matplotlib.get_backend()
+    matplotlib.use("agg")
+    try:
+        figure = plotting.plot_series(data, model.predict(level=[80]), level=[80])
+        assert len(figure.axes) >= 3
+    finally:
+        import matplotlib.pyplot as plt
+
+        plt.close("all")
+        matplotlib.use(before)
+
+
+def judged(series, n_windows=48, h=12):
+    """CRPS of ours and of the seasonal naive's Gaussian, and the coverage of our 80 %."""
+    months = pd.date_range("1990-01-01", periods=len(series[0]), freq="MS")
+    frame = pd.concat(
+        pd.DataFrame({"unique_id": i, "ds": months, "y": y}) for i, y in enumerate(series)
+    )
+    cut = len(months) - n_windows - h + 1
+    shares = np.arange(0.05, 1, 0.05)
+    found = Forecaster(random_state=0, n_paths=200).cross_validation(
+        frame, n_windows=n_windows, level=[80], quantiles=shares.tolist()
+    )
+    truth = found["y"].to_numpy()
+
+    def crps(quantiles):
+        """Twice the mean pinball loss over levels, for both forecasts alike."""
+        below = truth[:, None] - quantiles
+        return 2 * np.maximum(shares * below, (shares - 1) * below).mean()
+
+    values = np.stack(series)
+    own = found["unique_id"], np.searchsorted(months, found["ds"]) - 12
+    spread = np.std(values[:, 12:cut] - values[:, : cut - 12], axis=1)[found["unique_id"]]
+    naive = values[own][:, None] + spread[:, None] * norm.ppf(shares)
+    ours = found[[f"GRUBE-q-{100 * q:g}" for q in shares]].to_numpy()
+    covered = (found["GRUBE-lo-80"] <= truth) & (truth <= found["GRUBE-hi-80"])
+    return crps(ours), crps(naive), covered.mean()
+
+
+def test_seasonal_series_are_forecast_better_than_by_the_season_before_and_covered():
+    series = [seasonal(200, seed) for seed in (5, 6)]
+    ours, naive, covered = judged(series)
+    assert ours < 0.95 * naive
+    assert 0.65 < covered < 0.92
+    # The control: in any order there is nothing to know but the spread.
+    shuffled, _, _ = judged([np.random.default_rng(0).permutation(series[0])])
+    assert shuffled > 1.3 * ours
