@@ -155,11 +155,11 @@ class SeriesEncoder:
         return location, scale
 
 
-def window_starts(panel: Panel, length: int, *, first_row: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows at which a whole window of `length` starts, in each series from `first_row` on."""
-    counts = np.maximum(panel.starts[1:] - length + 1 - first_row, 0)
+def window_starts(panel: Panel, length: int) -> NDArray[np.int64]:
+    """Rows at which a whole window of `length` starts."""
+    counts = np.maximum(panel.lengths - length + 1, 0)
     offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    starts: NDArray[np.int64] = np.repeat(first_row, counts) + offsets
+    starts: NDArray[np.int64] = np.repeat(panel.starts[:-1], counts) + offsets
     return starts
 
 

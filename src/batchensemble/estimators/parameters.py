@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
+import pandas as pd
 from sklearn.utils._param_validation import Interval
 
 PARAMETERS = """
@@ -68,6 +69,51 @@ TABLE_PARAMETERS = f"""{PARAMETERS}    scaling : {{"robust", "quantile", "standa
         Vocabularies known beforehand.
 """
 
+SERIES_PARAMETERS = f"""{PARAMETERS}    context : int
+        Steps that the network reads before the first forecast; by default one season, between 12
+        and 60, and less for short series.
+    horizon : int
+        Steps that it is trained to forecast, and forecasts unless told otherwise.
+    season : int
+        Steps in a season; by default what the frequency suggests (12 for months, 7 for days, 24
+        for hours), and none for series without dates.
+    seasonal_lag : bool
+        Whether the value one season before each step is an input; only where every series has
+        three seasons.
+    calendar : bool
+        Whether the position in year, week and day is an input.
+    feedback : {{"teacher", "mean", "sample"}}
+        What stands for the values between the last observation and a step when it is trained: the
+        truth, the predicted mean (as in the paper), or a sample. Paths feed back their own samples
+        whatever it was trained with.
+    scaling : {{"window", "standard", "minmax"}}
+        Of each series: by the mean and spread of what the network reads, so that level and trend
+        do not matter; to unit variance; or to [0, 1].
+    hidden_size, n_layers : int
+        Of the recurrent part; `hidden` are the layers behind it.
+    gates : str
+        Which gates of GRUBE have members, letters of "czf" (candidate, update, reset).
+    log_variance_bounds : (float, float)
+        Smooth bounds of the predicted log-variance, in scaled units.
+    validation_fraction : float
+        Share of each series' last windows held out for early stopping; 0 trains on all for all
+        epochs. Series too short to spare four windows train on all, by default for a third of the
+        epochs.
+    n_paths : int
+        Sample paths of a forecast, shared evenly by the members. Where they do not divide it, each
+        member draws one more than its share, and `simulate` leaves the surplus away.
+    future_columns, past_columns : sequence of str
+        Exogenous columns: known ahead (pass them to `predict` as X_df), or up to the present only.
+    freq : str, int or pandas offset
+        From one time to the next; inferred if None.
+    fill : {{"interpolate", "ffill"}}
+        How to close gaps; if None they are an error that names them.
+    id_col, time_col, target_col : str
+        Column names of long frames.
+    alias : str
+        Name of the forecast's columns; by default that of the method.
+"""
+
 COUNT = Interval(Integral, 1, None, closed="left")
 ABOVE_0 = Interval(Real, 0, None, closed="neither")
 FROM_0 = Interval(Real, 0, None, closed="left")
@@ -104,4 +150,28 @@ TABLE_CONSTRAINTS: dict[str, list[Any]] = {
     **CONSTRAINTS,
     "max_categories": [COUNT, None],
     "categories": [Mapping, None],
+}
+
+SERIES_CONSTRAINTS: dict[str, list[Any]] = {
+    **CONSTRAINTS,
+    "adapters": [str],
+    "context": [COUNT, None],
+    "horizon": [COUNT, None],
+    "season": [COUNT, None],
+    "seasonal_lag": ["boolean", None],
+    "calendar": ["boolean", None],
+    "feedback": [str, None],
+    "hidden_size": [COUNT, None],
+    "n_layers": [COUNT, None],
+    "gates": [str],
+    "log_variance_bounds": [tuple, list, None],
+    "n_paths": [COUNT],
+    "future_columns": [list, tuple],
+    "past_columns": [list, tuple],
+    "freq": [str, Integral, pd.offsets.BaseOffset, None],
+    "fill": [str, None],
+    "id_col": [str],
+    "time_col": [str],
+    "target_col": [str],
+    "alias": [str, None],
 }

@@ -1,0 +1,1 @@
+"""The forecaster in the shape that other libraries expect; each adapter needs its own extra."""

@@ -1,0 +1,446 @@
+"""`Forecaster` as an sktime forecaster, so that sktime's pipelines, splitters and scores apply."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble.estimators import Forecaster
+from batchensemble.panels import NAMES, Panel, read_panel
+from batchensemble.predictive import SamplePredictive
+
+try:
+    from sktime.forecasting.base import BaseForecaster
+except ImportError as error:
+    raise ImportError(
+        f"batchensemble.adapters.sktime needs sktime, and importing it failed ({error}); "
+        "pip install batchensemble[sktime]"
+    ) from error
+
+MTYPES = ["pd.DataFrame", "pd-multiindex", "pd_multiindex_hier"]
+
+
+@final
+class GRUBEForecaster(BaseForecaster):  # type: ignore[misc]
+    """Probabilistic forecasts of one series, or of a panel by one model for all its series.
+
+    >>> import numpy as np, pandas as pd
+    >>> from batchensemble.adapters.sktime import GRUBEForecaster
+    >>> y = pd.Series(np.sin(np.arange(60) / 3), pd.period_range("2020-01", periods=60, freq="M"))
+    >>> model = GRUBEForecaster(context=6, horizon=3, epochs=3, n_paths=100, random_state=0)
+    >>> model.fit(y).predict_interval(fh=[1, 3], coverage=0.8).shape
+    (2, 2)
+
+    Everything that it answers (means, quantiles, intervals, variances, distributions) comes from
+    the same sample paths, which depend on the data and on how far `fh` reaches, and on nothing
+    else. Gaps in `fh` are fine: the paths run through them.
+
+    Relative steps count from the end of each series, as where sktime itself loops over a panel;
+    absolute times are the same for all series. Forecasts in the past are not possible.
+
+    Every column of an X passed to `fit` is taken as known ahead, and must be passed to `predict`
+    for all times from the end of each series to the last of `fh`. Several columns of y are several
+    models.
+
+    `update` goes on from new observations; with `update_params=True` (sktime's default) it learns
+    again from all of them, with `update_params=False` it keeps the model as it is. A series stands
+    where its last `update` ended: rows known beyond that are not looked at.
+
+    Parameters
+    ----------
+    method, n_members, n_passes, ..., n_paths, freq, fill
+        Those of `batchensemble.Forecaster`, with the same meanings and defaults. `freq` is taken
+        from the index if None; `fill` closes gaps between its times, not missing values.
+
+    Attributes
+    ----------
+    forecaster_ : batchensemble.Forecaster
+        The fitted forecaster itself.
+    """
+
+    _tags: ClassVar[dict[str, Any]] = {
+        "object_type": "forecaster",
+        "authors": "The batchensemble developers",
+        "maintainers": "The batchensemble developers",
+        "y_inner_mtype": MTYPES,
+        "X_inner_mtype": MTYPES,
+        "requires-fh-in-fit": False,
+        "X-y-must-have-same-index": True,
+        "capability:multivariate": False,
+        "capability:exogenous": True,
+        "capability:categorical_in_X": True,
+        "capability:non_contiguous_X": False,
+        "capability:insample": False,
+        "capability:pred_int": True,
+        "capability:pred_int:insample": False,
+        "capability:missing_values": False,
+        "capability:unequal_length": True,
+        "capability:update": True,
+        "capability:random_state": True,
+        "property:randomness": "derandomized",
+    }
+    _config: ClassVar[dict[str, Any]] = {"remember_data": False}  # `_known` does that
+    _y = _X = None  # what sktime expects where a user sets remember_data after all
+
+    def __init__(
+        self,
+        method: str = "batch_ensemble",
+        *,
+        n_members: int = 10,
+        n_passes: int = 100,
+        preset: str = "default",
+        context: int | None = None,
+        horizon: int | None = None,
+        season: int | None = None,
+        seasonal_lag: bool | None = None,
+        calendar: bool | None = None,
+        feedback: str | None = None,
+        scaling: str | None = None,
+        hidden_size: int | None = None,
+        n_layers: int | None = None,
+        hidden: Sequence[int] | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        lr: float | None = None,
+        dropout: float | None = None,
+        weight_decay: float | None = None,
+        clip_norm: float | None = None,
+        validation_fraction: float | None = None,
+        patience: int | None = None,
+        log_variance_bounds: tuple[float, float] | None = None,
+        adapters: str = "rsb",
+        gates: str = "czf",
+        init: str = "random_sign",
+        penalty: float = 0.0,
+        batching: str = "shared",
+        time_limit: float | None = None,
+        n_paths: int = 2000,
+        freq: str | int | pd.offsets.BaseOffset | None = None,
+        fill: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.method = method
+        self.n_members = n_members
+        self.n_passes = n_passes
+        self.preset = preset
+        self.context = context
+        self.horizon = horizon
+        self.season = season
+        self.seasonal_lag = seasonal_lag
+        self.calendar = calendar
+        self.feedback = feedback
+        self.scaling = scaling
+        self.hidden_size = hidden_size
+        self.n_layers = n_layers
+        self.hidden = hidden
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.dropout = dropout
+        self.weight_decay = weight_decay
+        self.clip_norm = clip_norm
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.log_variance_bounds = log_variance_bounds
+        self.adapters = adapters
+        self.gates = gates
+        self.init = init
+        self.penalty = penalty
+        self.batching = batching
+        self.time_limit = time_limit
+        self.n_paths = n_paths
+        self.freq = freq
+        self.fill = fill
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+        super().__init__()
+
+    def _fit(self, y: pd.DataFrame, X: pd.DataFrame | None, fh: Any) -> Self:
+        return self._learn(_Known.of(y, X))
+
+    def _update(
+        self, y: pd.DataFrame, X: pd.DataFrame | None = None, update_params: bool = True
+    ) -> Self:
+        known = self._known.extended(y, X)
+        if update_params:
+            return self._learn(known)
+        return self._go_on(known, known.panel(self.forecaster_.panel_.freq, self.fill))
+
+    def _learn(self, known: "_Known") -> Self:
+        panel = known.panel(known.freq if self.freq is None else self.freq, self.fill)
+        model = Forecaster(**self.get_params(deep=False), future_columns=known.columns)
+        self.forecaster_ = model.fit(panel)
+        return self._go_on(known, panel)
+
+    def _go_on(self, known: "_Known", panel: Panel) -> Self:
+        self._known, self._panel, self._memory = known, panel, _Memory()
+        return self
+
+    def _predict(self, fh: Any, X: pd.DataFrame | None) -> pd.DataFrame:
+        dist, index = self._forecast(fh, X)
+        return _frame(dist.mean[..., None], index, self._get_varnames())
+
+    def _predict_quantiles(
+        self, fh: Any, X: pd.DataFrame | None, alpha: list[float]
+    ) -> pd.DataFrame:
+        dist, index = self._forecast(fh, X)
+        columns = self._get_columns("predict_quantiles", alpha=alpha)
+        return _frame(dist.quantile(alpha), index, columns)
+
+    def _predict_var(
+        self, fh: Any, X: pd.DataFrame | None = None, cov: bool = False
+    ) -> pd.DataFrame:
+        dist, index = self._forecast(fh, X)
+        if not cov:
+            return _frame(dist.variance[..., None], index, self._get_varnames())
+        times = index.get_level_values(-1).unique()
+        if len(times) != dist.horizon:
+            raise NotImplementedError(
+                f"expected series that end at the same time, whose covariances share their "
+                f"columns, got forecasts of {len(times)} times for {dist.horizon} steps; pass "
+                "absolute times as fh"
+            )
+        # Correlations first: they stay exact where variances are tiny.
+        scale = dist.std[:, :, None] * dist.std[:, None]
+        columns = pd.MultiIndex.from_product([self._get_varnames(), times])
+        return _frame(dist.step_correlation() * scale, index, columns)
+
+    def _predict_proba(self, fh: Any, X: pd.DataFrame | None, marginal: bool = True) -> Any:
+        from skpro.distributions import Empirical
+
+        dist, index = self._forecast(fh, X)
+        draws = dist.paths.reshape(len(dist), -1, dist.horizon).swapaxes(0, 1)
+        rows = np.tile(np.arange(len(index)), len(draws))
+        sample = np.repeat(np.arange(len(draws)), len(index))
+        levels = [index.get_level_values(i)[rows] for i in range(index.nlevels)]
+        each = pd.MultiIndex.from_arrays([sample, *levels], names=["sample", *index.names])
+        spl = _frame(draws, each, self._get_varnames())
+        return Empirical(spl, time_indep=marginal, index=index, columns=spl.columns)
+
+    def _forecast(self, fh: Any, X: pd.DataFrame | None) -> tuple[SamplePredictive, pd.Index]:
+        """The paths at the steps of fh, and the (series and) times that these are."""
+        panel, known = self._panel, self._known
+        if fh.is_relative and fh.to_pandas().dtype.kind == "i":  # there are time deltas, too
+            ahead = fh.to_numpy() - 1
+            steps = np.tile(ahead, (len(panel), 1))
+            times = known.restored(panel, ahead)
+        else:
+            absolute = fh.to_absolute_index(self.cutoff)
+            steps = _steps_to(panel, absolute)
+            times = absolute if len(panel) == 1 else absolute.append([absolute] * (len(panel) - 1))
+        h = int(steps.max()) + 1
+        paths = self._memory.recall(h, known.ahead(X), self._draw).paths
+        chosen = np.take_along_axis(paths, steps[:, None, None], axis=3)
+        return SamplePredictive(chosen), known.index(panel, times)
+
+    def _draw(self, h: int, ahead: pd.DataFrame | None) -> SamplePredictive:
+        return self.forecaster_.predict_dist(h, X_df=ahead, df=self._panel)
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Small settings for sktime's checks."""
+        small = {
+            "n_members": 2,
+            "context": 2,
+            "horizon": 1,
+            "epochs": 1,
+            "hidden_size": 2,
+            "hidden": (2,),
+            "n_paths": 6,
+        }
+        return [small, {**small, "method": "single", "preset": "paper", "n_paths": 3}]
+
+
+def _frame(values: NDArray[np.float64], index: pd.Index, columns: Any) -> pd.DataFrame:
+    return pd.DataFrame(values.reshape(len(index), -1), index=index, columns=columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What has been observed, and where each series stands now.
+
+    labels  (series,), as in the upper levels of the user's index; None for one series
+    y, x    by (number of the series, time); x may reach further than y
+    ends    the time at which each series stands, by its number
+    times   the user's index of times: its type and unit, and its frequency if it has one
+    names   of the levels of the user's index
+    """
+
+    labels: pd.Index | None
+    y: pd.DataFrame
+    x: pd.DataFrame | None
+    ends: pd.Series
+    times: pd.Index
+    names: Sequence[Any]
+
+    @classmethod
+    def of(cls, y: pd.DataFrame, X: pd.DataFrame | None) -> "_Known":
+        labels = y.index.droplevel(-1).unique() if y.index.nlevels > 1 else None
+        rows = _numbered(y.set_axis([NAMES.target], axis=1), labels)
+        x = None
+        if X is not None:
+            x = _numbered(X.set_axis(_columns_of(X), axis=1), labels)
+        times = y.index.get_level_values(-1)
+        return cls(labels, rows, x, _ends_of(rows), times, y.index.names)._checked(rows)
+
+    def extended(self, y: pd.DataFrame, X: pd.DataFrame | None) -> "_Known":
+        labels = self.labels
+        if labels is not None:
+            labels = labels.append(y.index.droplevel(-1)).unique()
+        rows = _numbered(y.set_axis([NAMES.target], axis=1), labels)
+        ends = _newest(self.ends, _ends_of(rows))
+        x = self.x if self.x is None else _newest(self.x, self._read(X, labels))
+        known = _Known(labels, _newest(self.y, rows), x, ends, self.times, self.names)
+        return known._checked(rows)
+
+    def _checked(self, rows: pd.DataFrame) -> "_Known":
+        if len(set(self.words)) < len(self.words):
+            raise ValueError(
+                f"expected labels of series that differ as text, got {self.words}; rename some"
+            )
+        missing = rows.index[:0] if self.x is None else rows.index.difference(self.x.index)
+        if len(missing):
+            raise ValueError(
+                f"expected a row of X for each row of y, got none for {len(missing)} of "
+                f"{len(rows)}, the first at {missing[0][1]}; add them to X"
+            )
+        return self
+
+    @property
+    def is_panel(self) -> bool:
+        return self.labels is not None
+
+    @property
+    def columns(self) -> list[str]:
+        return [] if self.x is None else list(self.x.columns)
+
+    @property
+    def freq(self) -> Any:
+        """That of an index of dates; periods and numbers carry their own."""
+        return self.times.freq if isinstance(self.times, pd.DatetimeIndex) else None
+
+    def panel(self, freq: Any, fill: str | None) -> Panel:
+        """The rows of each series up to where it stands."""
+        number, time = (self.y.index.get_level_values(i) for i in range(2))
+        rows = self.y[np.asarray(time <= pd.Index(self.ends[number]))]
+        rows = rows if self.x is None else rows.join(self.x)
+        return read_panel(self._long(rows), columns=self.columns, freq=freq, fill=fill)
+
+    def ahead(self, X: pd.DataFrame | None) -> pd.DataFrame | None:
+        """Exogenous columns as known now, those of times to come from X."""
+        if self.x is None:
+            return None
+        return self._long(_newest(self.x, self._read(X, self.labels)))
+
+    def _read(self, X: pd.DataFrame | None, labels: pd.Index | None) -> pd.DataFrame:
+        X = pd.DataFrame() if X is None else X
+        names = _columns_of(X)
+        if missing := [name for name in self.columns if name not in names]:
+            raise ValueError(
+                f"expected {', '.join(self.columns)}, as fit was given, got X without "
+                f"{', '.join(missing)}; pass them to update and predict, too"
+            )
+        X = X.set_axis(names, axis=1)
+        return _numbered(X[self.columns], labels)
+
+    def _long(self, rows: pd.DataFrame) -> pd.DataFrame:
+        number, time = (rows.index.get_level_values(i) for i in range(2))
+        words = np.array(self.words, dtype=object)
+        return rows.reset_index(drop=True).assign(**{NAMES.id: words[number], NAMES.time: time})
+
+    @property
+    def words(self) -> list[str]:
+        """(series,), ids for a long frame."""
+        return [NAMES.target] if self.labels is None else [str(label) for label in self.labels]
+
+    def restored(self, panel: Panel, steps: NDArray[np.int64]) -> pd.Index:
+        """(series * steps,), the times of these steps ahead in the type of the user's."""
+        h = int(steps.max()) + 1
+        grid = panel.future_times(h)
+        times = grid[(steps + h * np.arange(len(panel))[:, None]).ravel()]
+        if isinstance(self.times, pd.PeriodIndex):
+            return times.to_period(self.times.freq)
+        if not isinstance(times, pd.DatetimeIndex):
+            return times
+        is_run = not self.is_panel and (np.diff(steps) == 1).all()
+        freq = panel.freq if is_run else None  # sktime asks an index of one or two dates for it
+        return pd.DatetimeIndex(times.as_unit(self.times.unit), freq=freq)
+
+    def index(self, panel: Panel, times: pd.Index) -> pd.Index:
+        """Of a forecast of the series of the panel, at the given times of each in turn."""
+        if self.labels is None:
+            return times.rename(self.names[0])
+        numbers = pd.Index(self.words).get_indexer(panel.ids)
+        labels = self.labels[np.repeat(numbers, len(times) // len(panel))]
+        levels = [labels.get_level_values(i) for i in range(labels.nlevels)]
+        return pd.MultiIndex.from_arrays([*levels, times], names=self.names)
+
+
+class _Memory:
+    """The paths drawn last; copies and pickles of it are empty."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, pd.DataFrame | None, SamplePredictive] | None = None
+
+    def recall(
+        self, h: int, ahead: pd.DataFrame | None, draw: Callable[..., SamplePredictive]
+    ) -> SamplePredictive:
+        if self._last is None or self._last[0] != h or not _same(self._last[1], ahead):
+            self._last = (h, ahead, draw(h, ahead))
+        return self._last[2]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Memory, ()
+
+
+def _same(a: pd.DataFrame | None, b: pd.DataFrame | None) -> bool:
+    return a is b or (a is not None and b is not None and bool(a.equals(b)))
+
+
+def _columns_of(X: pd.DataFrame) -> list[str]:
+    """Names for the columns of X in a long frame, where they must be words and none may be "y"."""
+    return [f"X[{name!r}]" for name in X.columns.tolist()]
+
+
+def _numbered(frame: pd.DataFrame, labels: pd.Index | None) -> pd.DataFrame:
+    """With an index of (number of the series, time); series that are not in `labels` are left."""
+    numbers = np.zeros(len(frame), dtype=np.int64)
+    if labels is not None:
+        numbers = labels.get_indexer(frame.index.droplevel(-1))
+    times = frame.index.get_level_values(-1)
+    frame = frame.set_axis(pd.MultiIndex.from_arrays([numbers, times], names=[None, None]), axis=0)
+    return frame[numbers >= 0]
+
+
+def _newest(old: Any, new: Any) -> Any:
+    """Both, and what is in both from the new."""
+    both = pd.concat([old, new])
+    return both[~both.index.duplicated(keep="last")].sort_index()
+
+
+def _ends_of(rows: pd.DataFrame) -> pd.Series:
+    number, time = (rows.index.get_level_values(i) for i in range(2))
+    return pd.Series(time, index=number).groupby(level=0).max()
+
+
+def _steps_to(panel: Panel, wanted: pd.Index) -> NDArray[np.int64]:
+    """(series, times): how far each time lies behind the first after the end of each series."""
+    times = wanted.to_timestamp(how="start") if isinstance(wanted, pd.PeriodIndex) else wanted
+    h = len(times)
+    while not (panel.future_times(h)[h - 1 :: h] >= times.max()).all():
+        h *= 2
+    grids = np.split(np.arange(len(panel) * h), len(panel))
+    ahead = panel.future_times(h)
+    steps: NDArray[np.int64] = np.stack([ahead[rows].get_indexer(times) for rows in grids])
+    for k, j in np.argwhere(steps < 0)[:1]:
+        raise ValueError(
+            f"series {panel.ids[k]!r}: expected times after its end at "
+            f"{panel.times[panel.starts[k + 1] - 1]}, in steps of {panel.freq}, got {wanted[j]}"
+        )
+    return steps
