@@ -1,12 +1,14 @@
 """Our forecasts of the peers' series, with the default preset.
 
-    python benchmarks/peers/ours.py FOLDER [--only NAME ...] [--method WORD ...] [--seeds 3]
+    python benchmarks/peers/ours.py FOLDER [--only NAME ...] [--method WORD ...]
+        [--feedback WORD ...] [--seeds 3]
 
 Reads what `series.py export` wrote, and writes beside the rivals' forecasts. Only what the rivals
 are told too is told: the horizon, and the season of the sun.
 """
 
 import argparse
+import itertools
 import time
 from pathlib import Path
 
@@ -26,23 +28,26 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="+", default=NAMES)
     parser.add_argument("--method", nargs="+", default=["batch_ensemble"])
+    parser.add_argument("--feedback", nargs="+", default=["teacher"])
     parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    for seed in range(args.seeds):
-        for method in args.method:
-            for name in args.only:
-                rival = f"{NAMES_OF_METHODS.get(method, method)}-seed{seed}"
-                if not (args.folder / "forecasts" / name / f"{rival}.npz").exists():
-                    forecast(args.folder, name, method, seed, rival)
+    everything = itertools.product(range(args.seeds), args.feedback, args.method, args.only)
+    for seed, feedback, method, name in everything:
+        word = NAMES_OF_METHODS.get(method, method)
+        word += "" if feedback == "teacher" else f"-fed-{feedback}"
+        rival = f"{word}-seed{seed}"
+        if not (args.folder / "forecasts" / name / f"{rival}.npz").exists():
+            forecast(args.folder, name, rival, method=method, feedback=feedback, seed=seed)
 
 
-def forecast(folder: Path, name: str, method: str, seed: int, rival: str) -> None:
+def forecast(folder: Path, name: str, rival: str, *, method: str, feedback: str, seed: int) -> None:
     dataset = load(name, folder)
     model = Forecaster(
         method,
         horizon=dataset.horizon,
         season=SEASONS.get(name),
+        feedback=feedback,
         n_paths=DRAWS,
         random_state=seed,
         device="cpu",

@@ -20,6 +20,8 @@ COLUMNS = {
     "coverage95": "coverage 95 %",
     "energy": "energy score",
     "energy_scaled": "energy / scale",
+    "variogram_scaled": "variogram / scale",
+    "coverage80_sum": "coverage 80 % of sum",
     "mase": "MASE (median)",
     "seconds_fit": "fit s",
     "seconds_predict": "predict s",
@@ -47,6 +49,12 @@ def energy(paths: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.array(out)
 
 
+def variogram(paths: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the variogram score (windows,) of order 0.5, every pair of steps counted twice."""
+    expected = np.mean([np.abs(d[..., None] - d[:, None, :]) ** 0.5 for d in paths], axis=1)
+    return np.square(np.abs(y[:, :, None] - y[:, None, :]) ** 0.5 - expected).sum(axis=(1, 2))
+
+
 def coverage(paths: np.ndarray, y: np.ndarray, level: float) -> float:
     """Return the share of values within the central interval of the draws."""
     low, high = np.quantile(paths, [(1 - level) / 2, (1 + level) / 2], axis=1)
@@ -67,6 +75,8 @@ def score(file: Path) -> dict[str, float]:
         "coverage95": coverage(paths, y, 0.95),
         "energy": joint.mean(),
         "energy_scaled": (joint / scale).mean(),
+        "variogram_scaled": (variogram(paths, y) / scale).mean(),
+        "coverage80_sum": coverage(paths.sum(axis=2, keepdims=True), y.sum(axis=1)[:, None], 0.8),
         "mase": (error / scale[:, None]).mean(),
         **seconds,
     }

@@ -4,8 +4,8 @@ from laws import generator
 
 from batchensemble.bank import Bank
 from batchensemble.engines.adam import Adam
-from batchensemble.engines.graph import GraphEngine
 from batchensemble.engines.data import Data
+from batchensemble.engines.graph import GraphEngine
 from batchensemble.engines.plain import PlainEngine, Steps
 from batchensemble.losses import GaussianNLL
 from batchensemble.networks import MLP

@@ -10,6 +10,9 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
+from laws import TINY_FORECASTER as QUICK
+from laws import long_frame as long
+from laws import seasonal_values as seasonal
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -19,16 +22,6 @@ from utilsforecast.losses import coverage, mae, mqloss, rmse, scaled_crps
 from batchensemble import Forecaster, SamplePredictive
 from batchensemble.methods import METHODS
 
-QUICK = {
-    "epochs": 2,
-    "hidden": (8,),
-    "hidden_size": 8,
-    "n_members": 3,
-    "n_passes": 4,
-    "n_paths": 40,
-    "horizon": 4,
-    "random_state": 0,
-}
 NAMES = {
     "batch_ensemble": "GRUBE",
     "deep_ensemble": "GRU-ensemble",
@@ -36,24 +29,6 @@ NAMES = {
     "single": "GRU",
 }
 EVERY_METHOD = pytest.mark.parametrize("method", sorted(METHODS))
-
-
-def seasonal(n=60, seed=0, level=10.0):
-    """Twelve steps a season, with AR(1) noise."""
-    random = np.random.default_rng(seed)
-    noise = np.zeros(n)
-    for t in range(1, n):
-        noise[t] = 0.6 * noise[t - 1] + 0.3 * random.normal()
-    return level + np.sin(2 * np.pi * np.arange(n) / 12) + noise
-
-
-def long(n_series=3, n=60, freq="MS", ids=None, **extra):
-    parts = []
-    for i in range(n_series):
-        times = pd.date_range("2015-01-01", periods=n, freq=freq)
-        name = f"s{i}" if ids is None else ids[i]
-        parts.append(pd.DataFrame({"unique_id": name, "ds": times, "y": seasonal(n, i, 10.0 * i)}))
-    return pd.concat(parts, ignore_index=True).assign(**extra)
 
 
 def as_polars(frame):
@@ -398,6 +373,18 @@ def test_one_batch_of_windows_equals_a_loop_of_predictions_from_shorter_data(dat
         assert_close(together[together["cutoff"] == cutoff], alone, atol=1e-4)
 
 
+@EVERY_METHOD
+def test_the_paths_behind_a_validation_are_those_that_its_frame_summarises(data, method):
+    model = fitted(method)
+    late = {"n_windows": 2, "step_size": 3, "refit": False}
+    longer = long(n=70)
+    frame = model.cross_validation(longer, quantiles=[0.3], **late)
+    dist = model.cross_validation_dist(longer, **late)
+    assert dist.paths.shape[:2] == (6, fitted(method)._members.n_members)
+    expected = np.column_stack([dist.mean.ravel(), dist.quantile(0.3).ravel()])
+    np.testing.assert_allclose(numbers(frame), expected)
+
+
 def test_a_refit_knows_only_what_precedes_the_first_cutoff(data):
     settings = {"h": 4, "n_windows": 3, "step_size": 1}
     position = data.groupby("unique_id").cumcount()
@@ -521,7 +508,7 @@ def test_columns_of_the_past_do_not_tell_the_future():
 def test_columns_of_the_past_help_where_the_next_value_follows_them():
     frame = told()
     frame["tell"] = frame.groupby("unique_id")["tell"].shift(-1).fillna(0.0)
-    settings = {**QUICK, "epochs": 40, "lr": 0.01, "calendar": False}
+    settings = {**QUICK, "epochs": 40, "lr": 0.01, "calendar": False, "context": 24}
 
     def first_step(**columns):
         data = frame if columns else frame.drop(columns="tell")
@@ -587,37 +574,11 @@ def test_series_of_different_lengths_and_starts_share_a_model(data):
     assert np.isfinite(numbers(forecast)).all()
 
 
-def test_the_reading_follows_the_frequency_and_the_shortest_series():
-    def reading(n, **settings):
-        model = Forecaster(**{**QUICK, "epochs": 1, **settings}).fit(long(1, n))
-        return model.season_, model.context_, model.lags_
-
-    assert reading(120) == (12, 24, (1, 12))
-    assert reading(120, seasonal_lag=False) == (12, 24, (1,))
-    assert reading(120, season=6, context=9) == (6, 9, (1, 6))
-    assert reading(35)[2] == (1,)
-    assert reading(7) == (12, 2, (1,))
-    model = Forecaster(**QUICK, freq=pd.DateOffset(months=1))
-    middles = long(1).assign(ds=lambda df: df["ds"] + pd.Timedelta(days=14))
-    assert model.fit(middles).predict()["ds"].tolist()[0] == pd.Timestamp("2020-01-15")
-
-
 @pytest.mark.parametrize("feedback", ["teacher", "mean", "sample"])
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_every_way_of_training_gives_finite_forecasts(data, feedback, n_layers):
     model = Forecaster(**QUICK, feedback=feedback, n_layers=n_layers).fit(data)
     assert np.isfinite(numbers(model.predict(h=30, level=[80]))).all()
-
-
-def test_no_target_is_both_learned_from_and_held_out(data):
-    model = Forecaster(**QUICK, validation_fraction=0.2).fit(data)
-    kept, held_out = model._split(model.panel_)
-
-    def targets(starts):
-        return set((starts[:, None] + model._reach + np.arange(4)).ravel().tolist())
-
-    assert len(held_out) > 8
-    assert not targets(kept) & targets(held_out)
 
 
 @pytest.mark.parametrize(

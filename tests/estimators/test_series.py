@@ -1,0 +1,54 @@
+import numpy as np
+import pandas as pd
+import pytest
+from laws import TINY_FORECASTER as QUICK
+from laws import long_frame as long
+
+from batchensemble import Forecaster
+
+
+def test_the_reading_follows_the_frequency_and_the_shortest_series():
+    def reading(n, **settings):
+        model = Forecaster(**{**QUICK, "epochs": 1, **settings}).fit(long(1, n))
+        return model.season_, model.context_, model.lags_
+
+    assert reading(120) == (12, 12, (1, 12))
+    assert reading(120, seasonal_lag=False) == (12, 12, (1,))
+    assert reading(120, season=6, context=9) == (6, 9, (1, 6))
+    assert reading(35)[2] == (1,)
+    assert reading(7) == (12, 2, (1,))
+    model = Forecaster(**QUICK, freq=pd.DateOffset(months=1))
+    middles = long(1).assign(ds=lambda df: df["ds"] + pd.Timedelta(days=14))
+    assert model.fit(middles).predict()["ds"].tolist()[0] == pd.Timestamp("2020-01-15")
+
+
+def test_no_target_is_both_learned_from_and_held_out():
+    model = Forecaster(**QUICK, validation_fraction=0.2).fit(long())
+    kept, held_out = model._split(model.panel_)
+
+    def targets(starts):
+        return set((starts[:, None] + model._reach + np.arange(4)).ravel().tolist())
+
+    assert len(held_out) > 8
+    assert not targets(kept) & targets(held_out)
+
+
+@pytest.mark.parametrize(
+    ("n", "settings", "n_epochs", "is_judged"),
+    [
+        (90, {}, 3, True),
+        (40, {}, 1, False),  # too short to hold windows out: a third of the epochs
+        (40, {"epochs": 3}, 3, False),
+        (40, {"validation_fraction": 0}, 3, False),
+    ],
+)
+def test_series_too_short_to_hold_windows_out_are_not_learned_by_heart(
+    n, settings, n_epochs, is_judged, monkeypatch
+):
+    from batchensemble.estimators.presets import SERIES_PRESETS
+
+    monkeypatch.setitem(SERIES_PRESETS["default"], "epochs", 3)
+    given = {name: value for name, value in QUICK.items() if name != "epochs"} | settings
+    (history,) = Forecaster(**given).fit(long(1, n)).history_
+    assert len(history.losses) == n_epochs
+    assert bool(history.scores) == is_judged
