@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PARALLEL ?= -n 2
 
-.PHONY: setup reproduce test test-all lint bench docs clean
+.PHONY: setup reproduce test test-all test-peers lint bench bench-peers docs clean
 
 setup: .venv/ready
 
@@ -28,10 +28,30 @@ test: lint
 test-all: lint
 	$(BIN)/pytest $(PARALLEL)
 
+# Packages that hold pandas below 3 have an environment of their own.
+PEERS := .venv-peers/bin/python
+PEERS_OUT ?= build/peers
+
+.venv-peers/ready: benchmarks/peers/requirements.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet --upgrade pip
+	.venv-peers/bin/pip install --quiet --requirement $<
+	touch $@
+
+test-peers: .venv-peers/ready
+	PYTHONPATH=src:tests $(PEERS) -m pytest tests/adapters/test_gluonts.py
+
+bench-peers: setup .venv-peers/ready
+	OMP_NUM_THREADS=1 $(PEERS) benchmarks/peers/series.py export $(PEERS_OUT)
+	OMP_NUM_THREADS=1 $(PEERS) benchmarks/peers/rivals.py $(PEERS_OUT)
+	$(BIN)/python benchmarks/peers/ours.py $(PEERS_OUT)
+	$(BIN)/python benchmarks/peers/scores.py $(PEERS_OUT)
+
 bench: setup
 	$(BIN)/python benchmarks/folding.py
 	$(BIN)/python benchmarks/bank.py
 	$(BIN)/python benchmarks/default_preset.py
+	$(BIN)/python benchmarks/sampling.py
 
 docs: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[docs]"
@@ -39,4 +59,4 @@ docs: setup
 	@echo "The pages are in site/: open site/index.html"
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site
+	rm -rf .venv .venv-peers build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site
