@@ -1,5 +1,7 @@
 import itertools
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -336,6 +338,29 @@ def test_masks_of_members_stay_with_their_members_along_their_paths():
     with torch.no_grad():
         expected = slow_paths(net, x, noise, masks)
         assert torch.allclose(net.simulate(x, noise, masks), expected, atol=1e-10)
+
+
+HEAP = """
+import resource, torch
+from batchensemble.losses import GaussianNLL
+from batchensemble.networks import Recurrent
+
+torch.set_num_threads(1)
+sizes = {"hidden_size": 64, "hidden": (64,), "n_members": 10, "dropout": 0.0}
+net = Recurrent(0, (1, 1), draw=GaussianNLL().draw, context=12, horizon=5, **sizes).eval()
+peaks = []
+with torch.inference_mode():
+    for n_steps in (5, 20, 250):
+        net.simulate(torch.zeros(5, 12 + n_steps, 1), torch.randn(5, 200, 10, n_steps))
+        peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print((peaks[-1] - peaks[0]) // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has other units elsewhere")
+def test_a_long_forecast_takes_the_memory_of_its_paths_and_little_more():
+    run = subprocess.run([sys.executable, "-c", HEAP], capture_output=True, text=True, check=True)
+    assert int(run.stdout) < 150  # MiB: noise and paths are 10 each; with holes in the heap 400
 
 
 def test_a_path_depends_on_its_own_window_noise_and_member_alone():

@@ -179,6 +179,18 @@ def test_the_time_limit_ends_training_with_what_there_is():
     assert len(history.losses) >= 1
 
 
+def test_the_time_limit_ends_an_epoch_that_is_too_long(monkeypatch):
+    monkeypatch.setattr("batchensemble.training.DRAWN_BYTES", 1)  # a look at the clock every step
+    networks, two_steps = bank(1), bank(1)
+    history = fit(networks, Training(epochs=9, batch_size=32, time_limit=1e-9))
+    fit(two_steps, Training(epochs=1, batch_size=32))
+    assert history.ended == "time_limit"
+    assert len(history.losses) == 1
+    assert not torch.equal(networks.theta, bank(1).theta)
+    assert (networks.theta - bank(1).theta).abs().max() < 1.01 * Training().lr  # Adam's first step
+    assert (two_steps.theta - bank(1).theta).abs().max() > 1.5 * Training().lr
+
+
 class _Interrupted:
     """A bar that presses Ctrl-C in the third epoch."""
 
@@ -464,3 +476,22 @@ def test_early_stopping_keeps_the_best_forecaster():
         kept = LOSS.mixture(outputs, y.unsqueeze(-1)).mean()
         assert scores[: best + 4, i].argmin() == best
         assert kept.item() == pytest.approx(scores[best, i].item(), abs=1e-5)
+
+
+def test_the_longer_the_windows_the_fewer_are_scored_at_once(monkeypatch):
+    monkeypatch.setattr("batchensemble.training.SCORED_ROWS", 70)
+    taken = []
+    take = Windows.take
+
+    def spy(self, rows):
+        taken.append(tuple(rows.shape))
+        return take(self, rows)
+
+    monkeypatch.setattr(Windows, "take", spy)
+    held_out = [torch.arange(200, 225)]
+    parts = fit(forecasters(1), Training(epochs=1, patience=1), data=series(), held_out=held_out)
+    assert taken[-3:] == [(1, 10, 1), (1, 10, 1), (1, 5, 1)]  # of 7 times each
+    monkeypatch.setattr("batchensemble.training.SCORED_ROWS", 8192)
+    whole = fit(forecasters(1), Training(epochs=1, patience=1), data=series(), held_out=held_out)
+    assert taken[-1] == (1, 25, 1)
+    assert parts.scores[0] == pytest.approx(whole.scores[0], abs=1e-6)

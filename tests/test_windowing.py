@@ -73,6 +73,15 @@ def test_a_constant_series_is_scaled_to_zero(value):
         assert (encoded.scale > 0).all()
 
 
+@pytest.mark.parametrize("level", [1e6, 1e13, -1e13])
+def test_a_series_that_varies_far_from_zero_is_not_taken_for_a_constant(level):
+    noise = np.random.default_rng(0).normal(size=90)
+    series = read_panel(level + noise)
+    for scaling in ("standard", "window"):
+        encoded = encoder(scaling).fit(series).encode(series)
+        np.testing.assert_allclose(encoded.scale, series.values.std())
+
+
 @pytest.mark.parametrize("size", [1, 100, 2**20])
 def test_a_window_is_scaled_by_the_mean_and_spread_of_what_is_known_in_it(size, monkeypatch):
     monkeypatch.setattr("batchensemble.windowing.WINDOW_FLOATS", size)

@@ -56,7 +56,8 @@ def infer_freq(times: Any, starts: Ints, ids: NDArray[Any]) -> Any:
     if not long.size:
         raise ValueError(
             f"expected freq=, or a series of at least 3 times to infer it from, got at most "
-            f"{lengths.max()} in each series; pass freq='D' for days, for example"
+            f"{lengths.max()}, in series {shown(ids, int(lengths.argmax()))}; add rows, or pass "
+            "freq='D' for days, for example"
         )
     looked_at = long[np.unique(np.linspace(0, len(long) - 1, 10).astype(int))]
     guesses = Counter[Any]()

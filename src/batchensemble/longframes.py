@@ -74,12 +74,20 @@ def check_present(table: "nw.DataFrame[Any]", wanted: list[str], names: Names, w
     missing = [name for name in wanted if name not in table.columns]
     if missing:
         index = getattr(table.to_native(), "index", None)
-        hidden = names.time in missing and isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex))
-        dates = f"its dates are in the index: call .reset_index(names={names.time!r})"
+        cure = "add them, or say how your columns are called"
+        if names.time in missing and isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex)):
+            cure = f"its dates are in the index: call .reset_index(names={names.time!r})"
+        elif set(missing) & set(index_names(table)):
+            cure = "they are in the index: call .reset_index()"
         raise ValueError(
             f"expected {what} to have the columns {wanted}, got {table.columns} without {missing}; "
-            f"{dates if hidden else 'add them, or say how your columns are called'}"
+            f"{cure}"
         )
+
+
+def index_names(table: "nw.DataFrame[Any]") -> list[Any]:
+    """What the levels of a pandas index are called; other libraries have no index."""
+    return list(getattr(getattr(table.to_native(), "index", None), "names", ()))
 
 
 def read_ids(table: "nw.DataFrame[Any]", names: Names) -> NDArray[Any]:

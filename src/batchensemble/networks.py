@@ -235,15 +235,18 @@ class Recurrent(Network):
         _, context = unrolled(sequence.expand(-1, -1, n_members if lanes.own_weights else 1, -1))
         outputs = self.head(context[-1].expand(-1, n_members, -1), masks).unsqueeze(1)
         state = [lanes.enter(h.unsqueeze(1).expand(*rows, -1).flatten(0, 1)) for h in context]
-        fed: list[Tensor] = []
+        # Room for all steps at once: kept one by one between what a step throws away, they would
+        # leave holes in the heap, and a long forecast would take gigabytes.
+        fed = outputs.new_empty(n_steps, *rows)
         for step in range(n_steps):
             if step:
                 inputs = self._inputs(x.unsqueeze(1), fed, step, rows)
                 state = unrolled.step(lanes.enter(inputs.flatten(0, 1)), state)
                 outputs = self.head(lanes.leave(state[-1], n_members), masks)
                 outputs = outputs.unflatten(0, (n_windows, n_paths))
-            fed.append(self.draw(outputs, noise[..., step]).expand(rows))
-        return torch.stack(fed, -1)
+            fed[step] = self.draw(outputs, noise[..., step])
+        paths: Tensor = fed.movedim(0, -1)
+        return paths
 
     def _sequence(self, x: Tensor, n_steps: int) -> Tensor:
         """What the first steps read, (batch, n_steps, members, inputs), all of it known."""
@@ -251,7 +254,9 @@ class Recurrent(Network):
         lagged = [x[..., first - lag : first - lag + n_steps, :, :1] for lag in self.lags]
         return torch.cat([*lagged, x[..., first : first + n_steps, :, 1:]], -1)
 
-    def _inputs(self, x: Tensor, fed: Sequence[Tensor], step: int, rows: torch.Size) -> Tensor:
+    def _inputs(
+        self, x: Tensor, fed: Sequence[Tensor] | Tensor, step: int, rows: torch.Size
+    ) -> Tensor:
         """What a later step reads, (*rows, inputs): values fed back where they are not known."""
         lagged = [
             fed[step - lag] if lag <= step else x[..., self.reach + step - lag, :, 0]

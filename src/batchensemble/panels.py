@@ -36,6 +36,7 @@ from batchensemble.longframes import (
     Names,
     as_frame,
     check_present,
+    index_names,
     one_series,
     read_ids,
     read_target,
@@ -46,6 +47,7 @@ from batchensemble.words import one_of
 __all__ = ["Names", "Panel", "check_lengths", "read_future", "read_panel"]
 
 NAMES = Names()
+LARGEST = 1e100  # of a value: squares of forecasts must be numbers, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +253,9 @@ def _read(data: Any, names: Names, columns: list[str]) -> Panel:
             raise ValueError(f"expected a long frame, to find the columns {columns} in, got none")
         table = one_series(data, names)
     else:
-        check_present(table, [names.time, names.target, *columns], names, "the frame")
+        ids_hidden = [names.id] if names.id in index_names(table) else []  # not one series
+        needed = [*ids_hidden, names.time, names.target, *columns]
+        check_present(table, needed, names, "the frame")
         extra = set(table.columns) - {*own, *columns}
         if extra:
             listed = [name for name in table.columns if name in extra]
@@ -308,10 +312,11 @@ def _trimmed(panel: Panel, with_ends: bool) -> Panel:
 
 def _check_values(panel: Panel, fill: str | None) -> None:
     series = series_of(panel.starts)
-    for row in np.flatnonzero(np.isinf(panel.values))[:1]:
+    for row in np.flatnonzero(np.abs(panel.values) > LARGEST)[:1]:
         raise ValueError(
             f"series {_id(panel, series[row])} at {when(panel.times[row])}: expected a finite "
-            f"number, got {panel.values[row]}; correct it, or make it missing and pass fill="
+            f"number of size at most {LARGEST:g}, got {panel.values[row]}; correct it, or make it "
+            "missing and pass fill="
         )
     missing = np.isnan(panel.values)
     if fill is not None or not missing.any():

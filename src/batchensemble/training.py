@@ -26,7 +26,7 @@ from batchensemble.words import one_of
 
 BATCHING = ("shared", "independent", "split")
 DRAWN_BYTES = 2**24
-SCORED_ROWS = 8192
+SCORED_ROWS = 8192  # of a table; of windows as many as have so many times together
 WORTH_THREADS = 200_000_000
 
 
@@ -128,7 +128,12 @@ def train(
         try:
             for epoch in range(training.epochs):
                 active = [True] * len(bank) if stopper is None else stopper.active
-                losses = torch.cat([engine.run(steps) for steps in plan.epoch(active)])
+                parts = []
+                for steps in plan.epoch(active):
+                    parts.append(engine.run(steps))
+                    if _over(training.time_limit, start):
+                        break
+                losses = torch.cat(parts)
                 _check_finite(losses, epoch, training)
                 history.losses.append(plan.epoch_means(losses))
                 if stopper is not None:
@@ -329,19 +334,21 @@ def _scorer(
     if data.weight is not None:
         weights = weights * data.weight[rows]
     weights = (weights / weights.sum(1, keepdim=True))[::ensemble_size]
+    n_times = data.take(rows[:1, :1])[0].shape[2:-1].numel()
+    size = max(1, SCORED_ROWS // n_times)
 
     @torch.no_grad()
     def score() -> list[float]:
         bank.module.eval()
         total = torch.zeros(len(weights), device=weights.device)
-        for start in range(0, longest, SCORED_ROWS):
-            part = rows[:, start : start + SCORED_ROWS]
+        for start in range(0, longest, size):
+            part = rows[:, start : start + size]
             x, y = place_members(*data.take(part.unsqueeze(2)), bank.module.n_members)
             outputs = bank(x).unflatten(0, (-1, ensemble_size))  # (ensembles, size, rows, ...)
             outputs = outputs.movedim(1, -3).flatten(-3, -2)  # (ensembles, rows, ..., all members)
             scores = loss.mixture(outputs, y[::ensemble_size]).unsqueeze(-1)
             scores = mean_over_steps(scores).squeeze(-1)
-            total += (scores * weights[:, start : start + SCORED_ROWS]).sum(1)
+            total += (scores * weights[:, start : start + size]).sum(1)
         return [float(s) for s in total for _ in range(ensemble_size)]
 
     return score

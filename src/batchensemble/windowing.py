@@ -74,7 +74,7 @@ class SeriesEncoder:
             location, scale = values.min(), np.ptp(values)
         else:
             location, scale = values.mean(), values.std()
-        if scale <= 1e-12 * abs(location) or scale < 1e-100:  # one and the same number all along
+        if scale <= 1e-14 * abs(location) or scale < 1e-100:  # one and the same number all along
             scale = np.float64(1e-6 * (abs(location) or 1.0))
         return float(location), float(scale)
 

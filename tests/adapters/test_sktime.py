@@ -310,6 +310,12 @@ def test_a_gap_is_named_and_may_be_filled():
     assert forecast.index.equals(DAYS[[40]])
 
 
+def test_the_frequency_of_the_index_is_taken_where_the_times_do_not_tell():
+    week = walk(pd.date_range("2024-01-01", periods=5, freq="B"))  # it might be of days as well
+    forecast = GRUBEForecaster(**SMALL).fit(week).predict(fh=[1])
+    assert forecast.index.tolist() == [pd.Timestamp("2024-01-08")]
+
+
 def test_a_series_too_short_for_a_window_is_named():
     with pytest.raises(ValueError, match=r"series 'north'.*expected at least 5 rows, got 4"):
         GRUBEForecaster(**SMALL, seasonal_lag=False).fit(panel_of(north=DAYS[:4], east=DAYS[:40]))

@@ -373,6 +373,23 @@ def test_one_batch_of_windows_equals_a_loop_of_predictions_from_shorter_data(dat
         assert_close(together[together["cutoff"] == cutoff], alone, atol=1e-4)
 
 
+def test_windows_of_the_same_values_get_paths_of_their_own():
+    y = np.tile(np.arange(12.0), 6)
+    model = Forecaster(**QUICK, calendar=False).fit(y[:48])
+    dist = model.cross_validation_dist(y, n_windows=2, step_size=12, refit=False)
+    first, second = dist.paths
+    assert not np.isclose(first, second).any()
+    np.testing.assert_allclose(first.mean((0, 1)), second.mean((0, 1)), atol=2 * first.std())
+
+
+def test_a_window_never_reaches_back_into_the_series_before(data):
+    model = Forecaster(**QUICK, context=12, seasonal_lag=False).fit(data)
+    unseen = long(2, 15, ids=["u", "v"])
+    with pytest.raises(ValueError, match="series 'u': expected at least 12 rows, got 11: it needs"):
+        model.cross_validation(unseen, refit=False)
+    assert len(model.cross_validation(long(2, 16, ids=["u", "v"]), refit=False)) == 8
+
+
 @EVERY_METHOD
 def test_the_paths_behind_a_validation_are_those_that_its_frame_summarises(data, method):
     model = fitted(method)
@@ -553,6 +570,17 @@ def test_columns_that_are_not_listed_or_are_the_series_own_are_refused(data):
         )
 
 
+def test_a_plot_shows_each_series_with_its_own_history_and_forecast(data, model):
+    forecast = model.predict()
+    n = max(3 * model.context_, 3 * 4)
+    for ax, name in zip(model.plot().axes, ("s0", "s1", "s2"), strict=True):
+        lines = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
+        np.testing.assert_allclose(lines["forecast (mean)"][1:], of(forecast, name)["GRUBE"])
+        np.testing.assert_allclose(lines["history"], of(data, name)["y"].tail(n))
+    one = model.plot("s0", h=20).axes[0]
+    assert len(one.get_lines()[1].get_ydata()) == max(3 * model.context_, 3 * 20)
+
+
 def test_five_hundred_short_series_make_one_model_in_a_moment():
     frame = long(500, 30)
     start = time.perf_counter()
@@ -590,11 +618,14 @@ def test_every_way_of_training_gives_finite_forecasts(data, feedback, n_layers):
         ),
         (lambda df: df.drop(7), r"series 's0': .*got none for 2015-08-01; pass fill="),
         (lambda df: pd.concat([df, df.iloc[[7]]]), "more than one for series 's0' at 2015-08-01"),
-        (lambda df: df.assign(y=df["y"].where(df.index != 7, np.inf)), "finite number, got inf"),
+        (lambda df: df.assign(y=df["y"].where(df.index != 7, np.inf)), "finite number .*, got inf"),
         (lambda df: df.assign(y=df["y"].astype(str)), "expected a number in 'y'"),
         (lambda df: df.assign(ds=df["ds"].astype(str)), "convert them with pd.to_datetime"),
         (lambda df: pd.concat([df, long(1, 60, "D", ids=["d"])]), "frequencies may be mixed"),
-        (lambda df: df.groupby("unique_id").head(1), "pass freq='D' for days"),
+        (
+            lambda df: df.groupby("unique_id").head(1),
+            "got at most 1, in series 's0'; add rows, or pass freq='D' for days",
+        ),
         (lambda df: df.iloc[[0]].assign(ds=1), "expected at least 6 rows, got 1: it needs 5 more"),
         (
             lambda df: df.drop(range(4, 60)),
@@ -615,6 +646,26 @@ def test_gaps_are_closed_if_asked_to(data):
     model = Forecaster(**QUICK, fill="interpolate").fit(gappy)
     assert model.panel_.lengths.tolist() == [60, 60, 60]
     assert np.isfinite(numbers(model.predict())).all()
+
+
+def test_gaps_among_new_rows_are_closed_as_those_of_fit_are(data):
+    position = data.groupby("unique_id").cumcount()
+    new = data[position >= 50].drop([52, 113])
+    model = Forecaster(**QUICK, fill="interpolate").fit(data[position < 50])
+    assert_close(model.predict(df=data.drop([52, 113])), model.update(new).predict())
+    with pytest.raises(ValueError, match=r"series 's0': .*got none for 2019-05-01"):
+        Forecaster(**QUICK).fit(data[position < 50]).update(new)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_gap_at_a_cutoff_does_not_tell_what_comes_after_it(data, refit):
+    position = data.groupby("unique_id").cumcount()
+    gappy = data[(position < 53) | (position > 55)]
+    other_future = gappy.assign(y=np.where(position[gappy.index] > 55, 1e6, gappy["y"]))
+    model = Forecaster(**QUICK, fill="interpolate").fit(data[position < 50])
+    a, b = (model.cross_validation(df, h=4, refit=refit) for df in (gappy, other_future))
+    assert (a["cutoff"] == data["ds"][55]).all()
+    assert_close(a, b)
 
 
 @pytest.mark.parametrize(
@@ -658,6 +709,7 @@ def test_bad_settings_are_refused_at_fit_with_words(data, settings, words):
         (lambda m: m.predict_dist(n_paths=-3), "n_paths to be a whole number above 0, got -3"),
         (lambda m: m.predict(df=long(1, 5)), "expected at least .* rows, got 5: it needs"),
         (lambda m: m.predict(df=seasonal()), "expected freq= to be a whole number"),
+        (lambda m: m.predict(X_df=long()), "expected no X_df=, since no columns were named fut"),
     ],
 )
 def test_bad_questions_are_refused_with_words(model, ask, words):

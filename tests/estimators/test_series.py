@@ -29,17 +29,18 @@ def test_no_target_is_both_learned_from_and_held_out():
     def targets(starts):
         return set((starts[:, None] + model._reach + np.arange(4)).ravel().tolist())
 
-    assert len(held_out) > 8
+    n_windows = 60 - model._reach - 4 + 1
+    assert len(held_out) == 3 * round(0.2 * n_windows)
     assert not targets(kept) & targets(held_out)
 
 
 @pytest.mark.parametrize(
     ("n", "settings", "n_epochs", "is_judged"),
     [
-        (90, {}, 3, True),
-        (40, {}, 1, False),  # too short to hold windows out: a third of the epochs
-        (40, {"epochs": 3}, 3, False),
-        (40, {"validation_fraction": 0}, 3, False),
+        (90, {}, 6, True),
+        (40, {}, 2, False),  # too short to hold windows out: a third of the epochs
+        (40, {"epochs": 6}, 6, False),
+        (40, {"validation_fraction": 0}, 6, False),
     ],
 )
 def test_series_too_short_to_hold_windows_out_are_not_learned_by_heart(
@@ -47,7 +48,7 @@ def test_series_too_short_to_hold_windows_out_are_not_learned_by_heart(
 ):
     from batchensemble.estimators.presets import SERIES_PRESETS
 
-    monkeypatch.setitem(SERIES_PRESETS["default"], "epochs", 3)
+    monkeypatch.setitem(SERIES_PRESETS["default"], "epochs", 6)
     given = {name: value for name, value in QUICK.items() if name != "epochs"} | settings
     (history,) = Forecaster(**given).fit(long(1, n)).history_
     assert len(history.losses) == n_epochs

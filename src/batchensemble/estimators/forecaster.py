@@ -64,7 +64,7 @@ class Forecaster(SeriesEstimator):
     def update(self, df: Any) -> Self:
         """Go on from new observations, right after the old ones, without learning from them."""
         check_is_fitted(self, "bank_")
-        new = self._read(df, fill=None, freq=self.panel_.freq)
+        new = self._read(df, fill=self.fill, freq=self.panel_.freq)
         self.panel_ = self.panel_.extended(new)
         return self
 
@@ -142,7 +142,8 @@ class Forecaster(SeriesEstimator):
 
         A copy of this forecaster is fitted to what precedes them all; with `refit=False` this one
         is used as it is, if it has not learned from them. A frame with a row for each series,
-        cutoff (the last time that is known) and time, and the truth beside the forecast.
+        cutoff (the last time that is known) and time, and the truth beside the forecast. Gaps are
+        filled forward, whatever `fill` is: interpolation would look beyond a cutoff.
         """
         columns = self._columns(level, quantiles)
         model, panel, ahead, truth = self._past(df, h, n_windows, step_size, refit)
@@ -199,7 +200,9 @@ class Forecaster(SeriesEstimator):
         h = check_horizon(settings["horizon"] if h is None else h)
         if not refit:
             check_is_fitted(self, "bank_")
-        panel = self._read(df, fill=self.fill, freq=self.freq if refit else self.panel_.freq)
+        # Not between two values: the second may lie behind a cutoff.
+        fill = "ffill" if self.fill == "interpolate" else self.fill
+        panel = self._read(df, fill=fill, freq=self.freq if refit else self.panel_.freq)
         n_kept_back = h + (n_windows - 1) * step_size
         check_lengths(panel, n_kept_back + 1)
         history = panel.head(n_kept_back)

@@ -206,6 +206,11 @@ class SeriesEstimator(Estimator):
                     "times of every series, got none; they were named future_columns"
                 )
             columns = read_future(panel, X_df, h, self.future_columns)
+        elif X_df is not None:
+            raise ValueError(
+                "expected no X_df=, since no columns were named future_columns at fit, got "
+                f"{type(X_df).__name__}; name them and fit again, or leave it away"
+            )
         times = panel.future_times(h)
         encoded = self.encoder_.encode_ahead(panel, self._reach, times, columns)
         starts = np.arange(len(panel)) * (self._reach + h)
