@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from batchensemble.datasets import load_series
-from batchensemble.methods import METHODS
+from batchensemble.methods import METHODS, make_method
 from batchensemble.metrics import selective_rmse, summarise_paths
 from batchensemble.networks import FEEDBACK
 from batchensemble.predictive import SamplePredictive
-from batchensemble.study.series import compare_on_series, split_series
+from batchensemble.study.series import forecast, split_series, train_forecasters
 from batchensemble.study.tabular import PAPER_TRAINING
 
 SHOWN = {
@@ -56,10 +56,15 @@ def main() -> None:
     for name in args.series:
         split = split_series(load_series(name))
         for feedback in args.feedback:
-            answers = compare_on_series(
-                split, seeds, args.methods, training, feedback=feedback, device=args.device
-            )
-            for word, _, dists in answers:
+            trained = {}
+            for word in args.methods:
+                method = make_method(word)
+                key = "single" if word == "mc_dropout" else word  # one network, two predictions
+                if key not in trained:
+                    trained[key] = train_forecasters(
+                        split, seeds, method, training, feedback=feedback, device=args.device
+                    )
+                dists = forecast(split, seeds, trained[key], method)
                 about = {"series": name, "feedback": feedback, "method": word}
                 with ThreadPool() as pool:
                     scores = pool.map(partial(judge, split.y_test), dists)

@@ -1,5 +1,6 @@
 """The command line: it parses, calls and prints; it never thinks."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,11 +28,27 @@ def reproduce(
         list[str] | None, typer.Option(help="Only this dataset; may be given several times.")
     ] = None,
     device: Annotated[str, typer.Option(help='"auto", "cpu" or "cuda".')] = "auto",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Results folder; results/PROFILE if not said."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes at a time; -1: one for each core.")] = -1,
 ) -> None:
-    """Compare the four methods on the datasets that are here, and print their metrics."""
+    """Compare the four methods on the datasets that are here, and print their metrics.
+
+    Every run is kept as soon as it is done: start it again after an interruption, and only what is
+    left is run.
+    """
     from batchensemble.study.summary import reproduce as run
 
     try:
-        run(profile=profile, only=only, device=device, console=Console())
+        run(
+            profile=profile,
+            only=only,
+            device=device,
+            folder=out or Path("results") / profile,
+            n_jobs=jobs,
+            console=Console(),
+        )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None

@@ -8,7 +8,6 @@ from batchensemble.datasets import make_seasonal
 from batchensemble.methods import METHODS, make_method
 from batchensemble.study.series import (
     N_PATHS,
-    compare_on_series,
     forecast,
     split_series,
     train_forecasters,
@@ -48,22 +47,22 @@ def test_the_truth_of_a_test_window_is_what_follows_its_context(split):
 
 
 def test_every_method_has_the_published_size_and_as_many_paths(split):
-    answers = {
-        word: (size, dists)
-        for word, size, dists in compare_on_series(split, [0, 1], list(METHODS), SHORT)
+    methods = {word: make_method(word) for word in METHODS}
+    banks = {
+        word: train_forecasters(split, [0, 1], method, SHORT) for word, method in methods.items()
     }
-    sizes = {word: size for word, (size, _) in answers.items()}
-    assert sizes == {
+    assert {word: bank.n_parameters // 2 for word, bank in banks.items()} == {
         "batch_ensemble": 10_790,
         "deep_ensemble": 55_380,
         "mc_dropout": 5_538,
         "single": 5_538,
     }
-    for word, (_, dists) in answers.items():
+    answers = {word: forecast(split, [0, 1], banks[word], methods[word]) for word in METHODS}
+    for word, dists in answers.items():
         members = {"mc_dropout": 100, "single": 1}.get(word, 10)
         for dist in dists:
             assert dist.paths.shape == (len(split.test), members, N_PATHS // members, 5)
-    (single, other) = answers["single"][1]
+    single, other = answers["single"]
     assert (single.epistemic == 0).all()
     assert not np.allclose(single.mean, other.mean)
 
@@ -77,5 +76,6 @@ def test_a_seed_forecasts_almost_the_same_alone_and_in_a_bank_of_seeds(split):
 
 def test_the_global_seed_is_left_alone(split):
     state = torch.get_rng_state()
-    list(compare_on_series(split, [0], ["single"], SHORT))
+    method = make_method("single")
+    forecast(split, [0], train_forecasters(split, [0], method, SHORT), method)
     assert torch.equal(torch.get_rng_state(), state)

@@ -1,6 +1,6 @@
 """The methods on a series, by the paper's protocol: all seeds of a method are one bank."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,6 @@ from batchensemble.losses import GaussianNLL
 from batchensemble.methods import Method
 from batchensemble.models import Rows, fit_models, make_members, recurrent_maker, sample_paths
 from batchensemble.predictive import SamplePredictive
-from batchensemble.study.comparison import Tell, compare
 from batchensemble.training import Training
 
 PAPER = SERIES_PRESETS["paper"]
@@ -113,29 +112,6 @@ def forecast(
         chunks = sample_paths(members, windows, split.test, window_seeds, per_member)
         answers.append(SamplePredictive(np.concatenate(list(chunks))))
     return answers
-
-
-def compare_on_series(
-    split: SeriesSplit,
-    seeds: Sequence[int],
-    methods: Sequence[str],
-    training: Training,
-    *,
-    feedback: str = PAPER["feedback"],
-    device: str | torch.device = "cpu",
-    tell: Tell = lambda word: None,
-) -> Iterator[tuple[str, int, list[SamplePredictive]]]:
-    """Method, parameters of one seed's networks, and the forecasts of all seeds."""
-    every = compare(
-        methods,
-        lambda method: train_forecasters(
-            split, seeds, method, training, feedback=feedback, device=device
-        ),
-        lambda bank, method: forecast(split, seeds, bank, method),
-        tell,
-    )
-    for word, bank, dists in every:
-        yield word, bank.n_parameters // len(seeds), dists
 
 
 def default_loss() -> GaussianNLL:

@@ -19,7 +19,6 @@ from batchensemble.methods import Method
 from batchensemble.models import Rows, fit_models, make_members, mlp_maker, predict_rows
 from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
 from batchensemble.preprocessing import TableEncoder
-from batchensemble.study.comparison import Tell, compare
 from batchensemble.training import Training
 from batchensemble.words import one_of
 
@@ -118,24 +117,6 @@ def predict(
         else:
             answers.append(CategoricalPredictive(outputs.softmax(-1).numpy()))
     return answers
-
-
-def compare_on_table(
-    splits: Sequence[Split],
-    methods: Sequence[str],
-    training: Training,
-    *,
-    device: str | torch.device = "cpu",
-    tell: Tell = lambda word: None,
-) -> dict[str, tuple[int, list[Predictive]]]:
-    """Parameters of one seed's networks, and predictions of all seeds, by method."""
-    every = compare(
-        methods,
-        lambda method: train_networks(splits, method, training, device=device),
-        lambda bank, method: predict(splits, bank, method),
-        tell,
-    )
-    return {word: (bank.n_parameters // len(splits), dists) for word, bank, dists in every}
 
 
 def default_loss(split: Split) -> GaussianNLL | CategoricalNLL:

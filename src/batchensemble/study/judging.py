@@ -1,0 +1,100 @@
+"""From predictions to what is kept of them: numbers, curves, and arrays for numbers to come."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchensemble.metrics import (
+    LEVELS,
+    class_disagreement,
+    coverage_curve,
+    member_correlation,
+    member_disagreement,
+    selective_accuracy,
+    selective_rmse,
+    shift_auroc,
+    summarise_classification,
+    summarise_paths,
+    summarise_regression,
+)
+from batchensemble.predictive import (
+    CategoricalPredictive,
+    GaussianPredictive,
+    Predictive,
+    SamplePredictive,
+)
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    metrics: dict[str, float]
+    curves: dict[str, list[float]]
+    arrays: dict[str, NDArray[Any]]
+
+
+def judge_regression(y: Floats, dist: GaussianPredictive, is_tail: Bools) -> Judgement:
+    """Members' means and variances are kept."""
+    metrics = summarise_regression(y, dist)
+    metrics["member_correlation"] = member_correlation(means=dist.means)
+    metrics["member_disagreement"] = member_disagreement(means=dist.means)
+    if is_tail.any():
+        own = summarise_regression(y[is_tail], dist[is_tail])
+        metrics |= {f"tail_{name}": value for name, value in own.items()}
+    metrics |= _telling_tails(dist, is_tail)
+    errors = selective_rmse(y, mean=dist.mean, uncertainty=dist.std)
+    curves = {
+        "coverage": coverage_curve(y, mean=dist.mean, std=dist.std).empirical.tolist(),
+        "selective": errors.values.tolist(),
+    }
+    arrays = {"y": y, "is_tail": is_tail, "means": dist.means, "variances": dist.variances}
+    return Judgement(metrics, curves, _compact(arrays))
+
+
+def judge_classification(
+    y: NDArray[np.int64], dist: CategoricalPredictive, is_tail: Bools
+) -> Judgement:
+    """Members' probabilities are kept."""
+    metrics = summarise_classification(y, dist)
+    metrics["member_disagreement"] = class_disagreement(probabilities=dist.probabilities)
+    if is_tail.any():
+        own = summarise_classification(y[is_tail], dist[is_tail])
+        metrics |= {f"tail_{name}": value for name, value in own.items()}
+    metrics |= _telling_tails(dist, is_tail)
+    right = selective_accuracy(y, probabilities=dist.mean, uncertainty=dist.total)
+    arrays = {"y": y, "is_tail": is_tail, "probabilities": dist.probabilities}
+    return Judgement(metrics, {"selective": right.values.tolist()}, _compact(arrays))
+
+
+def judge_paths(y: Floats, dist: SamplePredictive) -> Judgement:
+    """Members' means and variances by step are kept, and quantiles of all paths."""
+    uncertainty = dist.std.mean(axis=1)
+    curves = {
+        "coverage": coverage_curve(y, mean=dist.mean, std=dist.std).empirical.tolist(),
+        "selective": selective_rmse(y, mean=dist.mean, uncertainty=uncertainty).values.tolist(),
+    }
+    arrays = {
+        "y": y,
+        "means": dist.paths.mean(axis=2),
+        "variances": dist.paths.var(axis=2),
+        "quantiles": dist.quantile(LEVELS),
+    }
+    return Judgement(summarise_paths(y, dist), curves, _compact(arrays))
+
+
+def _telling_tails(dist: Predictive, is_tail: Bools) -> dict[str, float]:
+    """How well epistemic uncertainty tells the rows that training had none of."""
+    if not is_tail.any() or is_tail.all() or dist.n_members == 1:
+        return {}
+    return {"tail_auroc": shift_auroc(is_tail, score=dist.epistemic)}
+
+
+def _compact(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {
+        name: array.astype(np.float32) if array.dtype.kind == "f" else array
+        for name, array in arrays.items()
+    }

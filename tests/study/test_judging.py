@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+
+from batchensemble.metrics import (
+    selective_accuracy,
+    selective_rmse,
+    summarise_classification,
+    summarise_paths,
+    summarise_regression,
+)
+from batchensemble.predictive import (
+    CategoricalPredictive,
+    GaussianPredictive,
+    SamplePredictive,
+)
+from batchensemble.study.judging import judge_classification, judge_paths, judge_regression
+
+RANDOM = np.random.default_rng(0)
+N = 60
+IS_TAIL = np.arange(N) % 4 == 0
+NO_TAIL = np.zeros(N, dtype=bool)
+
+
+def gaussian(n_members=3):
+    means = RANDOM.normal(size=(N, n_members))
+    return GaussianPredictive(means, RANDOM.uniform(0.5, 2, size=(N, n_members)))
+
+
+def categorical(n_members=3):
+    p = RANDOM.dirichlet(np.ones(2), size=(N, n_members))
+    return CategoricalPredictive(p)
+
+
+def test_regression_keeps_the_numbers_of_all_rows_and_of_the_tails_alone():
+    y, dist = RANDOM.normal(size=N), gaussian()
+    found = judge_regression(y, dist, IS_TAIL)
+    assert found.metrics.items() >= summarise_regression(y, dist).items()
+    for name, value in summarise_regression(y[IS_TAIL], dist[IS_TAIL]).items():
+        assert found.metrics[f"tail_{name}"] == value
+    expected = selective_rmse(y, mean=dist.mean, uncertainty=dist.std).values
+    assert found.curves["selective"] == expected.tolist()
+    assert len(found.curves["coverage"]) == 39
+
+
+def test_classes_keep_the_numbers_of_all_rows_and_of_the_tails_alone():
+    y, dist = RANDOM.integers(0, 2, N), categorical()
+    found = judge_classification(y, dist, IS_TAIL)
+    assert found.metrics.items() >= summarise_classification(y, dist).items()
+    for name, value in summarise_classification(y[IS_TAIL], dist[IS_TAIL]).items():
+        assert found.metrics[f"tail_{name}"] == value
+    expected = selective_accuracy(y, probabilities=dist.mean, uncertainty=dist.total).values
+    assert found.curves["selective"] == expected.tolist()
+
+
+def test_without_tails_nothing_is_said_about_them():
+    for found in (
+        judge_regression(RANDOM.normal(size=N), gaussian(), NO_TAIL),
+        judge_classification(RANDOM.integers(0, 2, N), categorical(), NO_TAIL),
+    ):
+        assert not [name for name in found.metrics if name.startswith("tail")]
+
+
+def test_doubt_that_marks_the_tails_has_auroc_1_and_one_member_has_no_doubt():
+    means = np.where(IS_TAIL[:, None], [[-3.0, 3.0]], [[-0.1, 0.1]])
+    dist = GaussianPredictive(means, np.ones_like(means))
+    y = np.zeros(N)
+    assert judge_regression(y, dist, IS_TAIL).metrics["tail_auroc"] == 1
+    assert judge_regression(y, dist, ~IS_TAIL).metrics["tail_auroc"] == 0
+    assert "tail_auroc" not in judge_regression(y, gaussian(1), IS_TAIL).metrics
+
+
+def test_paths_keep_members_moments_and_quantiles_but_no_path():
+    y = RANDOM.normal(size=(7, 4))
+    dist = SamplePredictive(RANDOM.normal(size=(7, 3, 50, 4)))
+    found = judge_paths(y, dist)
+    assert found.metrics == summarise_paths(y, dist)
+    np.testing.assert_allclose(found.arrays["means"].mean(axis=1), dist.mean, atol=1e-6)
+    assert found.arrays["quantiles"].shape == (7, 4, 39)
+    assert max(array.size for array in found.arrays.values()) < dist.paths.size
+
+
+@pytest.mark.parametrize("kept", ["means", "variances"])
+def test_what_is_kept_is_small_and_says_the_same(kept):
+    dist = gaussian()
+    found = judge_regression(np.zeros(N), dist, NO_TAIL).arrays[kept]
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, getattr(dist, kept), rtol=1e-6)

@@ -1,0 +1,138 @@
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from batchensemble.methods import METHODS
+from batchensemble.study.runner import run_unit, run_units, training_of
+from batchensemble.study.spec import Settings, Unit, units_of
+from batchensemble.study.store import Store
+
+CPU = torch.device("cpu")
+SHORT = Settings(epochs=2, most_rows=100, most_windows=15)
+
+
+def units(*places):
+    return [u for place in places for u in units_of(*place, tuple(METHODS), 2, SHORT)]
+
+
+def unit_of(dataset, variant, method):
+    (unit,) = [unit for unit in units((dataset, variant)) if method in unit.methods]
+    return unit
+
+
+def numbers(store):
+    return {r.run.name: (dict(r.metrics), dict(r.curves)) for r in store}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "variant", "keys"),
+    [
+        ("diabetes", "id", {"rmse", "nll", "crps", "epistemic", "member_correlation"}),
+        ("diabetes", "shift", {"rmse", "tail_rmse", "tail_auroc"}),
+        ("breast_cancer", "shift", {"accuracy", "ece", "tail_accuracy", "tail_auroc"}),
+        ("seasonal", "id", {"rmse", "energy_score", "coverage_80_sum"}),
+    ],
+)
+def test_a_unit_gives_the_numbers_curves_and_predictions_of_all_its_runs(dataset, variant, keys):
+    unit = unit_of(dataset, variant, "batch_ensemble")
+    results = run_unit(unit, CPU)
+    assert [result.run for result in results] == unit.runs
+    for result in results:
+        assert keys <= set(result.metrics)
+        assert all(np.isfinite(list(result.metrics.values())))
+        assert len(result.curves["selective"]) == 15
+        assert len(result.arrays["y"]) > 10
+        assert all(array.dtype != np.float64 for array in result.arrays.values())
+    assert results[0].metrics != results[1].metrics
+
+
+def test_kept_predictions_give_the_kept_numbers_again():
+    result = run_unit(unit_of("diabetes", "id", "batch_ensemble"), CPU)[0]
+    error = result.arrays["means"].mean(axis=1) - result.arrays["y"]
+    assert np.sqrt(np.mean(error**2)) == pytest.approx(result.metrics["rmse"], rel=1e-5)
+
+
+def test_mc_dropout_and_the_single_network_are_trained_once(monkeypatch):
+    from batchensemble.study import tabular
+
+    trained = []
+    once = tabular.train_networks
+    monkeypatch.setattr(
+        tabular, "train_networks", lambda *a, **k: trained.append(1) or once(*a, **k)
+    )
+    results = run_unit(unit_of("diabetes", "shift", "single"), CPU)
+    assert len(trained) == 1
+    assert [result.run.method for result in results] == ["mc_dropout"] * 2 + ["single"] * 2
+    # One network has no doubt that could tell tails from the rest.
+    assert ["tail_auroc" in result.metrics for result in results] == [True] * 2 + [False] * 2
+
+
+def test_only_what_is_left_is_run_and_nothing_changes_that_was_done(tmp_path):
+    store = Store(tmp_path)
+    every = units(("diabetes", "id"))
+    told: list[Unit] = []
+    run_units(every[:1], store, device=CPU)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+    run_units(every, store, device=CPU, tell=told.append)
+    assert told == every[1:]
+    assert all(path.read_bytes() == content for path, content in before.items())
+    assert {r.run for r in store} == {run for unit in every for run in unit.runs}
+
+
+def test_a_unit_that_was_half_written_is_done_again_with_the_same_numbers(tmp_path):
+    store = Store(tmp_path)
+    every = units(("diabetes", "id"))
+    run_units(every, store, device=CPU)
+    before = numbers(store)
+    for path in list(tmp_path.rglob("*seed1.json")):
+        path.unlink()
+    run_units(every, store, device=CPU)
+    assert numbers(store) == before
+
+
+def test_the_objective_as_written_has_no_bounds_and_no_clipping():
+    written = dataclasses.replace(SHORT, bounded=False)
+    assert training_of(written).clip_norm == np.inf
+    assert training_of(SHORT).clip_norm == 0.1
+    assert training_of(SHORT).epochs == 2
+
+
+SCRIPT = """
+import sys
+import torch
+from batchensemble.methods import METHODS
+from batchensemble.study.runner import run_units
+from batchensemble.study.spec import Settings, units_of
+from batchensemble.study.store import Store
+
+units = [
+    unit
+    for place in (("diabetes", "id"), ("breast_cancer", "id"))
+    for unit in units_of(*place, tuple(METHODS), 2, Settings(epochs=2, most_rows=100))
+]
+run_units(units, Store(sys.argv[1]), device=torch.device("cpu"))
+"""
+
+
+def run(folder, seconds=None):
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT, os.fspath(folder)])
+    if seconds is not None:
+        time.sleep(seconds)
+        process.send_signal(signal.SIGKILL)
+    return process.wait(timeout=120)
+
+
+def test_killing_it_at_any_moment_and_starting_again_ends_with_the_same_numbers(tmp_path):
+    assert run(tmp_path / "whole") == 0
+    random = np.random.default_rng(0)
+    for seconds in random.uniform(1.5, 4.5, size=3):
+        run(tmp_path / "killed", seconds)
+    assert run(tmp_path / "killed") == 0
+    assert numbers(Store(tmp_path / "killed")) == numbers(Store(tmp_path / "whole"))

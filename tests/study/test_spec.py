@@ -1,0 +1,34 @@
+import pytest
+
+from batchensemble.methods import METHODS
+from batchensemble.study.spec import Run, Settings, units_of
+
+
+def test_a_run_survives_a_file():
+    run = Run("adult", "shift", "mc_dropout", 4, Settings(epochs=9, bounded=False))
+    assert Run.from_dict(run.as_dict()) == run
+
+
+def test_every_run_of_the_methods_is_in_one_unit_and_what_trains_alike_in_the_same():
+    units = units_of("adult", "id", tuple(METHODS), 5, Settings())
+    runs = [run for unit in units for run in unit.runs]
+    assert len(runs) == len(set(runs)) == 4 * 5
+    assert {run.method for run in runs} == set(METHODS)
+    assert ("mc_dropout", "single") in [unit.methods for unit in units]
+    assert len(units) == 3
+
+
+def test_runs_have_names_of_their_own_and_settings_do_not_change_them():
+    runs = [
+        run
+        for variant in ("id", "shift")
+        for unit in units_of("a", variant, tuple(METHODS), 2, Settings())
+        for run in unit.runs
+    ]
+    assert len({run.name for run in runs}) == len(runs)
+    assert Run("a", "id", "single", 0, Settings(epochs=3)).name == Run("a", "id", "single", 0).name
+
+
+def test_an_unknown_variant_is_refused():
+    with pytest.raises(ValueError, match="expected variant to be one of 'id', 'shift', got 'ID'"):
+        Run("adult", "ID", "single", 0)

@@ -1,0 +1,101 @@
+import json
+import os
+
+import numpy as np
+import pytest
+
+from batchensemble.study.spec import Run, Settings
+from batchensemble.study.store import Result, Store, describe_machine
+
+RUN = Run("diabetes", "id", "single", 3)
+
+
+def result(run=RUN, rmse=0.5):
+    return Result(
+        run,
+        {"rmse": rmse, "nll": -1.25},
+        {"selective": [0.1, 0.2]},
+        {"seconds": 1.5, **describe_machine()},
+        {"means": np.arange(6, dtype=np.float32).reshape(3, 2)},
+    )
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    store = Store(tmp_path)
+    assert RUN not in store
+    store.write(result())
+    assert RUN in store
+    found = store.read(RUN)
+    assert found.run == RUN
+    assert (found.metrics, found.curves) == (result().metrics, result().curves)
+    assert found.about["versions"]["numpy"] == np.__version__
+    np.testing.assert_array_equal(found.arrays["means"], result().arrays["means"])
+    assert found.arrays["means"].dtype == np.float32
+
+
+def test_all_results_come_in_the_order_of_their_names_and_without_predictions(tmp_path):
+    store = Store(tmp_path)
+    places = [("b", "id", 0), ("a", "shift", 1), ("a", "id", 1)]
+    runs = [Run(dataset, variant, "single", seed) for dataset, variant, seed in places]
+    for run in runs:
+        store.write(result(run))
+    assert [found.run for found in store] == sorted(runs, key=lambda run: run.name)
+    assert all(not found.arrays for found in store)
+
+
+def test_the_same_run_under_other_settings_is_refused(tmp_path):
+    store = Store(tmp_path)
+    store.write(result())
+    other = Run("diabetes", "id", "single", 3, Settings(epochs=7))
+    assert other.name == RUN.name
+    with pytest.raises(ValueError, match=r"epochs=7.*got one with .*'epochs': 500.*another res"):
+        assert other in store
+
+
+def test_a_run_is_done_only_when_its_numbers_are_there(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(json, "dumps", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        store.write(result())
+    monkeypatch.undo()
+    assert RUN not in store
+    assert list(store) == []
+    store.write(result())
+    assert RUN in store
+
+
+def test_a_write_that_breaks_off_leaves_the_old_result_and_no_rubbish(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    store.write(result(rmse=0.5))
+    before = sorted(p.name for p in tmp_path.rglob("*"))
+
+    def full(*_, **__):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(OSError, match="disk full"):
+        store.write(result(rmse=0.7))
+    assert sorted(p.name for p in tmp_path.rglob("*")) == before
+    assert store.read(RUN).metrics["rmse"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "got something else"),
+        ("[]", "format 1 .*got list"),
+        ('{"format": 99}', "got 99; they were made by another version"),
+    ],
+)
+def test_a_file_that_is_no_result_of_ours_is_named(tmp_path, content, words):
+    store = Store(tmp_path)
+    store.write(result())
+    (path,) = tmp_path.rglob("*.json")
+    path.write_text(content)
+    with pytest.raises(ValueError, match=words) as caught:
+        assert RUN in store
+    assert os.fspath(path) in str(caught.value)

@@ -1,0 +1,40 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import sem
+
+from batchensemble.study.spec import Run
+from batchensemble.study.store import Result
+from batchensemble.study.tables import COLUMNS, MeanSE, over_seeds, write_runs
+
+
+def results():
+    return [
+        Result(Run("adult", "id", method, seed), {"nll": seed + 0.1, "rmse": 2.0})
+        for method in ("batch_ensemble", "single")
+        for seed in range(3)
+    ]
+
+
+def test_every_number_of_every_run_has_a_row(tmp_path):
+    path = tmp_path / "new" / "runs.csv"
+    write_runs(results(), path)
+    frame = pd.read_csv(path)
+    assert tuple(frame.columns) == COLUMNS
+    assert len(frame) == 2 * 3 * 2
+    row = frame[(frame.method == "single") & (frame.seed == 2) & (frame.metric == "nll")]
+    assert row.value.tolist() == [2.1]
+
+
+def test_numbers_over_seeds_are_the_mean_and_its_standard_error():
+    found = over_seeds(results(), "nll")
+    assert list(found) == ["batch_ensemble", "single"]
+    for summary in found.values():
+        assert summary.mean == pytest.approx(1.1)
+        assert summary.se == pytest.approx(sem([0.1, 1.1, 2.1]))
+
+
+def test_one_seed_has_no_standard_error_and_a_metric_nobody_has_no_methods():
+    assert MeanSE.of([3.0]) == (3.0, 0.0)
+    assert over_seeds(results(), "accuracy") == {}
+    assert np.isfinite(MeanSE.of([1.0, 1.0]).se)
