@@ -85,3 +85,10 @@ def test_a_day_starts_at_midnight_and_noon_is_opposite():
     sine, cosine = calendar(times, offset("h"))[:, [2, 5]].T
     np.testing.assert_allclose(sine, [0, 0, 1], atol=1e-6)
     np.testing.assert_allclose(cosine, [1, -1, 0], atol=1e-6)
+
+
+def test_every_step_of_a_clock_moves_it():
+    for freq in ("h", "min", "s"):
+        day = calendar(pd.date_range("2024-01-01", periods=4, freq=freq), offset(freq))[:, 2]
+        step = pd.Timedelta(offset(freq)) / pd.Timedelta(days=1)
+        np.testing.assert_allclose(day, np.sin(2 * np.pi * step * np.arange(4)), rtol=1e-5)

@@ -86,6 +86,14 @@ def test_days_follow_the_clock_on_the_wall_and_hours_do_not():
         assert grid(times[:1], np.array([n]), step).tolist() == times.tolist()
 
 
+def test_an_hour_that_comes_twice_is_the_first_of_the_two():
+    naive = pd.date_range("2024-10-20 02:30", periods=10, freq="D")
+    times = naive.tz_localize("Europe/Berlin", ambiguous=np.ones(10, dtype=bool))
+    step, at = read(times)
+    assert at == list(range(10))
+    assert grid(times[:1], np.array([10]), step).tolist() == times.tolist()
+
+
 def test_grids_of_different_phase_live_side_by_side():
     for freq, shift in (("7h", 2), ("2W-SUN", 1), ("2MS", 1)):
         a = days(9, freq, "2020-01-05")

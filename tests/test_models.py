@@ -146,3 +146,22 @@ def test_with_a_longer_horizon_paths_begin_as_with_a_shorter_one(word, n_paths):
 def test_members_paths_and_seeds_have_noise_of_their_own():
     found = paths(forecasters("batch_ensemble"), [2, 2], [5, 6])
     assert len(np.unique(found[..., 0].round(4))) == found[..., 0].size
+
+
+@WORDS
+@pytest.mark.parametrize("at_once", [1, 2, 7, 20])
+def test_no_more_paths_are_drawn_at_once_than_the_memory_for_them_holds(word, at_once, monkeypatch):
+    members = forecasters(word)
+    network, drawn = members.network, []
+    simulate = network.simulate
+
+    def spy(x, noise, masks):
+        drawn.append(noise[..., 0, 0].numel())
+        return simulate(x, noise, masks)
+
+    monkeypatch.setattr(network, "simulate", spy)
+    floats = at_once * members.n_members * network.floats_a_path
+    monkeypatch.setattr("batchensemble.models.PATH_FLOATS", floats)
+    paths(members, [2, 30, 11], [5, 6, 7])
+    assert sum(drawn) == 3 * 7
+    assert max(drawn) == min(at_once, 14)  # two windows of 7, never a part of one beside another

@@ -20,6 +20,18 @@ def main() -> None:
 
 
 @app.command()
+def datasets(
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch what is missing from its public origin.")
+    ] = False,
+) -> None:
+    """List the datasets: what is here, and where the others come from."""
+    from batchensemble.datasets.catalogue import print_datasets
+
+    print_datasets(Console(), download=download)
+
+
+@app.command()
 def reproduce(
     profile: Annotated[
         str, typer.Option(help="quick (fewer epochs, seeds and rows: minutes) or full.")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn.datasets
 
 from batchensemble.datasets import TABLES, load_table
 
@@ -25,6 +26,16 @@ def test_two_tables_are_always_here(name, monkeypatch):
     table = load_table(name)
     assert table.X.shape == SHAPES[name]
     assert len(table.y) == SHAPES[name][0]
+    assert "target" not in table.X
+
+
+@pytest.mark.parametrize("name", ["breast_cancer", "diabetes"])
+def test_the_shipped_tables_are_those_of_scikit_learn_in_canonical_order(name):
+    table, shipped = load_table(name), getattr(sklearn.datasets, f"load_{name}")()
+    rows = np.lexsort([shipped.target, *shipped.data.T[::-1]])
+    np.testing.assert_allclose(table.X, shipped.data[rows], rtol=1e-11)
+    np.testing.assert_array_equal(table.y, shipped.target[rows])
+    assert table.X.columns.tolist() == list(shipped.feature_names)
 
 
 @HAS_DATA
@@ -33,7 +44,15 @@ def test_every_table_has_the_published_shape_and_no_gaps(name):
     table = load_table(name)
     assert table.X.shape == SHAPES[name]
     assert table.task == ("regression" if table.y.dtype.kind == "f" else "classification")
-    assert not (table.X != table.X).to_numpy().any() if hasattr(table.X, "to_numpy") else True
+    assert not table.X.isna().to_numpy().any()
+
+
+@HAS_DATA
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_are_sorted_by_all_columns_the_target_last(name):
+    table = load_table(name)
+    rows = list(zip(*(table.X[name] for name in table.X), table.y, strict=True))
+    assert rows == sorted(rows)
 
 
 @HAS_DATA

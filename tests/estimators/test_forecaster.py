@@ -94,7 +94,7 @@ def test_the_callers_names_are_kept_and_the_alias_is_the_callers(data):
     assert list(model.predict(level=[80])) == ["shop", "month", "ours", "ours-lo-80", "ours-hi-80"]
     assert list(model.simulate(2)) == ["shop", "month", "sample_id", "sales"]
     for alias in ("y", "cutoff"):
-        with pytest.raises(ValueError, match=f"expected alias to differ from .*, got '{alias}'"):
+        with pytest.raises(ValueError, match=f"expected different names for .*, got '{alias}'"):
             Forecaster(alias=alias, **QUICK).cross_validation(data)
 
 
@@ -700,8 +700,10 @@ def test_bad_settings_are_refused_at_fit_with_words(data, settings, words):
         (lambda m: m.predict(0), "h to be a whole number of steps above 0, got 0"),
         (lambda m: m.predict(2.5), "h to be a whole number of steps above 0, got 2.5"),
         (lambda m: m.predict(True), "h to be a whole number of steps above 0, got True"),
-        (lambda m: m.predict(level=[120]), r"level strictly between 0 and 100, .* got \[120\]"),
-        (lambda m: m.predict(level=[0]), "level strictly between 0 and 100"),
+        (lambda m: m.predict(level=[120]), r"level strictly between 1 and 100, .* got \[120\]"),
+        (lambda m: m.predict(level=[0]), "level strictly between 1 and 100"),
+        (lambda m: m.predict(level=0.8), r"such as \[80, 95\], in per cent, got 0.8"),
+        (lambda m: m.predict(level=["80"]), r"got \['80'\]"),
         (lambda m: m.predict(quantiles=[2]), r"quantiles strictly between 0 and 1, .* got \[2\]"),
         (lambda m: m.predict(level=[np.nan]), "level strictly between"),
         (lambda m: m.simulate(0), "n_paths to be a whole number above 0, got 0"),

@@ -1,14 +1,16 @@
-"""The five tables of the study: two that scikit-learn ships, three from a folder of files."""
+"""The five tables of the study, in canonical order."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from batchensemble.datasets.files import File
+from batchensemble.datasets.canonical import Kind, canonical, equals
+from batchensemble.datasets.origins import california_housing, openml
+from batchensemble.datasets.sources import Dataset, Public, Shipped, load
 from batchensemble.words import one_of
 
 
@@ -22,46 +24,109 @@ class Table:
     y: NDArray[Any]
 
 
-def _embedded(load: Callable[..., Any]) -> Callable[[str], tuple[Any, NDArray[Any]]]:
-    def read(dataset: str) -> tuple[Any, NDArray[Any]]:
-        bunch = load()
-        return bunch.data, np.asarray(bunch.target)
+def _shipped(bunch: Callable[..., Any], target: Kind) -> Callable[[], pd.DataFrame]:
+    def read() -> pd.DataFrame:
+        frame = bunch(as_frame=True).frame
+        kinds: dict[str, Kind] = dict.fromkeys(frame, "float")
+        return canonical(frame, kinds | {"target": target})
 
     return read
 
 
-TABLES: dict[str, tuple[str, Callable[[str], tuple[Any, NDArray[Any]]]]] = {
-    "adult": (
+def _is_diabetes(table: pd.DataFrame) -> None:
+    # scikit-learn computes its columns: the last digits may differ between processors.
+    if table.shape != (442, 11) or round(table["target"].mean(), 2) != 152.13:
+        raise ValueError("expected scikit-learn's diabetes: 442 x 11, mean of the target 152.13")
+
+
+ADULT: dict[str, Kind] = {
+    "age": "int",
+    "workclass": "text",
+    "fnlwgt": "int",
+    "education": "text",
+    "education-num": "int",
+    "marital-status": "text",
+    "occupation": "text",
+    "relationship": "text",
+    "race": "text",
+    "sex": "text",
+    "capital-gain": "int",
+    "capital-loss": "int",
+    "hours-per-week": "int",
+    "native-country": "text",
+    "income": "label",
+}
+CALIFORNIA: dict[str, Kind] = {
+    "MedInc": "float",
+    "HouseAge": "float",
+    "AveRooms": "float",
+    "AveBedrms": "float",
+    "Population": "float",
+    "AveOccup": "float",
+    "Latitude": "float",
+    "Longitude": "float",
+    "MedHouseVal": "float",
+}
+PHONEME: dict[str, Kind] = {
+    "V1": "float",
+    "V2": "float",
+    "V3": "float",
+    "V4": "float",
+    "V5": "float",
+    "Class": "int",
+}
+
+TABLES: dict[str, Dataset | Callable[[], Table]] = {
+    "adult": Public(
+        "adult",
         "classification",
-        File(
-            "adult.csv.gz",
-            "020e937679cdc52788c5245ee380b93586fdfdcbd89503550194edbfa5a35831",
-            "income",
-        ).read,
+        ADULT,
+        "adult.csv.gz",
+        "020e937679cdc52788c5245ee380b93586fdfdcbd89503550194edbfa5a35831",
+        equals("af7787c7d924a366ebe197ff318bcafb8baf6595f83fc44c39cad041662ed325", 48_842),
+        openml(1590),
+        aliases={"class": "income"},
     ),
-    "breast_cancer": ("classification", _embedded(load_breast_cancer)),
-    "phoneme": (
+    "breast_cancer": Shipped(
+        "breast_cancer",
         "classification",
-        File(
-            "phoneme.csv",
-            "1164b55bd5b1bd1de191cc586fc47cdeba990b48a9d67a4acb3b8a9bb105ca6b",
-            "Class",
-        ).read,
+        _shipped(load_breast_cancer, "int"),
+        equals("ddae3e2d45660c839bff1bad843fb22f768b2e89ab8132c6b42fc4b56ece4f56", 569),
     ),
-    "california": (
+    "phoneme": Public(
+        "phoneme",
+        "classification",
+        PHONEME,
+        "phoneme.csv",
+        "1164b55bd5b1bd1de191cc586fc47cdeba990b48a9d67a4acb3b8a9bb105ca6b",
+        equals("7d24a73b33653888769f6556458a23d8e50192f2b510f77ee9aeebde2195ba2b", 5_404),
+        openml(1489),
+    ),
+    "california": Public(
+        "california",
         "regression",
-        File(
-            "california_housing.csv.gz",
-            "642053bb90f69c5c2d2c5c8733481383d80c045f0731a0dd9a1cc21fb2299fb1",
-            "MedHouseVal",
-        ).read,
+        CALIFORNIA,
+        "california_housing.csv.gz",
+        "642053bb90f69c5c2d2c5c8733481383d80c045f0731a0dd9a1cc21fb2299fb1",
+        equals("7a0d177d28f39a29ed0c40a924c8946a4618bea7391a019070397de04c45ac93", 20_640),
+        california_housing(),
     ),
-    "diabetes": ("regression", _embedded(load_diabetes)),
+    "diabetes": Shipped("diabetes", "regression", _shipped(load_diabetes, "float"), _is_diabetes),
 }
 
 
-def load_table(name: str) -> Table:
-    """One of the tables: "adult", "breast_cancer", "phoneme", "california" or "diabetes"."""
-    task, read = TABLES[one_of(name, TABLES, "dataset")]
-    X, y = read(name)
-    return Table(name, task, X, y)  # type: ignore[arg-type]
+def load_table(name: str, *, download: bool = True, verbose: bool = False) -> Table:
+    """One of the tables: "adult", "breast_cancer", "phoneme", "california" or "diabetes".
+
+    It comes from scikit-learn, the folder that BATCHENSEMBLE_DATA names, the user's cache
+    (BATCHENSEMBLE_CACHE), or, with `download` and unless BATCHENSEMBLE_OFFLINE is set, its public
+    origin; `DatasetMissing`, a FileNotFoundError, says where to put it. Its rows are sorted by all
+    columns, the target last, so that every source gives the same split.
+    """
+    entry = TABLES[one_of(name, TABLES, "dataset")]
+    if not isinstance(entry, Dataset):
+        return entry()
+    assert entry.task != "forecasting"
+    frame = load(entry, download=download, verbose=verbose)
+    *features, target = frame
+    return Table(name, entry.task, frame[features], frame[target].to_numpy(copy=True))

@@ -235,9 +235,11 @@ class Forecaster(SeriesEstimator):
     ) -> Callable[[SamplePredictive], Answers]:
         """The forecast's columns, by name."""
         name = self.alias or ALIASES[one_of(self.method, ALIASES, "method")]
-        taken = [self.id_col, self.time_col, self.target_col, "cutoff"]
-        if name in taken:
-            raise ValueError(f"expected alias to differ from the columns {taken}, got {name!r}")
+        taken = [self.id_col, self.time_col, self.target_col, "cutoff", "sample_id"]
+        if len({*taken, name}) <= len(taken):
+            raise ValueError(
+                f"expected different names for the columns {taken} and the forecast's, got {name!r}"
+            )
         wanted: dict[str, float] = {}
         for share in _listed(level, "level", 100):
             wanted[f"{name}-lo-{share:g}"] = 0.5 - share / 200
@@ -268,11 +270,13 @@ class Forecaster(SeriesEstimator):
 
 
 def _listed(values: Any, name: str, top: float) -> list[float]:
-    """One number or several, each strictly between 0 and `top`."""
-    listed = np.atleast_1d(np.asarray([] if values is None else values, dtype=np.float64))
-    if not np.all((listed > 0) & (listed < top)):
-        example = "[80, 95]" if top == 100 else "[0.1, 0.9]"
+    """One number or several: quantiles between 0 and 1, or levels from 1 to 100 per cent."""
+    listed = np.ravel([] if values is None else values)
+    is_number = listed.dtype.kind in "iuf" or not listed.size
+    if not is_number or not np.all((listed > 0) & (listed < top) & (listed >= top // 100)):
+        example = "[80, 95], in per cent" if top == 100 else "[0.1, 0.9]"
         raise ValueError(
-            f"expected {name} strictly between 0 and {top:g}, such as {example}, got {values!r}"
+            f"expected {name} strictly between {top // 100:g} and {top:g}, such as {example}, "
+            f"got {values!r}"
         )
     return [float(value) for value in listed]

@@ -87,8 +87,8 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int
         truth, the predicted mean (as in the paper), or a sample. Paths feed back their own samples
         whatever it was trained with.
     scaling : {{"window", "standard", "minmax"}}
-        Of each series: by the mean and spread of what the network reads, so that level and trend
-        do not matter; to unit variance; or to [0, 1].
+        Of each series: by the mean and spread of what the network reads, so that the
+        level does not matter, and a trend little; to unit variance; or to [0, 1].
     hidden_size, n_layers : int
         Of the recurrent part; `hidden` are the layers behind it.
     gates : str

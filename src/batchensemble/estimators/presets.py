@@ -40,7 +40,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 SERIES_PRESETS: dict[str, dict[str, Any]] = {
-    # Our judgement for real series: windows of any level and trend, one season of context.
+    # Our judgement for real series: windows of any level, one season of context.
     "default": {
         "context": None,
         "horizon": 12,
