@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.box import SIMPLE
@@ -12,6 +13,7 @@ from rich.table import Table as Sheet
 from batchensemble.datasets import SERIES, TABLES, load_series, load_table
 from batchensemble.estimators.base import pick_device
 from batchensemble.methods import METHODS
+from batchensemble.study.figures import draw_figures
 from batchensemble.study.runner import run_units
 from batchensemble.study.spec import VARIANTS, Settings, Unit, units_of
 from batchensemble.study.store import Result, Store
@@ -81,6 +83,12 @@ def reproduce(
     for line in left_out:
         console.print(f"Left out: {line}", soft_wrap=True)
     console.print(f"All numbers: {folder / 'runs.csv'}", soft_wrap=True)
+    if find_spec("matplotlib") is None:
+        console.print("No figures: they need matplotlib, pip install batchensemble[plots]")
+    else:
+        note = "" if profile == "full" else chosen.note
+        draw_figures(results, folder / "figures", note)
+        console.print(f"Figures: {folder / 'figures'}", soft_wrap=True)
     return results
 
 

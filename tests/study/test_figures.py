@@ -1,0 +1,73 @@
+import sys
+
+import numpy as np
+import pytest
+
+from batchensemble.methods import METHODS
+from batchensemble.study.figures import FIGURES, LOOKS, draw_figures
+from batchensemble.study.spec import Run
+from batchensemble.study.store import Result
+
+METRICS = ("rmse", "nll", "rmsce", "miscalibration_area", "accuracy", "brier", "ece")
+
+
+def results(dataset="diabetes", variant="id", n_seeds=3):
+    random = np.random.default_rng(0)
+    return [
+        Result(
+            Run(dataset, variant, method, seed),
+            {metric: random.normal() for metric in METRICS},
+            {"selective": random.random(15).tolist(), "coverage": random.random(39).tolist()},
+        )
+        for method in METHODS
+        for seed in range(n_seeds)
+    ]
+
+
+def test_every_method_has_a_look_of_its_own():
+    assert list(LOOKS) == list(METHODS)
+    assert len(set(LOOKS.values())) == len({look[1] for look in LOOKS.values()}) == len(METHODS)
+
+
+def test_only_figures_with_results_are_drawn_each_as_png_and_pdf(tmp_path):
+    paths = draw_figures(results(), tmp_path / "new")
+    names = {path.stem for path in paths}
+    assert names == {"reg_main", "selective_reg", "nom_vs_emp_cov_reg"}
+    assert sorted(path.suffix for path in paths) == [".pdf"] * 3 + [".png"] * 3
+    assert all(path.stat().st_size > 5_000 for path in paths)
+    assert draw_figures([], tmp_path / "none") == []
+
+
+def test_a_panel_shows_means_and_standard_errors_and_the_near_end_of_ours():
+    own = results("phoneme")
+    figure = FIGURES["clf_main"].draw(own, "a note")
+    accuracy, nll = figure.axes[:2]
+    assert accuracy.get_title() == "Phoneme: accuracy"
+    for axes, metric, sign in ((accuracy, "accuracy", 1), (nll, "nll", -1)):
+        for bar, method in zip(axes.containers, METHODS, strict=True):
+            values = [r.metrics[metric] for r in own if r.run.method == method]
+            assert bar.lines[0].get_ydata()[0] == pytest.approx(np.mean(values))
+            ends = bar.lines[2][0].get_segments()[0][:, 1]
+            assert np.ptp(ends) / 2 == pytest.approx(np.std(values, ddof=1) / 3**0.5)
+        ours = [r.metrics[metric] for r in own if r.run.method == "batch_ensemble"]
+        limit = np.mean(ours) + sign * np.std(ours, ddof=1) / 3**0.5
+        assert axes.lines[-1].get_ydata()[0] == pytest.approx(limit)
+    assert figure.get_suptitle() == "a note"
+
+
+def test_a_curve_is_the_mean_over_seeds():
+    own = results("electric")
+    (axes,) = FIGURES["selective_ts"].draw(own, "").axes
+    for line, method in zip(axes.lines, METHODS, strict=True):
+        curves = [r.curves["selective"] for r in own if r.run.method == method]
+        np.testing.assert_allclose(line.get_ydata(), np.mean(curves, axis=0))
+
+
+def test_one_seed_is_drawn_without_a_band(tmp_path):
+    assert draw_figures(results(n_seeds=1), tmp_path)
+
+
+def test_pyplot_is_left_alone():
+    FIGURES["reg_main"].draw(results(), "")
+    plt = sys.modules.get("matplotlib.pyplot")
+    assert plt is None or not plt.get_fignums()
