@@ -11,17 +11,17 @@ from batchensemble.models import (
     Rows,
     fit_models,
     make_members,
-    mlp_maker,
+    maker,
     predict_rows,
-    recurrent_maker,
     sample_paths,
 )
+from batchensemble.networks import MLP, Recurrent
 from batchensemble.training import Training
 
 
 def fitted(word="deep_ensemble", seeds=(0, 1), epochs=2):
     method = make_method(word, n_members=3, n_passes=5)
-    make = mlp_maker(3, (1, 1), hidden=(8,), dropout=0.3)
+    make = maker(MLP, 3, (1, 1), hidden=(8,), dropout=0.3)
     rows = [Rows(seed, torch.arange(100), torch.arange(100, 200)) for seed in seeds]
     training = Training(epochs=epochs, patience=2)
     return method, *fit_models(method, make, GaussianNLL(), line(), training, rows=rows)
@@ -43,7 +43,7 @@ def test_the_networks_of_a_model_are_judged_together():
 
 def test_only_a_batch_ensemble_has_members_in_a_network():
     generator = torch.Generator().manual_seed(0)
-    make = mlp_maker(3, (1, 1), hidden=(8,), dropout=0.3, adapters="rs")
+    make = maker(MLP, 3, (1, 1), hidden=(8,), dropout=0.3, adapters="rs")
     assert make(generator).layers[0].adapters == ""
     assert make(generator, n_members=4).layers[0].adapters == "rs"
 
@@ -63,7 +63,7 @@ def test_answers_come_in_float64_and_do_not_depend_on_the_chunks(word, monkeypat
 
 def test_mc_dropout_drops_as_it_did_in_training():
     method = make_method("mc_dropout", n_passes=4000)
-    make = mlp_maker(3, (1, 1), hidden=(200,), dropout=0.3)
+    make = maker(MLP, 3, (1, 1), hidden=(200,), dropout=0.3)
     rows = [Rows(0, torch.arange(100))]
     bank, _ = fit_models(method, make, GaussianNLL(), line(), Training(epochs=1), rows=rows)
     network = bank.network(0).double()
@@ -82,8 +82,15 @@ WORDS = pytest.mark.parametrize("word", ["batch_ensemble", "deep_ensemble", "mc_
 def forecasters(word):
     """Recurrent networks with every parameter random, of all members of a method."""
     method = make_method(word, n_members=3, n_passes=5)
-    make = recurrent_maker(
-        2, (1, 1), draw=GaussianNLL().draw, context=4, horizon=3, lags=(1, 3), hidden_size=5
+    make = maker(
+        Recurrent,
+        2,
+        (1, 1),
+        draw=GaussianNLL().draw,
+        context=4,
+        horizon=3,
+        lags=(1, 3),
+        hidden_size=5,
     )
     networks = [method.network(make, generator(i)) for i in range(method.n_networks)]
     for i, network in enumerate(networks):

@@ -1,7 +1,8 @@
 """From a method to trained networks, and from these to predictions, for one model or several."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from batchensemble.bank import Bank
 from batchensemble.engines import Source, Windows
 from batchensemble.losses import Loss
 from batchensemble.methods import MakeNetwork, Members, Method
-from batchensemble.networks import MLP, Draw, Recurrent
+from batchensemble.networks import Network, Recurrent
 from batchensemble.training import History, Training, train, train_one_by_one
 
 CHUNK_FLOATS = 2**22
@@ -28,69 +29,21 @@ class Rows:
     held_out: Tensor | None = None
 
 
-def mlp_maker(
-    in_features: int,
-    heads: Sequence[int],
-    *,
-    hidden: Sequence[int],
-    dropout: float,
+def maker(
+    network: Callable[..., Network],
+    *sizes: Any,
     adapters: str | Sequence[str] = "rsb",
-    init: str = "random_sign",
+    **settings: Any,
 ) -> MakeNetwork:
-    """Builds the same MLP for every method: plain, or with members."""
+    """Builds the same network for every method: plain, or with members that own `adapters`."""
 
-    def make(generator: Generator, *, n_members: int | None = None) -> MLP:
-        return MLP(
-            in_features,
-            heads,
-            hidden=hidden,
+    def make(generator: Generator, *, n_members: int | None = None) -> Network:
+        return network(
+            *sizes,
             n_members=n_members or 1,
             adapters="" if n_members is None else adapters,
-            init=init,
-            dropout=dropout,
             generator=generator,
-        )
-
-    return make
-
-
-def recurrent_maker(
-    covariates: int,
-    heads: Sequence[int],
-    *,
-    draw: Draw,
-    context: int,
-    horizon: int,
-    lags: Sequence[int] = (1,),
-    feedback: str = "mean",
-    hidden_size: int = 32,
-    n_layers: int = 1,
-    hidden: Sequence[int] = (32, 32),
-    dropout: float = 0.1,
-    adapters: str = "rsb",
-    gates: str = "czf",
-    init: str = "random_sign",
-) -> MakeNetwork:
-    """Builds the same forecasting network for every method: with a plain GRU, or with GRUBE."""
-
-    def make(generator: Generator, *, n_members: int | None = None) -> Recurrent:
-        return Recurrent(
-            covariates,
-            heads,
-            draw=draw,
-            context=context,
-            horizon=horizon,
-            lags=lags,
-            feedback=feedback,
-            hidden_size=hidden_size,
-            n_layers=n_layers,
-            hidden=hidden,
-            n_members=n_members or 1,
-            adapters="" if n_members is None else adapters,
-            gates=gates,
-            init=init,
-            dropout=dropout,
-            generator=generator,
+            **settings,
         )
 
     return make

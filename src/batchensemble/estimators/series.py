@@ -21,7 +21,8 @@ from batchensemble.estimators.parameters import SERIES_CONSTRAINTS
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
 from batchensemble.losses import GaussianNLL
 from batchensemble.methods import Members, make_method
-from batchensemble.models import Rows, fit_models, make_members, recurrent_maker, sample_paths
+from batchensemble.models import Rows, fit_models, make_members, maker, sample_paths
+from batchensemble.networks import Recurrent
 from batchensemble.panels import Names, Panel, check_lengths, read_future, read_panel
 from batchensemble.progress import track
 from batchensemble.windowing import Encoded, SeriesEncoder, window_starts
@@ -98,7 +99,8 @@ class SeriesEstimator(Estimator):
         rows, held_out = self._split(panel)
         if training.patience is not None and held_out is None and self.epochs is None:
             training = dataclasses.replace(training, epochs=max(1, training.epochs // 3))
-        make = recurrent_maker(
+        make = maker(
+            Recurrent,
             data.series.shape[1] - 1,
             (1, 1),
             draw=self._loss().draw,

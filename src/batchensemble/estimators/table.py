@@ -21,7 +21,8 @@ from batchensemble.estimators.targets import read_target, read_weight
 from batchensemble.frames import read_columns
 from batchensemble.losses import Loss
 from batchensemble.methods import Members, Method, make_method
-from batchensemble.models import Rows, fit_models, make_members, mlp_maker, predict_rows
+from batchensemble.models import Rows, fit_models, make_members, maker, predict_rows
+from batchensemble.networks import MLP
 from batchensemble.predictive import Uncertainty
 from batchensemble.preprocessing import TableEncoder
 from batchensemble.training import Training
@@ -102,7 +103,8 @@ class TableEstimator(Estimator):
         split_seed, seed, self._prediction_seed = map(int, random.randint(2**31 - 1, size=3))
         rows, held_out = self._split(target, split_seed)
         device = pick_device(self.device)
-        make = mlp_maker(
+        make = maker(
+            MLP,
             x.shape[1],
             self._heads(),
             hidden=tuple(self._settings["hidden"]),

@@ -1,5 +1,6 @@
 """From predictions to what is kept of them: numbers, curves, and arrays for numbers to come."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,10 +43,7 @@ def judge_regression(y: Floats, dist: GaussianPredictive, is_tail: Bools) -> Jud
     metrics = summarise_regression(y, dist)
     metrics["member_correlation"] = member_correlation(means=dist.means)
     metrics["member_disagreement"] = member_disagreement(means=dist.means)
-    if is_tail.any():
-        own = summarise_regression(y[is_tail], dist[is_tail])
-        metrics |= {f"tail_{name}": value for name, value in own.items()}
-    metrics |= _telling_tails(dist, is_tail)
+    metrics |= _about_tails(summarise_regression, y, dist, is_tail)
     errors = selective_rmse(y, mean=dist.mean, uncertainty=dist.std)
     curves = {
         "coverage": coverage_curve(y, mean=dist.mean, std=dist.std).empirical.tolist(),
@@ -61,10 +59,7 @@ def judge_classification(
     """Members' probabilities are kept."""
     metrics = summarise_classification(y, dist)
     metrics["member_disagreement"] = class_disagreement(probabilities=dist.probabilities)
-    if is_tail.any():
-        own = summarise_classification(y[is_tail], dist[is_tail])
-        metrics |= {f"tail_{name}": value for name, value in own.items()}
-    metrics |= _telling_tails(dist, is_tail)
+    metrics |= _about_tails(summarise_classification, y, dist, is_tail)
     right = selective_accuracy(y, probabilities=dist.mean, uncertainty=dist.total)
     arrays = {"y": y, "is_tail": is_tail, "probabilities": dist.probabilities}
     return Judgement(metrics, {"selective": right.values.tolist()}, _compact(arrays))
@@ -86,11 +81,16 @@ def judge_paths(y: Floats, dist: SamplePredictive) -> Judgement:
     return Judgement(summarise_paths(y, dist), curves, _compact(arrays))
 
 
-def _telling_tails(dist: Predictive, is_tail: Bools) -> dict[str, float]:
-    """How well epistemic uncertainty tells the rows that training had none of."""
-    if not is_tail.any() or is_tail.all() or dist.n_members == 1:
+def _about_tails(
+    summarise: Callable[[Any, Any], dict[str, float]], y: Any, dist: Predictive, is_tail: Bools
+) -> dict[str, float]:
+    """The metrics of the rows that training had none of, and how well doubt tells them."""
+    if not is_tail.any():
         return {}
-    return {"tail_auroc": shift_auroc(is_tail, score=dist.epistemic)}
+    found = {f"tail_{k}": v for k, v in summarise(y[is_tail], dist[is_tail]).items()}
+    if dist.n_members > 1 and not is_tail.all():
+        found["tail_auroc"] = shift_auroc(is_tail, score=dist.epistemic)
+    return found
 
 
 def _compact(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

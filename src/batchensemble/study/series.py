@@ -13,7 +13,8 @@ from batchensemble.engines import Windows
 from batchensemble.estimators.presets import SERIES_PRESETS
 from batchensemble.losses import GaussianNLL
 from batchensemble.methods import Method
-from batchensemble.models import Rows, fit_models, make_members, recurrent_maker, sample_paths
+from batchensemble.models import Rows, fit_models, make_members, maker, sample_paths
+from batchensemble.networks import Recurrent
 from batchensemble.predictive import SamplePredictive
 from batchensemble.training import Training
 
@@ -81,7 +82,8 @@ def train_forecasters(
 ) -> Bank:
     """All networks of the method for all seeds, one seed's after the other's, as one bank."""
     loss = default_loss()
-    make = recurrent_maker(
+    make = maker(
+        Recurrent,
         0,
         (1, 1),
         draw=loss.draw,

@@ -16,7 +16,8 @@ from batchensemble.estimators.presets import PRESETS
 from batchensemble.frames import read_columns
 from batchensemble.losses import CategoricalNLL, GaussianNLL
 from batchensemble.methods import Method
-from batchensemble.models import Rows, fit_models, make_members, mlp_maker, predict_rows
+from batchensemble.models import Rows, fit_models, make_members, maker, predict_rows
+from batchensemble.networks import MLP
 from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
 from batchensemble.preprocessing import TableEncoder
 from batchensemble.training import Training
@@ -80,7 +81,8 @@ def train_networks(
 ) -> Bank:
     """All networks of the method for all splits, one split's after the other's, as one bank."""
     first = splits[0]
-    make = mlp_maker(
+    make = maker(
+        MLP,
         first.x_train.shape[1],
         (1, 1) if first.is_regression else (first.n_outputs,),
         hidden=PAPER["hidden"],
