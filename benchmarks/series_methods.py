@@ -20,7 +20,12 @@ from batchensemble.methods import METHODS, make_method
 from batchensemble.metrics import selective_rmse, summarise_paths
 from batchensemble.networks import FEEDBACK
 from batchensemble.predictive import SamplePredictive
-from batchensemble.study.series import forecast, split_series, train_forecasters
+from batchensemble.study.series import (
+    forecast,
+    make_network,
+    split_series,
+    train_forecasters,
+)
 from batchensemble.study.tabular import PAPER_TRAINING
 
 SHOWN = {
@@ -62,7 +67,12 @@ def main() -> None:
                 key = "single" if word == "mc_dropout" else word  # one network, two predictions
                 if key not in trained:
                     trained[key] = train_forecasters(
-                        split, seeds, method, training, feedback=feedback, device=args.device
+                        split,
+                        seeds,
+                        method,
+                        training,
+                        make=make_network(split, feedback=feedback),
+                        device=args.device,
                     )
                 dists = forecast(split, seeds, trained[key], method)
                 about = {"series": name, "feedback": feedback, "method": word}

@@ -33,13 +33,13 @@ def test_only_runs_only_that_dataset_and_nothing_twice(swift, tmp_path):
     done = swift.invoke(app, arguments)
     assert "breast_cancer" not in done.output
     assert "rmse" in done.output
-    assert "16 runs, 0 of them done before" in done.output
-    files = {path: path.stat().st_mtime_ns for path in tmp_path.glob("results/quick/*/*.json")}
-    assert len(files) == 16
+    assert "44 runs, 0 of them done before" in done.output
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.glob("results/quick/runs/*/*.json")}
+    assert len(files) == 44
     assert (tmp_path / "results/quick/runs.csv").is_file()
     assert (tmp_path / "results/quick/figures/reg_main.png").is_file()
     again = swift.invoke(app, arguments)
-    assert "16 of them done before" in again.output
+    assert "44 of them done before" in again.output
     assert all(path.stat().st_mtime_ns == then for path, then in files.items())
 
 

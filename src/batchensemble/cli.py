@@ -42,7 +42,7 @@ def reproduce(
     device: Annotated[str, typer.Option(help='"auto", "cpu" or "cuda".')] = "auto",
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Results folder; results/PROFILE if not said."),
+        typer.Option("--out", "-o", help="Results folder; results or results/quick if not said."),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes at a time; -1: one for each core.")] = -1,
 ) -> None:
@@ -58,7 +58,7 @@ def reproduce(
             profile=profile,
             only=only,
             device=device,
-            folder=out or Path("results") / profile,
+            folder=out or Path("results") / ("" if profile == "full" else profile),
             n_jobs=jobs,
             console=Console(),
         )

@@ -38,12 +38,14 @@ class TrainingDiverged(RuntimeError):
 class Training:
     """How to train: the same for every network of a bank.
 
-    batching    how the members of a network see a batch: "shared" (all see the same rows),
-                "independent" (each has its own shuffling) or "split" (each sees its share).
-    penalty     strength of the orthogonality penalty on the members' vectors.
-    patience    epochs without a better score on the held-out rows after which a network stops;
-                its best state is kept. None: no early stopping.
-    time_limit  seconds after which training ends with what it has.
+    batching      how the members of a network see a batch: "shared" (all see the same rows),
+                  "independent" (each has its own shuffling) or "split" (each sees its share).
+    penalty       strength of the orthogonality penalty on the members' vectors.
+    patience      epochs without a better score on the held-out rows after which a network stops;
+                  its best state is kept. None: no early stopping.
+    time_limit    seconds after which training ends with what it has.
+    stop_if_lost  whether a loss that is not finite is an error. If not, its network stays lost,
+                  and the others of the bank go on untouched.
     """
 
     epochs: int = 500
@@ -56,6 +58,7 @@ class Training:
     patience: int | None = None
     time_limit: float | None = None
     keep_on_interrupt: bool = False
+    stop_if_lost: bool = True
     verbose: bool = False
 
     def __post_init__(self) -> None:
@@ -134,7 +137,8 @@ def train(
                     if _over(training.time_limit, start):
                         break
                 losses = torch.cat(parts)
-                _check_finite(losses, epoch, training)
+                if training.stop_if_lost:
+                    _check_finite(losses, epoch, training)
                 history.losses.append(plan.epoch_means(losses))
                 if stopper is not None:
                     history.scores.append(stopper.look(epoch))

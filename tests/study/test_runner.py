@@ -1,4 +1,3 @@
-import dataclasses
 import os
 import signal
 import subprocess
@@ -10,9 +9,12 @@ import pytest
 import torch
 
 from batchensemble.methods import METHODS
-from batchensemble.study.runner import run_unit, run_units, training_of
-from batchensemble.study.spec import Settings, Unit, units_of
+from batchensemble.study import tabular
+from batchensemble.study.experiments import prepare
+from batchensemble.study.runner import entrants, run_unit, run_units, training_of
+from batchensemble.study.spec import Change, Settings, Unit, units_of
 from batchensemble.study.store import Store
+from batchensemble.training import TrainingDiverged
 
 CPU = torch.device("cpu")
 SHORT = Settings(epochs=2, most_rows=100, most_windows=15)
@@ -60,8 +62,6 @@ def test_kept_predictions_give_the_kept_numbers_again():
 
 
 def test_mc_dropout_and_the_single_network_are_trained_once(monkeypatch):
-    from batchensemble.study import tabular
-
     trained = []
     once = tabular.train_networks
     monkeypatch.setattr(
@@ -97,11 +97,60 @@ def test_a_unit_that_was_half_written_is_done_again_with_the_same_numbers(tmp_pa
     assert numbers(store) == before
 
 
+def changed(dataset, method, **change):
+    (unit,) = units_of(dataset, "id", (method,), 2, SHORT, Change(**change))
+    return unit
+
+
 def test_the_objective_as_written_has_no_bounds_and_no_clipping():
-    written = dataclasses.replace(SHORT, bounded=False)
+    written = changed("diabetes", "batch_ensemble", bounded=False)
+    plain = changed("diabetes", "batch_ensemble")
     assert training_of(written).clip_norm == np.inf
-    assert training_of(SHORT).clip_norm == 0.1
-    assert training_of(SHORT).epochs == 2
+    assert training_of(plain).clip_norm == 0.1
+    assert training_of(plain).epochs == 2
+    assert prepare(written).loss.bounds == (-np.inf, np.inf)
+    assert prepare(plain).loss.bounds == (-10, 0)
+
+
+def test_a_network_that_is_lost_in_training_is_told_and_leaves_the_others_alone(monkeypatch):
+    unit = changed("diabetes", "batch_ensemble", bounded=False)
+    whole = run_unit(unit, CPU)
+    assert [result.metrics["diverged"] for result in whole] == [0, 0]
+    split_table = tabular.split_table
+
+    def spoilt(table, seed, *, variant):
+        split = split_table(table, seed, variant=variant)
+        if seed == 0:
+            split.y_train[0] = 1e30
+        return split
+
+    monkeypatch.setattr(tabular, "split_table", spoilt)
+    lost, other = run_unit(unit, CPU)
+    assert lost.metrics == {"diverged": 1.0}
+    assert other.metrics == whole[1].metrics
+    with pytest.raises(TrainingDiverged):
+        run_unit(changed("diabetes", "batch_ensemble"), CPU)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "method", "n_networks", "n_parameters"),
+    [
+        ("diabetes", "deep_ensemble", 2, 2 * 1_474),
+        ("breast_cancer", "deep_ensemble", 2, 2 * 2_114),
+        ("seasonal", "deep_ensemble", 1, 5_538),
+        ("diabetes", "single", 1, 54**2 + 14 * 54 + 2),
+        ("breast_cancer", "single", 1, 50**2 + 34 * 50 + 2),
+        ("seasonal", "single", 1, 5 * 45**2 + 13 * 45 + 2),
+    ],
+)
+def test_a_matched_rival_has_as_many_parameters_as_fit_in_batch_ensembles(
+    dataset, method, n_networks, n_parameters
+):
+    unit = changed(dataset, method, matched=True)
+    (entrant,), make = entrants(unit, prepare(unit))
+    network = entrant.network(make, torch.Generator())
+    count = entrant.n_networks * sum(p.numel() for p in network.parameters())
+    assert (entrant.n_networks, count) == (n_networks, n_parameters)
 
 
 SCRIPT = """

@@ -1,11 +1,11 @@
 import pytest
 
 from batchensemble.methods import METHODS
-from batchensemble.study.spec import Run, Settings, units_of
+from batchensemble.study.spec import Change, Run, Settings, units_of
 
 
 def test_a_run_survives_a_file():
-    run = Run("adult", "shift", "mc_dropout", 4, Settings(epochs=9, bounded=False))
+    run = Run("adult", "shift", "mc_dropout", 4, Settings(epochs=9), Change(bounded=False))
     assert Run.from_dict(run.as_dict()) == run
 
 
@@ -32,3 +32,12 @@ def test_runs_have_names_of_their_own_and_settings_do_not_change_them():
 def test_an_unknown_variant_is_refused():
     with pytest.raises(ValueError, match="expected variant to be one of 'id', 'shift', got 'ID'"):
         Run("adult", "ID", "single", 0)
+
+
+def test_an_entrant_is_named_by_its_method_and_only_by_what_is_changed_about_it():
+    names = [
+        Run("a", "id", "single", 0, change=change).entrant
+        for change in (Change(), Change(matched=True), Change(bounded=False, matched=True))
+    ]
+    assert names == ["single", "single matched=True", "single bounded=False,matched=True"]
+    assert Run("a", "id", "single", 0, change=Change(matched=True)).name != "a-id/single-seed0"

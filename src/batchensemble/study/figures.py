@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from batchensemble.metrics import COVERAGES, LEVELS
+from batchensemble.study.spec import PLAIN
 from batchensemble.study.store import Result
 from batchensemble.study.tables import over_seeds
 
@@ -129,7 +130,8 @@ def _present(results: Sequence[Result], datasets: Sequence[str], variant: str) -
 
 
 def _of(results: Sequence[Result], dataset: str, variant: str) -> list[Result]:
-    return [r for r in results if (r.run.dataset, r.run.variant) == (dataset, variant)]
+    place = (dataset, variant, PLAIN)
+    return [r for r in results if (r.run.dataset, r.run.variant, r.run.change) == place]
 
 
 def _figure(rows: int, columns: int, note: str, *, height: float) -> Any:

@@ -5,44 +5,37 @@ import datetime as dt
 import math
 import time
 from collections.abc import Callable, Sequence
+from itertools import count
 
-import numpy as np
 import torch
 from joblib import Parallel, delayed
+from torch import Generator
 
-from batchensemble.bank import Bank
-from batchensemble.datasets import TABLES, load_series, load_table
-from batchensemble.losses import FREE, GaussianNLL
-from batchensemble.methods import Method, make_method
-from batchensemble.predictive import GaussianPredictive, SamplePredictive
-from batchensemble.study import series, tabular
-from batchensemble.study.judging import (
-    Judgement,
-    judge_classification,
-    judge_paths,
-    judge_regression,
-)
-from batchensemble.study.spec import Settings, Unit
+from batchensemble.methods import MakeNetwork, Method, make_method
+from batchensemble.study.experiments import Experiment, prepare
+from batchensemble.study.spec import Unit
 from batchensemble.study.store import Result, Store, describe_machine
+from batchensemble.study.tabular import PAPER, PAPER_TRAINING
 from batchensemble.training import Training
 
-Judge = Callable[[Bank, Method], list[Judgement]]
-"""Predicts with trained networks, and judges the predictions of each seed."""
+WIDTH = PAPER["hidden"][0]
 
 
 def run_unit(unit: Unit, device: torch.device) -> list[Result]:
     """Results of all runs of a unit."""
-    prepare = _on_table if unit.dataset in TABLES else _on_series
-    train, judge = prepare(unit, device)
+    experiment = prepare(unit)
+    methods, make = entrants(unit, experiment)
     start = time.monotonic()
-    bank = train(make_method(unit.methods[0]))
+    bank = experiment.train(methods[0], make, training_of(unit), device)
     trained = time.monotonic() - start
     results = []
-    for word in unit.methods:
+    for word, method in zip(unit.methods, methods, strict=True):
         start = time.monotonic()
-        judgements = judge(bank, make_method(word))
+        judgements = experiment.judge(bank, method)
         about = {
             "n_parameters": bank.n_parameters // len(unit.seeds),
+            "n_networks": method.n_networks,
+            **experiment.facts,
             "seconds_training_all_seeds": trained,
             "seconds_judging_all_seeds": time.monotonic() - start,
             "finished": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
@@ -55,6 +48,32 @@ def run_unit(unit: Unit, device: torch.device) -> list[Result]:
             for run, j in zip(own, judgements, strict=True)
         ]
     return results
+
+
+def entrants(unit: Unit, experiment: Experiment) -> tuple[list[Method], MakeNetwork]:
+    """The methods of a unit, and the network they share."""
+    methods = [make_method(word) for word in unit.methods]
+    make = experiment.network(WIDTH)
+    if not unit.change.matched:
+        return methods, make
+    budget = _n_parameters(make_method("batch_ensemble"), make)
+    if methods[0].n_networks > 1:
+        n_members = budget // _n_parameters(make_method("single"), make)
+        return [make_method(word, n_members=n_members) for word in unit.methods], make
+    fitting = WIDTH
+    for width in count(WIDTH + 1):
+        if _n_parameters(methods[0], experiment.network(width)) > budget:
+            break
+        fitting = width
+    return methods, experiment.network(fitting)
+
+
+def training_of(unit: Unit) -> Training:
+    """The paper's training; as written, it neither clips gradients nor stops at lost networks."""
+    training = dataclasses.replace(PAPER_TRAINING, epochs=unit.settings.epochs)
+    if unit.change.bounded:
+        return training
+    return dataclasses.replace(training, clip_norm=math.inf, stop_if_lost=False)
 
 
 def run_units(
@@ -79,56 +98,6 @@ def _work(unit: Unit, store: Store, device: torch.device) -> Unit:
     return unit
 
 
-def _on_table(unit: Unit, device: torch.device) -> tuple[Callable[[Method], Bank], Judge]:
-    table = load_table(unit.dataset)
-    splits = [
-        _shortened(tabular.split_table(table, seed, variant=unit.variant), unit.settings)
-        for seed in unit.seeds
-    ]
-    loss = tabular.default_loss(splits[0])
-    if isinstance(loss, GaussianNLL) and not unit.settings.bounded:
-        loss = GaussianNLL(bounds=FREE)
-
-    def train(method: Method) -> Bank:
-        training = training_of(unit.settings)
-        return tabular.train_networks(splits, method, training, loss=loss, device=device)
-
-    def judge(bank: Bank, method: Method) -> list[Judgement]:
-        judgements = []
-        answers = tabular.predict(splits, bank, method, loss=loss)
-        for split, dist in zip(splits, answers, strict=True):
-            if isinstance(dist, GaussianPredictive):
-                y = split.y_test.astype(np.float64)
-                judgements.append(judge_regression(y, dist, split.is_tail))
-            else:
-                judgements.append(judge_classification(split.y_test, dist, split.is_tail))
-        return judgements
-
-    return train, judge
-
-
-def _on_series(unit: Unit, device: torch.device) -> tuple[Callable[[Method], Bank], Judge]:
-    split = series.split_series(load_series(unit.dataset))
-    n = unit.settings.most_windows
-    if n is not None:
-        split = dataclasses.replace(split, train=split.train[-n:], test=split.test[:n])
-
-    def train(method: Method) -> Bank:
-        training = training_of(unit.settings)
-        return series.train_forecasters(split, unit.seeds, method, training, device=device)
-
-    def judge(bank: Bank, method: Method) -> list[Judgement]:
-        answers: list[SamplePredictive] = series.forecast(split, unit.seeds, bank, method)
-        return [judge_paths(split.y_test, dist) for dist in answers]
-
-    return train, judge
-
-
-def training_of(settings: Settings) -> Training:
-    clip_norm = tabular.PAPER_TRAINING.clip_norm if settings.bounded else math.inf
-    return dataclasses.replace(tabular.PAPER_TRAINING, epochs=settings.epochs, clip_norm=clip_norm)
-
-
-def _shortened(split: tabular.Split, settings: Settings) -> tabular.Split:
-    n = settings.most_rows
-    return dataclasses.replace(split, x_train=split.x_train[:n], y_train=split.y_train[:n])
+def _n_parameters(method: Method, make: MakeNetwork) -> int:
+    network = method.network(make, Generator())
+    return method.n_networks * sum(p.numel() for p in network.parameters())

@@ -12,7 +12,7 @@ from batchensemble.datasets import Series
 from batchensemble.engines import Windows
 from batchensemble.estimators.presets import SERIES_PRESETS
 from batchensemble.losses import GaussianNLL
-from batchensemble.methods import Method
+from batchensemble.methods import MakeNetwork, Method
 from batchensemble.models import Rows, fit_models, make_members, maker, sample_paths
 from batchensemble.networks import Recurrent
 from batchensemble.predictive import SamplePredictive
@@ -70,32 +70,43 @@ def split_series(
     )
 
 
+def make_network(
+    split: SeriesSplit,
+    width: int = PAPER["hidden_size"],
+    *,
+    loss: GaussianNLL | None = None,
+    feedback: str = PAPER["feedback"],
+    gates: str = "czf",
+) -> MakeNetwork:
+    """Builds the paper's network for a series, with all layers of that width."""
+    return maker(
+        Recurrent,
+        0,
+        (1, 1),
+        draw=(loss or default_loss()).draw,
+        context=split.context,
+        horizon=split.horizon,
+        feedback=feedback,
+        gates=gates,
+        hidden_size=width,
+        hidden=(width,) * len(PAPER["hidden"]),
+        dropout=PAPER["dropout"],
+    )
+
+
 def train_forecasters(
     split: SeriesSplit,
     seeds: Sequence[int],
     method: Method,
     training: Training,
     *,
-    feedback: str = PAPER["feedback"],
-    gates: str = "czf",
+    make: MakeNetwork | None = None,
+    loss: GaussianNLL | None = None,
     device: str | torch.device = "cpu",
 ) -> Bank:
     """All networks of the method for all seeds, one seed's after the other's, as one bank."""
-    loss = default_loss()
-    make = maker(
-        Recurrent,
-        0,
-        (1, 1),
-        draw=loss.draw,
-        context=split.context,
-        horizon=split.horizon,
-        feedback=feedback,
-        gates=gates,
-        hidden_size=PAPER["hidden_size"],
-        hidden=PAPER["hidden"],
-        dropout=PAPER["dropout"],
-    )
     rows = [Rows(seed, torch.tensor(split.train)) for seed in seeds]
+    loss, make = loss or default_loss(), make or make_network(split)
     bank, _ = fit_models(method, make, loss, split.windows(device), training, rows=rows)
     return bank
 

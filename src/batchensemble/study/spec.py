@@ -11,17 +11,37 @@ VARIANTS = ("id", "shift")
 
 @dataclass(frozen=True)
 class Settings:
-    """How runs are trained and judged; whatever is not said here is the paper's.
+    """How thoroughly runs are trained; the defaults are the paper's.
 
     most_rows, most_windows   at most so many training rows, or training and test windows
-    bounded                   whether the log-variance is bounded and gradients are clipped; False
-                              is the objective as written
     """
 
     epochs: int = 500
     most_rows: int | None = None
     most_windows: int | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is done otherwise than in the main study; the defaults are the main study.
+
+    bounded   whether the log-variance is bounded and gradients are clipped; False is the objective
+              as the paper writes it
+    matched   whether the method has to do with the parameters of BatchEnsemble: wider layers for
+              one network, as many networks as fit for several
+    """
+
     bounded: bool = True
+    matched: bool = False
+
+    def __str__(self) -> str:
+        """Only what is changed, such as "bounded=False"."""
+        fields = dataclasses.fields(self)
+        changed = [f.name for f in fields if getattr(self, f.name) != f.default]
+        return ",".join(f"{name}={getattr(self, name)}" for name in changed)
+
+
+PLAIN = Change()
 
 
 @dataclass(frozen=True)
@@ -33,21 +53,29 @@ class Run:
     method: str
     seed: int
     settings: Settings = Settings()
+    change: Change = PLAIN
 
     def __post_init__(self) -> None:
         one_of(self.variant, VARIANTS, "variant")
 
     @property
+    def entrant(self) -> str:
+        """Who takes part: the method, and what is changed about it."""
+        return " ".join(filter(None, (self.method, str(self.change))))
+
+    @property
     def name(self) -> str:
         """A folder and a file: the same for the same run under other settings."""
-        return f"{self.dataset}-{self.variant}/{self.method}-seed{self.seed}"
+        entrant = self.entrant.replace(" ", "-")
+        return f"{self.dataset}-{self.variant}/{entrant}-seed{self.seed}"
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> "Run":
-        return cls(**{**value, "settings": Settings(**value["settings"])})
+        settings, change = Settings(**value["settings"]), Change(**value["change"])
+        return cls(**{**value, "settings": settings, "change": change})
 
 
 @dataclass(frozen=True)
@@ -63,22 +91,30 @@ class Unit:
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
     settings: Settings
+    change: Change = PLAIN
 
     @property
     def runs(self) -> list[Run]:
         return [
-            Run(self.dataset, self.variant, method, seed, self.settings)
+            Run(self.dataset, self.variant, method, seed, self.settings, self.change)
             for method in self.methods
             for seed in self.seeds
         ]
 
 
 def units_of(
-    dataset: str, variant: str, methods: tuple[str, ...], n_seeds: int, settings: Settings
+    dataset: str,
+    variant: str,
+    methods: tuple[str, ...],
+    n_seeds: int,
+    settings: Settings,
+    change: Change = PLAIN,
 ) -> list[Unit]:
     """The units of these methods; MC dropout is the single network, told apart at prediction."""
     alike: dict[str, list[str]] = {}
     for method in methods:
         alike.setdefault("single" if method == "mc_dropout" else method, []).append(method)
     seeds = tuple(range(n_seeds))
-    return [Unit(dataset, variant, tuple(words), seeds, settings) for words in alike.values()]
+    return [
+        Unit(dataset, variant, tuple(words), seeds, settings, change) for words in alike.values()
+    ]

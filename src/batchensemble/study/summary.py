@@ -15,7 +15,7 @@ from batchensemble.estimators.base import pick_device
 from batchensemble.methods import METHODS
 from batchensemble.study.figures import draw_figures
 from batchensemble.study.runner import run_units
-from batchensemble.study.spec import VARIANTS, Settings, Unit, units_of
+from batchensemble.study.spec import PLAIN, VARIANTS, Change, Settings, Unit, units_of
 from batchensemble.study.store import Result, Store
 from batchensemble.study.tables import over_seeds, write_runs
 from batchensemble.words import one_of
@@ -30,6 +30,7 @@ class Profile:
     note: str
 
 
+RIVALS = ("deep_ensemble", "mc_dropout", "single")
 PROFILES = {
     "full": Profile(5, Settings(), "the paper's setting"),
     "quick": Profile(
@@ -53,7 +54,7 @@ def reproduce(
     chosen = PROFILES[one_of(profile, PROFILES, "profile")]
     names = [one_of(name, (*TABLES, *SERIES), "dataset") for name in only or (*TABLES, *SERIES)]
     where = pick_device(device)
-    store = Store(folder)
+    store = Store(folder / "runs")
     here, left_out = _present(names)
     units = [unit for name in here for unit in plan(name, chosen)]
     runs = [run for unit in units for run in unit.runs]
@@ -71,13 +72,17 @@ def reproduce(
             words = f"{unit.dataset} {unit.variant}: {', '.join(unit.methods)}"
             progress.update(task, advance=len(unit.runs), description=words)
 
-        n_jobs = 1 if where.type == "cuda" else n_jobs
+        n_jobs = 1 if where.type == "cuda" and n_jobs < 0 else n_jobs
         run_units(units, store, device=where, n_jobs=n_jobs, tell=tell)
     results = [store.read(run) for run in runs]
     write_runs(results, folder / "runs.csv")
     for name in here:
         for variant in VARIANTS:
-            own = [r for r in results if (r.run.dataset, r.run.variant) == (name, variant)]
+            own = [
+                r
+                for r in results
+                if (r.run.dataset, r.run.variant, r.run.change) == (name, variant, PLAIN)
+            ]
             if own:
                 console.print(_sheet(f"{name} ({variant})", chosen, own))
     for line in left_out:
@@ -95,10 +100,14 @@ def reproduce(
 def plan(dataset: str, profile: Profile) -> list[Unit]:
     """The units of a dataset; a series has no shifted variant, it shifts by itself."""
     variants = VARIANTS if dataset in TABLES else ("id",)
+    entries = [(tuple(METHODS), PLAIN), (RIVALS, Change(matched=True))]
+    if dataset in TABLES and load_table(dataset).task == "regression":
+        entries.append((tuple(METHODS), Change(bounded=False)))
     return [
         unit
         for variant in variants
-        for unit in units_of(dataset, variant, tuple(METHODS), profile.n_seeds, profile.settings)
+        for methods, change in entries
+        for unit in units_of(dataset, variant, methods, profile.n_seeds, profile.settings, change)
     ]
 
 

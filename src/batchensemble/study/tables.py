@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,35 @@ class MeanSE(NamedTuple):
         return cls(float(np.mean(values)), float(spread))
 
 
+Cell = str | int | float | MeanSE | None
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table for people: cells keep their numbers, `show` writes them."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+
+def show(cell: Cell) -> str:
+    """A cell as people read it."""
+    match cell:
+        case None:
+            return ""
+        case MeanSE(mean, se):
+            return f"{mean:.3f} ± {se:.3f}"
+        case float():
+            return f"{cell:.3f}"
+        case int():
+            return f"{cell:,}"
+        case _:
+            return cell
+
+
 def write_runs(results: Iterable[Result], path: Path) -> None:
     """`runs.csv`: one row for each run and metric."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -32,14 +62,15 @@ def write_runs(results: Iterable[Result], path: Path) -> None:
         rows.writerow(COLUMNS)
         for result in results:
             run = result.run
+            own = (run.dataset, run.variant, run.entrant, run.seed)
             for metric, value in result.metrics.items():
-                rows.writerow([run.dataset, run.variant, run.method, run.seed, metric, repr(value)])
+                rows.writerow([*own, metric, repr(value)])
 
 
 def over_seeds(results: Iterable[Result], metric: str) -> dict[str, MeanSE]:
-    """By method; only those that have the metric."""
+    """By entrant; only those that have the metric."""
     values: dict[str, list[float]] = {}
     for result in results:
         if metric in result.metrics:
-            values.setdefault(result.run.method, []).append(result.metrics[metric])
-    return {method: MeanSE.of(own) for method, own in values.items()}
+            values.setdefault(result.run.entrant, []).append(result.metrics[metric])
+    return {entrant: MeanSE.of(own) for entrant, own in values.items()}

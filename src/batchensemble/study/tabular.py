@@ -1,6 +1,6 @@
 """The methods on splits of a table: all seeds of a method are trained as one bank."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
+from torch import Tensor
 
 from batchensemble.bank import Bank
 from batchensemble.datasets import Table, make_shift
@@ -15,7 +16,7 @@ from batchensemble.engines import Data
 from batchensemble.estimators.presets import PRESETS
 from batchensemble.frames import read_columns
 from batchensemble.losses import CategoricalNLL, GaussianNLL
-from batchensemble.methods import Method
+from batchensemble.methods import MakeNetwork, Method
 from batchensemble.models import Rows, fit_models, make_members, maker, predict_rows
 from batchensemble.networks import MLP
 from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
@@ -27,6 +28,7 @@ PAPER = PRESETS["paper"]
 PAPER_TRAINING = Training(
     **{name: PAPER[name] for name in ("epochs", "batch_size", "lr", "weight_decay", "clip_norm")}
 )
+TableLoss = GaussianNLL | CategoricalNLL
 Predictive = GaussianPredictive | CategoricalPredictive
 
 
@@ -71,23 +73,29 @@ def split_table(table: Table, seed: int, *, variant: str = "id") -> Split:
     return Split(seed, n_outputs, x_train, target[train_rows], x_test, target[test_rows], is_tail)
 
 
+def make_network(split: Split, width: int = PAPER["hidden"][0]) -> MakeNetwork:
+    """Builds the paper's network for a split, with hidden layers of that width."""
+    return maker(
+        MLP,
+        split.x_train.shape[1],
+        (1, 1) if split.is_regression else (split.n_outputs,),
+        hidden=(width,) * len(PAPER["hidden"]),
+        dropout=PAPER["dropout"],
+    )
+
+
 def train_networks(
     splits: Sequence[Split],
     method: Method,
     training: Training,
     *,
-    loss: GaussianNLL | CategoricalNLL | None = None,
+    make: MakeNetwork | None = None,
+    loss: TableLoss | None = None,
     device: str | torch.device = "cpu",
 ) -> Bank:
     """All networks of the method for all splits, one split's after the other's, as one bank."""
     first = splits[0]
-    make = maker(
-        MLP,
-        first.x_train.shape[1],
-        (1, 1) if first.is_regression else (first.n_outputs,),
-        hidden=PAPER["hidden"],
-        dropout=PAPER["dropout"],
-    )
+    make = make or make_network(first)
     data = Data(
         torch.tensor(np.concatenate([split.x_train for split in splits]), device=device),
         torch.tensor(np.concatenate([split.y_train for split in splits]), device=device),
@@ -99,29 +107,30 @@ def train_networks(
 
 
 def predict(
-    splits: Sequence[Split],
-    bank: Bank,
-    method: Method,
-    *,
-    loss: GaussianNLL | CategoricalNLL | None = None,
+    splits: Sequence[Split], bank: Bank, method: Method, *, loss: TableLoss | None = None
 ) -> list[Predictive]:
     """The predictions for the test rows of every split."""
-    answers: list[Predictive] = []
+    chosen = loss or default_loss(splits[0])
+    return [to_predictive(outputs, chosen) for outputs in predict_outputs(splits, bank, method)]
+
+
+def predict_outputs(splits: Sequence[Split], bank: Bank, method: Method) -> Iterator[Tensor]:
+    """The networks' outputs, (test rows, members, outputs), of every split."""
     for i, split in enumerate(splits):
         own = bank[i * method.n_networks : (i + 1) * method.n_networks]
         members = make_members(method, own, split.seed)
         parts = predict_rows(members, split.x_test, bank.theta.device, floats_a_row=4096)
-        outputs = torch.cat(list(parts))
-        chosen = loss or default_loss(split)
-        if isinstance(chosen, GaussianNLL):
-            means, log_variances = chosen.moments(outputs)
-            answers.append(GaussianPredictive(means.numpy(), log_variances.exp().numpy()))
-        else:
-            answers.append(CategoricalPredictive(outputs.softmax(-1).numpy()))
-    return answers
+        yield torch.cat(list(parts))
 
 
-def default_loss(split: Split) -> GaussianNLL | CategoricalNLL:
+def to_predictive(outputs: Tensor, loss: TableLoss) -> Predictive:
+    if isinstance(loss, GaussianNLL):
+        means, log_variances = loss.moments(outputs)
+        return GaussianPredictive(means.numpy(), log_variances.exp().numpy())
+    return CategoricalPredictive(outputs.softmax(-1).numpy())
+
+
+def default_loss(split: Split) -> TableLoss:
     if split.is_regression:
         return GaussianNLL(bounds=PAPER["log_variance_bounds"])
     return CategoricalNLL()
