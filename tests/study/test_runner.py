@@ -105,11 +105,19 @@ def changed(dataset, method, **change):
 def test_the_objective_as_written_has_no_bounds_and_no_clipping():
     written = changed("diabetes", "batch_ensemble", bounded=False)
     plain = changed("diabetes", "batch_ensemble")
-    assert training_of(written).clip_norm == np.inf
-    assert training_of(plain).clip_norm == 0.1
-    assert training_of(plain).epochs == 2
+    assert training_of(written, prepare(written)).clip_norm == np.inf
+    assert training_of(plain, prepare(plain)).clip_norm == 0.1
+    assert training_of(plain, prepare(plain)).epochs == 2
     assert prepare(written).loss.bounds == (-np.inf, np.inf)
     assert prepare(plain).loss.bounds == (-10, 0)
+
+
+def test_only_what_predicts_a_variance_is_clipped():
+    clip = {}
+    for name in ("diabetes", "breast_cancer", "seasonal"):
+        unit = changed(name, "single")
+        clip[name] = training_of(unit, prepare(unit)).clip_norm
+    assert clip == {"diabetes": 0.1, "breast_cancer": np.inf, "seasonal": 0.1}
 
 
 def test_a_network_that_is_lost_in_training_is_told_and_leaves_the_others_alone(monkeypatch):

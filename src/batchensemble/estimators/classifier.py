@@ -1,7 +1,7 @@
 """Classification that knows when it does not know."""
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
 from batchensemble.estimators.parameters import TABLE_PARAMETERS
+from batchensemble.estimators.presets import CLASSIFIER_PRESETS
 from batchensemble.estimators.table import TableEstimator
 from batchensemble.losses import CategoricalNLL
 from batchensemble.predictive import CategoricalPredictive
@@ -36,6 +37,8 @@ class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         The trained networks, the encoder of the columns, and losses and scores by epoch (a list
         of one history, or with `one_by_one` of one for each network).
     """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = CLASSIFIER_PRESETS
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class."""

@@ -1,5 +1,6 @@
 """Settings that go together; an explicit argument of an estimator wins over its preset."""
 
+import math
 from typing import Any
 
 from batchensemble.words import one_of
@@ -38,6 +39,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         "patience": 20,
     },
 }
+
+# Classes have no log-variance that could run away: their gradients are clipped by default only.
+CLASSIFIER_PRESETS = {**PRESETS, "paper": PRESETS["paper"] | {"clip_norm": math.inf}}
 
 SERIES_PRESETS: dict[str, dict[str, Any]] = {
     # Our judgement for real series: windows of any level, one season of context.

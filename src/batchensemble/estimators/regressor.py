@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS, TABLE_PARAMETERS
+from batchensemble.estimators.presets import PRESETS
 from batchensemble.estimators.table import TableEstimator
 from batchensemble.losses import GaussianNLL
 from batchensemble.predictive import GaussianPredictive
@@ -43,6 +44,8 @@ class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
         The trained networks, the encoder of the columns, and losses and scores by epoch (a list
         of one history, or with `one_by_one` of one for each network).
     """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = PRESETS
 
     target_scaling: str | None = None
     log_variance_bounds: tuple[float, float] | None = None

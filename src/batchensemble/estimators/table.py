@@ -38,6 +38,7 @@ class TableEstimator(Estimator):
     categories: Mapping[str, Sequence[Any]] | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = TABLE_CONSTRAINTS
+    _presets: ClassVar[dict[str, dict[str, Any]]]
 
     @abstractmethod
     def _learn_target(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -67,7 +68,7 @@ class TableEstimator(Estimator):
 
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         self._validate_params()
-        self._settings = resolve(self.preset, self.get_params(deep=False))
+        self._settings = resolve(self.preset, self.get_params(deep=False), self._presets)
         method = make_method(self.method, n_members=self.n_members, n_passes=self.n_passes)
         training = self._training()
         columns = read_columns(X)

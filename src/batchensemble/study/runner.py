@@ -15,7 +15,7 @@ from batchensemble.methods import MakeNetwork, Method, make_method
 from batchensemble.study.experiments import Experiment, prepare
 from batchensemble.study.spec import Unit
 from batchensemble.study.store import Result, Store, describe_machine
-from batchensemble.study.tabular import PAPER, PAPER_TRAINING
+from batchensemble.study.tabular import CLASSIFIER_TRAINING, PAPER, PAPER_TRAINING
 from batchensemble.training import Training
 
 WIDTH = PAPER["hidden"][0]
@@ -26,7 +26,7 @@ def run_unit(unit: Unit, device: torch.device) -> list[Result]:
     experiment = prepare(unit)
     methods, make = entrants(unit, experiment)
     start = time.monotonic()
-    bank = experiment.train(methods[0], make, training_of(unit), device)
+    bank = experiment.train(methods[0], make, training_of(unit, experiment), device)
     trained = time.monotonic() - start
     results = []
     for word, method in zip(unit.methods, methods, strict=True):
@@ -68,9 +68,11 @@ def entrants(unit: Unit, experiment: Experiment) -> tuple[list[Method], MakeNetw
     return methods, experiment.network(fitting)
 
 
-def training_of(unit: Unit) -> Training:
+def training_of(unit: Unit, experiment: Experiment) -> Training:
     """The paper's training; as written, it neither clips gradients nor stops at lost networks."""
-    training = dataclasses.replace(PAPER_TRAINING, epochs=unit.settings.epochs)
+    is_classes = experiment.facts["task"] == "classification"
+    training = CLASSIFIER_TRAINING if is_classes else PAPER_TRAINING
+    training = dataclasses.replace(training, epochs=unit.settings.epochs)
     if unit.change.bounded:
         return training
     return dataclasses.replace(training, clip_norm=math.inf, stop_if_lost=False)

@@ -1,5 +1,6 @@
 """The methods on splits of a table: all seeds of a method are trained as one bank."""
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from torch import Tensor
 from batchensemble.bank import Bank
 from batchensemble.datasets import Table, make_shift
 from batchensemble.engines import Data
-from batchensemble.estimators.presets import PRESETS
+from batchensemble.estimators.presets import CLASSIFIER_PRESETS, PRESETS
 from batchensemble.frames import read_columns
 from batchensemble.losses import CategoricalNLL, GaussianNLL
 from batchensemble.methods import MakeNetwork, Method
@@ -25,8 +26,10 @@ from batchensemble.training import Training
 from batchensemble.words import one_of
 
 PAPER = PRESETS["paper"]
-PAPER_TRAINING = Training(
-    **{name: PAPER[name] for name in ("epochs", "batch_size", "lr", "weight_decay", "clip_norm")}
+TRAINING_NAMES = ("epochs", "batch_size", "lr", "weight_decay", "clip_norm")
+PAPER_TRAINING = Training(**{name: PAPER[name] for name in TRAINING_NAMES})
+CLASSIFIER_TRAINING = dataclasses.replace(
+    PAPER_TRAINING, clip_norm=CLASSIFIER_PRESETS["paper"]["clip_norm"]
 )
 TableLoss = GaussianNLL | CategoricalNLL
 Predictive = GaussianPredictive | CategoricalPredictive
