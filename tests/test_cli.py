@@ -1,3 +1,5 @@
+import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -8,13 +10,36 @@ from batchensemble.study.summary import PROFILES, Profile
 SHORT = Settings(epochs=2, most_rows=100, most_windows=20)
 
 
+MINE = """
+import numpy as np
+from batchensemble.datasets import TABLES, Table
+from batchensemble.methods import METHODS, Members
+
+class Pair:
+    n_networks = 2
+
+    def network(self, make, generator):
+        return make(generator)
+
+    def members(self, bank, generator):
+        return Members(bank.folded(), 2)
+
+def wave():
+    x = np.linspace(-3, 3, 90)
+    return Table("wave", "regression", x[:, None], np.sin(x))
+
+METHODS["pair"] = lambda n_members, n_passes: Pair()
+TABLES["wave"] = wave
+"""
+
+
 @pytest.fixture
 def swift(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("BATCHENSEMBLE_DATA", raising=False)
     monkeypatch.setenv("BATCHENSEMBLE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("BATCHENSEMBLE_OFFLINE", "1")
-    monkeypatch.setitem(PROFILES, "quick", Profile(2, SHORT, "QUICK"))
+    monkeypatch.setitem(PROFILES, "quick", Profile(2, SHORT, 1, "QUICK"))
     return CliRunner(env={"COLUMNS": "100"})
 
 
@@ -46,7 +71,7 @@ def test_only_runs_only_that_dataset_and_nothing_twice(swift, tmp_path):
 def test_results_of_other_settings_are_refused_in_one_line(swift, monkeypatch):
     arguments = ["reproduce", "--profile", "quick", "--only", "diabetes", "--out", "mine"]
     assert swift.invoke(app, arguments).exit_code == 0
-    other = Profile(2, Settings(epochs=3, most_rows=100), "QUICK")
+    other = Profile(2, Settings(epochs=3, most_rows=100), 1, "QUICK")
     monkeypatch.setitem(PROFILES, "quick", other)
     done = swift.invoke(app, arguments)
     assert done.exit_code == 2
@@ -59,13 +84,71 @@ def test_results_of_other_settings_are_refused_in_one_line(swift, monkeypatch):
         (["--profile", "quik"], "did you mean"),
         (["--only", "californa"], "did you mean"),
         (["--device", "tpu9"], "expected device"),
+        (["--method", "batchensemble"], "did you mean 'batch_ensemble'"),
+        (["--table", "houses.csv"], "expected a --target for each --table"),
+        (["--table", "none.csv", "--target", "price"], "there is no file"),
+        (["--table", "cut.csv", "--target", "price"], "it may be cut off"),
+        (["--table", "houses.csv", "--target", "prize"], "did you mean 'price'"),
+        (["--plugin", "none.py"], "a plugin is a Python file"),
+        (["--only", "california"], "there is no dataset to run"),
+        (["--only", "diabetes", "-o", "older"], "they were made by another version"),
     ],
 )
-def test_a_wrong_word_ends_with_a_hint_and_no_traceback(swift, arguments, words):
-    done = swift.invoke(app, ["reproduce", *arguments])
+def test_what_is_wrong_ends_with_a_line_that_says_what_to_do(
+    swift, registries, tmp_path, arguments, words
+):
+    table = "rooms,price\n" + "3,100.5\n4,120.25\n" * 20
+    (tmp_path / "houses.csv").write_text(table)
+    (tmp_path / "cut.csv").write_text(table + "5")
+    older = tmp_path / "older/runs/diabetes-id/batch_ensemble-seed0.json"
+    older.parent.mkdir(parents=True)
+    older.write_text('{"format": 1}')
+    done = swift.invoke(app, ["reproduce", "--profile", "quick", *arguments])
+    assert done.exit_code == 2, done.output
+    said = " ".join(done.output.replace("│", " ").split())
+    assert words in said
+    assert "Traceback" not in said
+
+
+def test_a_report_of_what_is_no_folder_of_results_is_refused(swift, tmp_path):
+    done = swift.invoke(app, ["report", str(tmp_path)])
     assert done.exit_code == 2
-    assert words in done.output
-    assert "Traceback" not in done.output
+    assert "expected results in" in " ".join(done.output.replace("│", " ").split())
+
+
+def test_a_dataset_and_a_method_of_ones_own_take_part_in_all_processes(swift, registries, tmp_path):
+    random = np.random.default_rng(0)
+    rooms = random.uniform(1, 9, size=80)
+    frame = pd.DataFrame({"rooms": rooms, "price": 30 * rooms + random.normal(size=80)})
+    frame.to_csv(tmp_path / "houses.csv", index=False)
+    (tmp_path / "mine.py").write_text(MINE)
+    done = swift.invoke(
+        app,
+        [
+            *("reproduce", "--profile", "quick", "--jobs", "2", "--plugin", "mine.py"),
+            *("--table", "houses.csv", "--target", "price", "--only", "houses", "--only", "wave"),
+            *("--method", "batch_ensemble", "--method", "pair"),
+        ],
+    )
+    assert done.exit_code == 0, done.output
+    runs = pd.read_csv(tmp_path / "results/quick/runs.csv")
+    for dataset in ("houses", "wave"):
+        own = runs[(runs.dataset == dataset) & (runs.metric == "nll")]
+        assert {*own.method} >= {"batch_ensemble", "pair"}
+        assert np.isfinite(own.value).all()
+    page = (tmp_path / "results/quick/report.html").read_text()
+    assert "Houses" in page
+    assert "pair" in page
+
+
+def test_an_interruption_keeps_what_is_done_and_says_so(swift, monkeypatch):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("batchensemble.study.summary.run_units", stop)
+    done = swift.invoke(app, ["reproduce", "--profile", "quick", "--only", "diabetes"])
+    assert done.exit_code == 130
+    assert "What is done is kept" in done.output
 
 
 def test_datasets_lists_what_is_here_and_what_is_not(swift):

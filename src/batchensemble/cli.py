@@ -39,28 +39,69 @@ def reproduce(
     only: Annotated[
         list[str] | None, typer.Option(help="Only this dataset; may be given several times.")
     ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only this method; may be given several times.")
+    ] = None,
+    table: Annotated[
+        list[Path] | None,
+        typer.Option(help="A .csv, .csv.gz or .parquet file of your own; needs --target."),
+    ] = None,
+    target: Annotated[
+        list[str] | None, typer.Option(help="The target column of --table; one for each.")
+    ] = None,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(help="A Python file that adds datasets or methods of your own."),
+    ] = None,
     device: Annotated[str, typer.Option(help='"auto", "cpu" or "cuda".')] = "auto",
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Results folder; results or results/quick if not said."),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes at a time; -1: one for each core.")] = -1,
+    jobs: Annotated[
+        int, typer.Option(help="Processes at a time; -1: one for each core, or one on a GPU.")
+    ] = -1,
 ) -> None:
-    """Compare the four methods on the datasets that are here, and print their metrics.
+    """Compare the methods on the datasets that are here: tables, figures, verdicts, a report.
 
     Every run is kept as soon as it is done: start it again after an interruption, and only what is
     left is run.
     """
+    from batchensemble.study.own import Own
     from batchensemble.study.summary import reproduce as run
 
+    if len(table or []) != len(target or []):
+        raise typer.BadParameter("expected a --target for each --table")
     try:
         run(
             profile=profile,
-            only=only,
+            only=only or (),
+            methods=method or (),
+            own=Own(tuple(plugin or ()), tuple(zip(table or (), target or (), strict=True))),
             device=device,
             folder=out or Path("results") / ("" if profile == "full" else profile),
             n_jobs=jobs,
             console=Console(),
         )
-    except ValueError as error:
+    except KeyboardInterrupt:
+        Console().print("Stopped. What is done is kept: the same command goes on from here.")
+        raise typer.Exit(130) from None
+    except (FileNotFoundError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
+
+
+@app.command()
+def report(
+    results: Annotated[Path, typer.Argument(help="Results folder, as `reproduce` left it.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path(
+        "report.html"
+    ),
+) -> None:
+    """Write one self-contained page, for any browser and without a network, from results."""
+    from batchensemble.study.report import write_report
+
+    try:
+        path = write_report(results, out)
+    except (ImportError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from None
+    Console().print(f"Report: {path}", soft_wrap=True)

@@ -4,29 +4,25 @@ import numpy as np
 import pytest
 
 from batchensemble.methods import METHODS
-from batchensemble.study.figures import FIGURES, LOOKS, draw_figures
+from batchensemble.study.figures import FIGURES, draw_figures
 from batchensemble.study.spec import Run
 from batchensemble.study.store import Result
 
 METRICS = ("rmse", "nll", "rmsce", "miscalibration_area", "accuracy", "brier", "ece")
 
 
-def results(dataset="diabetes", variant="id", n_seeds=3):
+def results(dataset="diabetes", variant="id", n_seeds=3, task="regression", methods=METHODS):
     random = np.random.default_rng(0)
     return [
         Result(
             Run(dataset, variant, method, seed),
             {metric: random.normal() for metric in METRICS},
             {"selective": random.random(15).tolist(), "coverage": random.random(39).tolist()},
+            {"task": task},
         )
-        for method in METHODS
+        for method in methods
         for seed in range(n_seeds)
     ]
-
-
-def test_every_method_has_a_look_of_its_own():
-    assert list(LOOKS) == list(METHODS)
-    assert len(set(LOOKS.values())) == len({look[1] for look in LOOKS.values()}) == len(METHODS)
 
 
 def test_only_figures_with_results_are_drawn_each_as_png_and_pdf(tmp_path):
@@ -39,7 +35,7 @@ def test_only_figures_with_results_are_drawn_each_as_png_and_pdf(tmp_path):
 
 
 def test_a_panel_shows_means_and_standard_errors_and_the_near_end_of_ours():
-    own = results("phoneme")
+    own = results("phoneme", task="classification")
     figure = FIGURES["clf_main"].draw(own, "a note")
     accuracy, nll = figure.axes[:2]
     assert accuracy.get_title() == "Phoneme: accuracy"
@@ -56,11 +52,20 @@ def test_a_panel_shows_means_and_standard_errors_and_the_near_end_of_ours():
 
 
 def test_a_curve_is_the_mean_over_seeds():
-    own = results("electric")
+    own = results("electric", task="forecasting")
     (axes,) = FIGURES["selective_ts"].draw(own, "").axes
     for line, method in zip(axes.lines, METHODS, strict=True):
         curves = [r.curves["selective"] for r in own if r.run.method == method]
         np.testing.assert_allclose(line.get_ydata(), np.mean(curves, axis=0))
+
+
+def test_a_method_and_a_dataset_of_ones_own_are_drawn_beside_the_papers(tmp_path):
+    own = results("mine", methods=("single", "mine", "batch_ensemble"))
+    figure = FIGURES["reg_main"].draw(own, "")
+    assert figure.axes[0].get_title() == "Mine: RMSE"
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.texts] == ["BatchEnsemble", "Single", "mine"]
+    assert draw_figures(results(methods=("mine",)), tmp_path)
 
 
 def test_one_seed_is_drawn_without_a_band(tmp_path):

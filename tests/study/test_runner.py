@@ -80,7 +80,7 @@ def test_only_what_is_left_is_run_and_nothing_changes_that_was_done(tmp_path):
     told: list[Unit] = []
     run_units(every[:1], store, device=CPU)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
-    run_units(every, store, device=CPU, tell=told.append)
+    run_units(every, store, device=CPU, tell=lambda unit, results: told.append(unit))
     assert told == every[1:]
     assert all(path.read_bytes() == content for path, content in before.items())
     assert {r.run for r in store} == {run for unit in every for run in unit.runs}
@@ -193,3 +193,31 @@ def test_killing_it_at_any_moment_and_starting_again_ends_with_the_same_numbers(
         run(tmp_path / "killed", seconds)
     assert run(tmp_path / "killed") == 0
     assert numbers(Store(tmp_path / "killed")) == numbers(Store(tmp_path / "whole"))
+
+
+@pytest.mark.slow
+def test_killing_a_quick_study_at_twenty_moments_changes_none_of_its_numbers(tmp_path):
+    def study(folder, seconds=None):
+        words = "reproduce --profile quick --only diabetes --only breast_cancer --jobs 2 -o"
+        command = [sys.executable, "-c", "from batchensemble.cli import app; app()"]
+        process = subprocess.Popen(
+            [*command, *words.split(), os.fspath(folder)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        if seconds is not None:
+            time.sleep(seconds)
+            os.killpg(process.pid, signal.SIGKILL)
+        return process.wait(timeout=600)
+
+    random = np.random.default_rng(1)
+    n_done = []
+    for seconds in random.uniform(3, 12, size=20):
+        study(tmp_path / "killed", seconds)
+        n_done.append(len(list((tmp_path / "killed").rglob("*.json"))))
+    assert 0 < n_done[5] < n_done[-1]  # the kills came while it was at work
+    assert study(tmp_path / "killed") == 0
+    assert study(tmp_path / "whole") == 0
+    killed, whole = (numbers(Store(tmp_path / name / "runs")) for name in ("killed", "whole"))
+    assert killed == whole

@@ -8,27 +8,10 @@ from typing import Any
 import numpy as np
 
 from batchensemble.metrics import COVERAGES, LEVELS
-from batchensemble.study.spec import PLAIN
+from batchensemble.study.looks import NAMES, UP, dataset_name, look
 from batchensemble.study.store import Result
-from batchensemble.study.tables import over_seeds
+from batchensemble.study.tables import methods, of_place, over_seeds
 
-# Okabe and Ito's colours, told apart by all eyes; a method is always the same colour and mark.
-LOOKS = {
-    "batch_ensemble": ("BatchEnsemble", "#0072B2", "o"),
-    "deep_ensemble": ("deep ensemble", "#D55E00", "s"),
-    "mc_dropout": ("MC dropout", "#009E73", "^"),
-    "single": ("single", "#CC79A7", "D"),
-}
-UP = ("accuracy",)  # the others are the better the lower they are
-NAMES = {
-    "rmse": "RMSE",
-    "nll": "NLL",
-    "rmsce": "RMSCE",
-    "miscalibration_area": "miscalibration area",
-    "accuracy": "accuracy",
-    "brier": "Brier score",
-    "ece": "ECE",
-}
 REGRESSION = ("rmse", "nll", "rmsce", "miscalibration_area")
 CLASSES = ("accuracy", "nll", "brier", "ece")
 
@@ -37,29 +20,30 @@ CLASSES = ("accuracy", "nll", "brier", "ece")
 class Panels:
     """A dot with its standard error for each method: datasets down, metrics across."""
 
-    datasets: tuple[str, ...]
+    task: str
     variant: str
     metrics: tuple[str, ...]
 
     def draw(self, results: Sequence[Result], note: str) -> Any:
-        here = _present(results, self.datasets, self.variant)
+        here = _present(results, self.task, self.variant)
         figure = _figure(len(here), len(self.metrics), note, height=1.9)
         for row, dataset in enumerate(here):
-            own = _of(results, dataset, self.variant)
+            own = of_place(results, (dataset, self.variant))
             for column, metric in enumerate(self.metrics):
                 axes = figure.axes[row * len(self.metrics) + column]
                 found = over_seeds(own, metric)
-                for x, (method, (label, colour, mark)) in enumerate(LOOKS.items()):
-                    mean, se = found[method]
+                for x, method in enumerate(m for m in methods(own) if m in found):
+                    label, colour, mark = look(method)
                     axes.errorbar(
-                        x, mean, se, color=colour, marker=mark, capsize=3, label=label, ls=""
+                        x, *found[method], color=colour, marker=mark, capsize=3, label=label, ls=""
                     )
-                ours = found["batch_ensemble"]
-                limit = ours.mean + ours.se if metric in UP else ours.mean - ours.se
-                axes.axhline(limit, color="0.4", ls=":", lw=1, zorder=0)
+                ours = found.get("batch_ensemble")
+                if ours is not None:
+                    limit = ours.mean + ours.se if metric in UP else ours.mean - ours.se
+                    axes.axhline(limit, color="0.4", ls=":", lw=1, zorder=0)
                 axes.set_xticks([])
                 axes.margins(x=0.15)
-                axes.set_title(f"{dataset.capitalize()}: {NAMES[metric]}", fontsize=9)
+                axes.set_title(f"{dataset_name(dataset)}: {NAMES[metric]}", fontsize=9)
         return _finished(figure)
 
 
@@ -67,47 +51,47 @@ class Panels:
 class Curves:
     """A curve with its standard error for each method and dataset."""
 
-    datasets: tuple[str, ...]
+    task: str
     variant: str
     curve: str
     x: str
     y: str
 
     def draw(self, results: Sequence[Result], note: str) -> Any:
-        here = _present(results, self.datasets, self.variant)
+        here = _present(results, self.task, self.variant)
         figure = _figure(1, len(here), note, height=2.8)
         at = LEVELS if self.curve == "coverage" else COVERAGES
         for axes, dataset in zip(figure.axes, here, strict=True):
             if self.curve == "coverage":
                 axes.plot([0, 1], [0, 1], color="0.4", ls=":", lw=1)
-            for method, (label, colour, _) in LOOKS.items():
-                own = [r for r in _of(results, dataset, self.variant) if r.run.method == method]
-                curves = np.array([result.curves[self.curve] for result in own])
+            own = of_place(results, (dataset, self.variant))
+            for method in methods(own):
+                label, colour, _ = look(method)
+                curves = np.array([r.curves[self.curve] for r in own if r.run.method == method])
                 mean = curves.mean(axis=0)
                 axes.plot(at, mean, color=colour, lw=1.5, label=label)
                 if len(curves) > 1:
                     se = curves.std(axis=0, ddof=1) / len(curves) ** 0.5
                     axes.fill_between(at, mean - se, mean + se, color=colour, alpha=0.2, lw=0)
-            axes.set(xlabel=self.x, title=dataset.capitalize())
+            axes.set(xlabel=self.x, title=dataset_name(dataset))
         figure.axes[0].set_ylabel(self.y)
         return _finished(figure)
 
 
-TABLES_R, TABLES_C = ("california", "diabetes"), ("adult", "breast_cancer", "phoneme")
-SERIES = ("electric", "temperature", "seasonal")
+R, C, F = "regression", "classification", "forecasting"
 KEPT = "share of rows kept"
 FIGURES: dict[str, Panels | Curves] = {
-    "reg_main": Panels(TABLES_R, "id", REGRESSION),
-    "reg_tails": Panels(TABLES_R, "shift", REGRESSION),
-    "clf_main": Panels(TABLES_C, "id", CLASSES),
-    "clf_tails": Panels(TABLES_C, "shift", CLASSES),
-    "ts_main": Panels(SERIES, "id", REGRESSION),
-    "selective_reg": Curves(TABLES_R, "id", "selective", KEPT, "RMSE"),
-    "selective_clf": Curves(TABLES_C, "id", "selective", KEPT, "accuracy"),
-    "selective_ts": Curves(SERIES, "id", "selective", "share of windows kept", "RMSE"),
-    "selective_reg_tails": Curves(TABLES_R, "shift", "selective", KEPT, "RMSE"),
-    "selective_clf_tails": Curves(TABLES_C, "shift", "selective", KEPT, "accuracy"),
-    "nom_vs_emp_cov_reg": Curves(TABLES_R, "id", "coverage", "nominal", "empirical coverage"),
+    "reg_main": Panels(R, "id", REGRESSION),
+    "reg_tails": Panels(R, "shift", REGRESSION),
+    "clf_main": Panels(C, "id", CLASSES),
+    "clf_tails": Panels(C, "shift", CLASSES),
+    "ts_main": Panels(F, "id", REGRESSION),
+    "selective_reg": Curves(R, "id", "selective", KEPT, "RMSE"),
+    "selective_clf": Curves(C, "id", "selective", KEPT, "accuracy"),
+    "selective_ts": Curves(F, "id", "selective", "share of windows kept", "RMSE"),
+    "selective_reg_tails": Curves(R, "shift", "selective", KEPT, "RMSE"),
+    "selective_clf_tails": Curves(C, "shift", "selective", KEPT, "accuracy"),
+    "nom_vs_emp_cov_reg": Curves(R, "id", "coverage", "nominal", "empirical coverage"),
 }
 
 
@@ -116,7 +100,7 @@ def draw_figures(results: Sequence[Result], folder: Path, note: str = "") -> lis
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, kind in FIGURES.items():
-        if not _present(results, kind.datasets, kind.variant):
+        if not _present(results, kind.task, kind.variant):
             continue
         figure = kind.draw(results, note)
         for suffix in ("png", "pdf"):
@@ -125,13 +109,10 @@ def draw_figures(results: Sequence[Result], folder: Path, note: str = "") -> lis
     return paths
 
 
-def _present(results: Sequence[Result], datasets: Sequence[str], variant: str) -> list[str]:
-    return [dataset for dataset in datasets if _of(results, dataset, variant)]
-
-
-def _of(results: Sequence[Result], dataset: str, variant: str) -> list[Result]:
-    place = (dataset, variant, PLAIN)
-    return [r for r in results if (r.run.dataset, r.run.variant, r.run.change) == place]
+def _present(results: Sequence[Result], task: str, variant: str) -> list[str]:
+    """Datasets of the task, in the order of the results."""
+    found = {r.run.dataset: None for r in results if r.about["task"] == task}
+    return [dataset for dataset in found if of_place(results, (dataset, variant))]
 
 
 def _figure(rows: int, columns: int, note: str, *, height: float) -> Any:
@@ -151,5 +132,5 @@ def _finished(figure: Any) -> Any:
         axes.tick_params(labelsize=8)
         axes.spines[["top", "right"]].set_visible(False)
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(LOOKS), fontsize=8)
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
     return figure

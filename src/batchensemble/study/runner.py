@@ -9,16 +9,19 @@ from itertools import count
 
 import torch
 from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
 from torch import Generator
 
 from batchensemble.methods import MakeNetwork, Method, make_method
 from batchensemble.study.experiments import Experiment, prepare
+from batchensemble.study.own import Own
 from batchensemble.study.spec import Unit
 from batchensemble.study.store import Result, Store, describe_machine
 from batchensemble.study.tabular import CLASSIFIER_TRAINING, PAPER, PAPER_TRAINING
 from batchensemble.training import Training
 
 WIDTH = PAPER["hidden"][0]
+NOTHING = Own()
 
 
 def run_unit(unit: Unit, device: torch.device) -> list[Result]:
@@ -84,20 +87,30 @@ def run_units(
     *,
     device: torch.device,
     n_jobs: int = 1,
-    tell: Callable[[Unit], None] = lambda unit: None,
+    own: Own = NOTHING,
+    tell: Callable[[Unit, list[Result]], None] = lambda unit, results: None,
 ) -> None:
-    """Do what is not done yet, several units at a time, each written as soon as it is finished."""
+    """Do what is not done yet, several units at a time, each written as soon as it is finished.
+
+    `tell` gets a finished unit and its results, without their predictions.
+    """
     left = [unit for unit in units if not all(run in store for run in unit.runs)]
-    jobs = (delayed(_work)(unit, store, device) for unit in left)
-    for unit in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs):
-        tell(unit)
+    jobs = (delayed(_work)(unit, store, device, own) for unit in left)
+    try:
+        for unit, results in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs):
+            tell(unit, results)
+    except KeyboardInterrupt:
+        get_reusable_executor().shutdown(kill_workers=True)
+        raise
 
 
-def _work(unit: Unit, store: Store, device: torch.device) -> Unit:
+def _work(unit: Unit, store: Store, device: torch.device, own: Own) -> tuple[Unit, list[Result]]:
     torch.set_num_threads(1)
-    for result in run_unit(unit, device):
+    own.register()
+    results = run_unit(unit, device)
+    for result in results:
         store.write(result)
-    return unit
+    return unit, [dataclasses.replace(result, arrays={}) for result in results]
 
 
 def _n_parameters(method: Method, make: MakeNetwork) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from batchensemble.study.spec import Run
 
-FORMAT = 1
+FORMAT = 2
 PACKAGES = ("batchensemble", "torch", "numpy", "scipy", "scikit-learn", "pandas")
 
 

@@ -1,23 +1,28 @@
-"""The study from one command: plan, run what is left, and print a table for every dataset."""
+"""The study from one command: plan, run what is left, measure, and write all outputs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
+import torch
+from joblib import cpu_count
 from rich.box import SIMPLE
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table as Sheet
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table as RichTable
 
 from batchensemble.datasets import SERIES, TABLES, load_series, load_table
 from batchensemble.estimators.base import pick_device
+from batchensemble.frames import read_columns
 from batchensemble.methods import METHODS
-from batchensemble.study.figures import draw_figures
+from batchensemble.study.cost import measure_costs
+from batchensemble.study.outputs import write_outputs
+from batchensemble.study.own import Own
 from batchensemble.study.runner import run_units
+from batchensemble.study.sheets import overview
 from batchensemble.study.spec import PLAIN, VARIANTS, Change, Settings, Unit, units_of
 from batchensemble.study.store import Result, Store
-from batchensemble.study.tables import over_seeds, write_runs
+from batchensemble.study.tables import N_SEEDS, QUICK, MeanSE, Sheet, show
 from batchensemble.words import one_of
 
 
@@ -27,88 +32,142 @@ class Profile:
 
     n_seeds: int
     settings: Settings
+    n_repeats: int  # of timings
     note: str
 
 
 RIVALS = ("deep_ensemble", "mc_dropout", "single")
 PROFILES = {
-    "full": Profile(5, Settings(), "the paper's setting"),
-    "quick": Profile(
-        2,
-        Settings(epochs=100, most_rows=3_000, most_windows=200),
-        "QUICK: fewer epochs, seeds and rows; draw no conclusions",
-    ),
+    "full": Profile(N_SEEDS, Settings(), 5, "the paper's setting"),
+    "quick": Profile(2, Settings(epochs=100, most_rows=3_000, most_windows=200), 1, QUICK),
 }
 
 
 def reproduce(
     *,
     profile: str,
-    only: Sequence[str] | None,
+    only: Sequence[str],
+    methods: Sequence[str],
+    own: Own,
     device: str,
     folder: Path,
     n_jobs: int,
     console: Console,
 ) -> list[Result]:
-    """Run what is not done yet, print a table for each dataset, and return all results."""
+    """Run what is not done yet, write all outputs, print the main table; returns all results."""
     chosen = PROFILES[one_of(profile, PROFILES, "profile")]
-    names = [one_of(name, (*TABLES, *SERIES), "dataset") for name in only or (*TABLES, *SERIES)]
+    added = own.register()
+    every = (*TABLES, *SERIES)
+    names = [one_of(name, every, "dataset") for name in only] or added or list(every)
+    words = tuple(one_of(word, METHODS, "method") for word in methods) or tuple(METHODS)
     where = pick_device(device)
-    store = Store(folder / "runs")
     here, left_out = _present(names)
-    units = [unit for name in here for unit in plan(name, chosen)]
-    runs = [run for unit in units for run in unit.runs]
-    done = sum(run in store for run in runs)
-    console.print(
-        f"Profile {profile}: {chosen.n_seeds} seeds, {chosen.settings.epochs} epochs; {len(runs)} "
-        f"runs, {done} of them done before; results in {folder}.",
-        soft_wrap=True,
-    )
-    columns = (TextColumn("run"), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("{task.description}"), console=console) as progress:
-        task = progress.add_task("", total=len(runs), completed=done)
-
-        def tell(unit: Unit) -> None:
-            words = f"{unit.dataset} {unit.variant}: {', '.join(unit.methods)}"
-            progress.update(task, advance=len(unit.runs), description=words)
-
-        n_jobs = 1 if where.type == "cuda" and n_jobs < 0 else n_jobs
-        run_units(units, store, device=where, n_jobs=n_jobs, tell=tell)
-    results = [store.read(run) for run in runs]
-    write_runs(results, folder / "runs.csv")
-    for name in here:
-        for variant in VARIANTS:
-            own = [
-                r
-                for r in results
-                if (r.run.dataset, r.run.variant, r.run.change) == (name, variant, PLAIN)
-            ]
-            if own:
-                console.print(_sheet(f"{name} ({variant})", chosen, own))
     for line in left_out:
         console.print(f"Left out: {line}", soft_wrap=True)
-    console.print(f"All numbers: {folder / 'runs.csv'}", soft_wrap=True)
-    if find_spec("matplotlib") is None:
-        console.print("No figures: they need matplotlib, pip install batchensemble[plots]")
-    else:
-        note = "" if profile == "full" else chosen.note
-        draw_figures(results, folder / "figures", note)
-        console.print(f"Figures: {folder / 'figures'}", soft_wrap=True)
+    if not here:
+        raise ValueError("there is no dataset to run; `batchensemble datasets` lists them")
+    units = [unit for name in here for unit in plan(name, chosen, words)]
+    _run(units, chosen, Store(folder / "runs"), where, n_jobs, own, console)
+    if not methods:
+        _measure(here, chosen, where, folder / "costs.json", console)
+    results, said = write_outputs(folder)
+    console.print(_printed(overview(results), chosen))
+    for line in (*(f"Left out: {line}" for line in left_out), *said):
+        console.print(line, soft_wrap=True)
     return results
 
 
-def plan(dataset: str, profile: Profile) -> list[Unit]:
-    """The units of a dataset; a series has no shifted variant, it shifts by itself."""
-    variants = VARIANTS if dataset in TABLES else ("id",)
-    entries = [(tuple(METHODS), PLAIN), (RIVALS, Change(matched=True))]
+def plan(dataset: str, profile: Profile, methods: tuple[str, ...]) -> list[Unit]:
+    """The units of a dataset: the main study, rivals of equal size, the objective as written."""
+    entries = [(methods, PLAIN), (tuple(m for m in methods if m in RIVALS), Change(matched=True))]
     if dataset in TABLES and load_table(dataset).task == "regression":
-        entries.append((tuple(METHODS), Change(bounded=False)))
+        entries.append((methods, Change(bounded=False)))
     return [
         unit
-        for variant in variants
-        for methods, change in entries
-        for unit in units_of(dataset, variant, methods, profile.n_seeds, profile.settings, change)
+        for variant in variants_of(dataset)
+        for words, change in entries
+        for unit in units_of(dataset, variant, words, profile.n_seeds, profile.settings, change)
     ]
+
+
+def variants_of(dataset: str) -> tuple[str, ...]:
+    """A series shifts by itself; a table is shifted in two of its numeric features."""
+    if dataset not in TABLES:
+        return ("id",)
+    columns = read_columns(load_table(dataset).X)
+    return VARIANTS if sum(column.kind == "number" for column in columns) >= 2 else ("id",)
+
+
+def _run(
+    units: Sequence[Unit],
+    profile: Profile,
+    store: Store,
+    device: torch.device,
+    n_jobs: int,
+    own: Own,
+    console: Console,
+) -> None:
+    runs = [run for unit in units for run in unit.runs]
+    done = sum(run in store for run in runs)
+    console.print(
+        f"{profile.n_seeds} seeds, {profile.settings.epochs} epochs ({profile.note}): "
+        f"{len(runs)} runs, {done} of them done before; kept in {store.folder}",
+        soft_wrap=True,
+    )
+    if device.type == "cuda" and n_jobs < 0:
+        n_jobs = 1
+    columns = (
+        TextColumn(
+            "{task.completed} done, {task.fields[running]} running, {task.fields[left]} left"
+        ),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    at_once = cpu_count() if n_jobs < 0 else n_jobs
+
+    with Progress(*columns, console=console) as progress:
+        waiting = [unit for unit in units if not all(run in store for run in unit.runs)]
+        task = progress.add_task("", total=len(runs), completed=done, running=0, left=0)
+
+        def show_left() -> None:
+            sizes = [len(unit.runs) for unit in waiting]
+            progress.update(task, running=sum(sizes[:at_once]), left=sum(sizes[at_once:]))
+
+        def tell(unit: Unit, results: list[Result]) -> None:
+            waiting.remove(unit)
+            progress.advance(task, len(unit.runs))
+            show_left()
+            for line in _numbers(unit, results):
+                progress.console.print(line, soft_wrap=True, highlight=False)
+
+        show_left()
+        run_units(units, store, device=device, n_jobs=n_jobs, own=own, tell=tell)
+
+
+def _measure(
+    datasets: Sequence[str], profile: Profile, device: torch.device, path: Path, console: Console
+) -> None:
+    with console.status("Measuring time and memory") as status:
+        measure_costs(
+            datasets,
+            device,
+            path,
+            settings=profile.settings,
+            n_repeats=profile.n_repeats,
+            tell=lambda line: status.update(f"Measuring time and memory: {line}"),
+        )
+
+
+def _numbers(unit: Unit, results: Sequence[Result]) -> list[str]:
+    """What a finished unit says of itself: the first numbers of each method."""
+    lines = []
+    for entrant in dict.fromkeys(result.run.entrant for result in results):
+        mine = [result for result in results if result.run.entrant == entrant]
+        known = [m for m in mine[0].metrics if all(m in r.metrics for r in mine)][:3]
+        means = (f"{m} {show(MeanSE.of([r.metrics[m] for r in mine]))}" for m in known)
+        lines.append(f"  {unit.dataset} {unit.variant}, {entrant}: {', '.join(means)}")
+    return lines
 
 
 def _present(names: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -123,27 +182,18 @@ def _present(names: Sequence[str]) -> tuple[list[str], list[str]]:
     return here, left_out
 
 
-def _sheet(title: str, profile: Profile, results: Sequence[Result]) -> Sheet:
-    sheet = Sheet(
+def _printed(sheet: Sheet, profile: Profile) -> RichTable:
+    table = RichTable(
         box=SIMPLE,
-        title=f"{title}: mean ± standard error of {profile.n_seeds} seeds\n{profile.note}",
+        title=f"{sheet.title}: mean ± standard error of {profile.n_seeds} seeds\n{profile.note}",
     )
-    sheet.add_column("", no_wrap=True)
-    for word in METHODS:
-        sheet.add_column(word, justify="right", no_wrap=True)
-    sizes = {r.run.method: r.about["n_parameters"] for r in results}
-    sheet.add_row("parameters", *(f"{sizes[word]:,}" for word in METHODS))
-    for metric in results[0].metrics:
-        found = over_seeds(results, metric)
-        cells = (f"{found[w].mean:.3f}±{found[w].se:.3f}" if w in found else "" for w in METHODS)
-        sheet.add_row(_short(metric), *cells)
-    return sheet
-
-
-def _short(metric: str) -> str:
-    """A metric's name as the narrow first column shows it."""
-    for ending in ("_area", "_score"):
-        metric = metric.removesuffix(ending)
-    for long, short in (("coverage", "cover"), ("member_", ""), ("miscalibration", "miscal.")):
-        metric = metric.replace(long, short)
-    return metric.replace("_", " ")
+    table.add_column("", no_wrap=True)
+    for column in sheet.columns[3:]:
+        table.add_column(column, justify="right", no_wrap=True)
+    before: tuple[object, ...] = ()
+    for dataset, variant, metric, *cells in sheet.rows:
+        if (dataset, variant) != before:
+            before = (dataset, variant)
+            table.add_row(f"[bold]{dataset} {variant}[/bold]")
+        table.add_row(f"  {metric}", *(show(cell).replace(" ± ", "±") for cell in cells))
+    return table

@@ -3,13 +3,20 @@
 import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from batchensemble.study.store import Result
+from batchensemble.study.looks import LOOKS
+from batchensemble.study.published import SHAPES
+from batchensemble.study.spec import PLAIN, Settings
+from batchensemble.study.store import Result, Store
 
+Place = tuple[str, str]  # dataset, variant
+QUICK = "QUICK: fewer epochs, seeds and rows; draw no conclusions"
+N_SEEDS = 5  # of the full study
 COLUMNS = ("dataset", "variant", "method", "seed", "metric", "value")
 
 
@@ -45,13 +52,78 @@ def show(cell: Cell) -> str:
         case None:
             return ""
         case MeanSE(mean, se):
-            return f"{mean:.3f} ± {se:.3f}"
+            return f"{_short(mean)} ± {_short(se)}"
         case float():
-            return f"{cell:.3f}"
+            return _short(cell)
         case int():
             return f"{cell:,}"
         case _:
             return cell
+
+
+def _short(number: float) -> str:
+    return f"{number:.3f}" if abs(number) < 1e4 else f"{number:.1e}"
+
+
+def write_sheet(sheet: Sheet, folder: Path, note: str = "") -> list[Path]:
+    """The table as CSV for machines, and as Markdown and LaTeX for people."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{sheet.name}.csv"
+    _write_csv(sheet, path)
+    if find_spec("tabulate") is None:
+        return [path]
+    from tabulate import tabulate
+
+    cells = [[show(cell) for cell in row] for row in sheet.rows]
+    numbers = [i for i, _ in enumerate(sheet.columns) if not isinstance(sheet.rows[0][i], str)]
+    align = ["right" if i in numbers else "left" for i in range(len(sheet.columns))]
+    layout: Any = {"headers": sheet.columns, "colalign": align, "disable_numparse": True}
+    notes = [line for line in (note, sheet.note) if line]
+    markdown = [f"## {sheet.title}", tabulate(cells, tablefmt="pipe", **layout), *notes]
+    latex = [
+        *(f"% {line}" for line in (sheet.title, *notes)),
+        tabulate(cells, tablefmt="latex_booktabs", **layout).replace("±", r"$\pm$"),
+    ]
+    path.with_suffix(".md").write_text("\n\n".join(markdown) + "\n")
+    path.with_suffix(".tex").write_text("\n".join(latex) + "\n")
+    return [path.with_suffix(suffix) for suffix in (".csv", ".md", ".tex")]
+
+
+def _write_csv(sheet: Sheet, path: Path) -> None:
+    """A mean and its standard error are two columns."""
+    columns = range(len(sheet.columns))
+    is_pair = [any(isinstance(row[i], MeanSE) for row in sheet.rows) for i in columns]
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        names = zip(sheet.columns, is_pair, strict=True)
+        rows.writerow([n for name, pair in names for n in ((name, f"{name}, SE")[: 1 + pair])])
+        for row in sheet.rows:
+            out: list[Cell] = []
+            for cell, pair in zip(row, is_pair, strict=True):
+                out += (cell if isinstance(cell, MeanSE) else (cell, None)) if pair else (cell,)
+            rows.writerow(out)
+
+
+def read_results(folder: Path) -> list[Result]:
+    """All results of a folder of the study: the paper's datasets in its order, then others."""
+    order = {name: i for i, name in enumerate(SHAPES)}
+    results = sorted(Store(folder / "runs"), key=lambda r: order.get(r.run.dataset, len(order)))
+    if not results:
+        raise ValueError(
+            f"expected results in {folder / 'runs'}, got none; make some with "
+            f"`batchensemble reproduce -o {folder}`, or name the folder that has them"
+        )
+    return results
+
+
+def label_of(results: Sequence[Result]) -> str:
+    """What must stand on everything made from these results; nothing if they are a full study."""
+    seeds: dict[tuple[str, str, str], set[int]] = {}
+    for run in (result.run for result in results):
+        seeds.setdefault((run.dataset, run.variant, run.entrant), set()).add(run.seed)
+    enough = all(own >= set(range(N_SEEDS)) for own in seeds.values())
+    is_full = enough and all(r.run.settings == Settings() for r in results)
+    return "" if is_full else QUICK
 
 
 def write_runs(results: Iterable[Result], path: Path) -> None:
@@ -65,6 +137,24 @@ def write_runs(results: Iterable[Result], path: Path) -> None:
             own = (run.dataset, run.variant, run.entrant, run.seed)
             for metric, value in result.metrics.items():
                 rows.writerow([*own, metric, repr(value)])
+
+
+def places(results: Iterable[Result]) -> list[Place]:
+    """Datasets and variants of the main study, in the order of the results."""
+    found = {(r.run.dataset, r.run.variant): None for r in results if r.run.change == PLAIN}
+    return list(found)
+
+
+def methods(results: Iterable[Result]) -> list[str]:
+    """The methods of the main study: the paper's in its order, then others."""
+    found = {r.run.method for r in results if r.run.change == PLAIN}
+    return [m for m in LOOKS if m in found] + sorted(found - {*LOOKS})
+
+
+def of_place(results: Iterable[Result], place: Place) -> list[Result]:
+    """Of the main study."""
+    key = (*place, PLAIN)
+    return [r for r in results if (r.run.dataset, r.run.variant, r.run.change) == key]
 
 
 def over_seeds(results: Iterable[Result], metric: str) -> dict[str, MeanSE]:

@@ -1,0 +1,55 @@
+"""The claims of the paper, each with a verdict computed from the results.
+
+Verdicts come from full runs of five seeds alone; of other runs the numbers are shown without one.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from batchensemble.study.checks import Part, Word, together
+from batchensemble.study.claim_list import CLAIMS, Claim
+from batchensemble.study.evidence import Evidence, write_needs
+from batchensemble.study.store import Result
+
+__all__ = ["CLAIMS", "Claim", "Part", "Verdict", "judge_claims", "write_claims"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a claim; `verdict` is None if it is not judged, and `why_not` says why."""
+
+    id: str
+    text: str
+    verdict: Word | None
+    why_not: str
+    parts: tuple[Part, ...]
+
+
+def judge_claims(
+    results: Sequence[Result], costs: Sequence[Mapping[str, Any]] = ()
+) -> list[Verdict]:
+    """Every claim in order; what is missing makes a claim unjudged, never an error."""
+    evidence = Evidence(results, costs)
+    return [_judge(claim, evidence) for claim in CLAIMS]
+
+
+def write_claims(verdicts: Sequence[Verdict], path: Path) -> None:
+    """`claims.json`: a list; the numbers of a claim stand under the texts of its parts."""
+    entries = []
+    for verdict in verdicts:
+        entry = dataclasses.asdict(verdict)
+        entry["numbers"] = {part["text"]: part.pop("numbers") for part in entry["parts"]}
+        entries.append(entry)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(entries, indent=1, allow_nan=False) + "\n")
+
+
+def _judge(claim: Claim, evidence: Evidence) -> Verdict:
+    parts = [part for statement in claim.statements for part in statement.parts(evidence)]
+    why_not = write_needs(need for one in claim.statements for need in one.needs(evidence))
+    words = [part.verdict for part in parts if part.counts and part.verdict is not None]
+    return Verdict(claim.id, claim.text, None if why_not else together(words), why_not, (*parts,))

@@ -1,0 +1,112 @@
+"""What the methods cost, as a file and as a table; `cost.py` measures it."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from batchensemble.study.spec import Settings
+from batchensemble.study.store import _replacing
+from batchensemble.study.tables import Cell, Sheet
+
+FORMAT = 1
+ONE_BY_ONE = "deep_ensemble one by one"
+ENTRANTS = ("batch_ensemble", "deep_ensemble", ONE_BY_ONE, "mc_dropout", "single")
+KEYS = frozenset(
+    {
+        *("device", "dataset", "entrant", "n_parameters"),
+        *("train_seconds", "predict_seconds", "peak_bytes"),
+    }
+)
+NOTE = (
+    "Times are medians of repeats in which the entrants take turns, after a warm-up that includes "
+    "compilation (on a CPU: processor time of one thread): an epoch of one model with all its "
+    "networks (one by one: an epoch of one network times their number), and the predictions for "
+    "all test rows, or 2,000 paths for each of at most 64 test windows. Memory is the largest sum "
+    "of tensors alive at a time on the device, beyond the training data; ratios are to "
+    "batch_ensemble."
+)
+
+
+def read_costs(path: Path) -> list[dict[str, Any]]:
+    """All rows of the file, none if there is no such file."""
+    rows: list[dict[str, Any]] = _read(path)["rows"]
+    return rows
+
+
+def is_measured(path: Path, device: str, dataset: str, settings: Settings) -> bool:
+    """Whether the file has all rows of a dataset; one made with other settings is an error."""
+    found = _read(path)
+    wanted = dataclasses.asdict(settings)
+    if found["settings"] not in (None, wanted):
+        raise ValueError(
+            f"expected costs in {path} measured with {wanted}, got {found['settings']}; "
+            "use another results folder, or delete the file"
+        )
+    here = {r["entrant"] for r in found["rows"] if (r["device"], r["dataset"]) == (device, dataset)}
+    return here.issuperset(ENTRANTS)
+
+
+def add_costs(
+    path: Path, rows: Sequence[dict[str, Any]], settings: Settings, machine: dict[str, Any]
+) -> None:
+    """Put rows in the place of those of the same device and dataset; the others are kept."""
+    found = _read(path)
+    new = {(row["device"], row["dataset"]) for row in rows}
+    kept = [row for row in found["rows"] if (row["device"], row["dataset"]) not in new]
+    book = {
+        "format": FORMAT,
+        "settings": dataclasses.asdict(settings),
+        "machine": found["machine"] | {device: machine for device, _ in new},  # by device
+        "rows": [*kept, *rows],
+    }
+    with _replacing(path) as file:
+        file.write(json.dumps(book, indent=1).encode())
+
+
+def cost_sheet(rows: Sequence[dict[str, Any]]) -> Sheet:
+    """A row for each device, dataset and entrant; ratios are to batch_ensemble there."""
+    ours = {(r["device"], r["dataset"]): r for r in rows if r["entrant"] == "batch_ensemble"}
+    table = []
+    for row in rows:
+        base = ours.get((row["device"], row["dataset"]), {})
+        cells: list[Cell] = [row[key] for key in ("device", "dataset", "entrant", "n_parameters")]
+        for key in ("train_seconds", "predict_seconds"):
+            cells += [1e3 * row[key], row[key] / base[key] if base else None]
+        for key in ("train_peak_bytes", "predict_peak_bytes"):
+            size = row.get(key)
+            cells.append(None if size is None else size / 2**20)
+        table.append(tuple(cells))
+    columns = (
+        *("device", "dataset", "entrant", "parameters"),
+        *("training, ms an epoch", "training, ratio", "prediction, ms", "prediction, ratio"),
+        *("training, peak MiB", "prediction, peak MiB"),
+    )
+    return Sheet("cost", "Cost: parameters, time and memory", columns, tuple(table), NOTE)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {"settings": None, "machine": {}, "rows": []}
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(
+            f"expected costs in {path}, got something else ({error}); delete the file"
+        ) from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise ValueError(
+            f"expected costs of format {FORMAT} in {path}, got "
+            f"{found.get('format') if isinstance(found, dict) else type(found).__name__}; they "
+            "were measured by another version: use another results folder, or delete the file"
+        )
+    rows = found.get("rows")
+    if not isinstance(rows, list) or not all(
+        isinstance(r, dict) and r.keys() >= KEYS for r in rows
+    ):
+        raise ValueError(
+            f"expected rows of costs with {', '.join(sorted(KEYS))} in {path}, got something else; "
+            "delete the file"
+        )
+    return {"settings": found.get("settings"), "machine": found.get("machine", {}), "rows": rows}

@@ -1,0 +1,60 @@
+"""How methods, datasets and metrics are named and coloured, the same in every output."""
+
+from typing import NamedTuple
+
+
+class Look(NamedTuple):
+    label: str
+    colour: str
+    mark: str
+
+
+# Okabe and Ito's colours, told apart by all eyes; a method is always the same colour and mark.
+LOOKS = {
+    "batch_ensemble": Look("BatchEnsemble", "#0072B2", "o"),
+    "deep_ensemble": Look("Deep ensemble", "#D55E00", "s"),
+    "mc_dropout": Look("MC dropout", "#009E73", "^"),
+    "single": Look("Single", "#CC79A7", "D"),
+}
+SPARE = (("#E69F00", "v"), ("#56B4E9", "P"), ("#7F7F7F", "X"), ("#000000", "*"))
+
+NAMES = {
+    "rmse": "RMSE",
+    "accuracy": "accuracy",
+    "nll": "NLL",
+    "brier": "Brier score",
+    "ece": "ECE",
+    "rmsce": "RMSCE",
+    "miscalibration_area": "miscalibration area",
+    "crps": "CRPS",
+    "energy_score": "energy score",
+    "variogram_score": "variogram score",
+    "coverage_80": "coverage of 80 %",
+    "coverage_90": "coverage of 90 %",
+    "coverage_95": "coverage of 95 %",
+    "coverage_80_sum": "coverage of 80 %, sum",
+    "total": "total",
+    "aleatoric": "aleatoric",
+    "epistemic": "epistemic",
+    "member_correlation": "members' correlation",
+    "member_disagreement": "members' disagreement",
+}
+METRICS = tuple(NAMES)  # in the order of tables
+UP = ("accuracy",)  # of those drawn; the others are the better the lower they are
+
+
+def look(method: str) -> Look:
+    """The method's; one that is not the paper's gets a spare colour, decided by its name."""
+    if method in LOOKS:
+        return LOOKS[method]
+    colour, mark = SPARE[sum(method.encode()) % len(SPARE)]
+    return Look(method, colour, mark)
+
+
+def label(method: str) -> str:
+    return look(method).label
+
+
+def dataset_name(dataset: str) -> str:
+    """As headings have it."""
+    return dataset[:1].upper() + dataset[1:]

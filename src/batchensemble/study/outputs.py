@@ -1,0 +1,44 @@
+"""Everything a folder of results has to show: numbers, tables, figures, verdicts, the report."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from batchensemble.study.claims import judge_claims, write_claims
+from batchensemble.study.costs_file import read_costs
+from batchensemble.study.figures import draw_figures
+from batchensemble.study.report import write_report
+from batchensemble.study.sheets import make_sheets
+from batchensemble.study.store import Result
+from batchensemble.study.tables import label_of, read_results, write_runs, write_sheet
+
+NEEDED = {
+    "matplotlib": "figures",
+    "tabulate": "tables in Markdown and LaTeX",
+    "vl_convert": "report",
+    "itables": "report",
+}
+
+
+def write_outputs(folder: Path) -> tuple[list[Result], list[str]]:
+    """Write all outputs into the folder; returns the results, and lines that say what is where."""
+    results = read_results(folder)
+    costs, note = read_costs(folder / "costs.json"), label_of(results)
+    write_runs(results, folder / "runs.csv")
+    verdicts = judge_claims(results, costs)
+    write_claims(verdicts, folder / "claims.json")
+    for sheet in make_sheets(results, costs):
+        write_sheet(sheet, folder / "tables", note)
+    said = [f"Numbers: {folder / 'runs.csv'}; tables: {folder / 'tables'}"]
+    judged = [v.verdict for v in verdicts if v.verdict is not None]
+    if judged:
+        counts = (f"{judged.count(w)} {w}" for w in ("holds", "partly", "does not hold"))
+        said.append(f"Claims: {', '.join(counts)}; {folder / 'claims.json'}")
+    missing = {what: module for module, what in NEEDED.items() if find_spec(module) is None}
+    if "figures" not in missing:
+        draw_figures(results, folder / "figures", note)
+        said.append(f"Figures: {folder / 'figures'}")
+    if missing:
+        said.append(f"No {', no '.join(missing)}: pip install 'batchensemble[study]'")
+    if "report" not in missing:
+        said.append(f"Report: {write_report(folder, folder / 'report.html')}")
+    return results, said

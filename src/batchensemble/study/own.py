@@ -1,0 +1,56 @@
+"""What users bring to the study: datasets and methods of their own."""
+
+import runpy
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from batchensemble.datasets import SERIES, TABLES, Table, read_table
+
+_done: set[Path] = set()  # in this process
+
+
+@dataclass(frozen=True)
+class Own:
+    """Files that every process of the study reads before it works.
+
+    plugins   Python files that add to `datasets.TABLES`, `datasets.SERIES` or `methods.METHODS`
+    tables    a .csv, .csv.gz or .parquet file each, and the name of its target column
+    """
+
+    plugins: tuple[Path, ...] = ()
+    tables: tuple[tuple[Path, str], ...] = ()
+
+    def register(self) -> list[str]:
+        """Make all known under their names, and return those of the tables."""
+        for plugin in (path.absolute() for path in self.plugins):
+            if plugin not in _done:
+                _run(plugin)
+                _done.add(plugin)
+        return [_add(path.absolute(), target) for path, target in self.tables]
+
+
+def _run(plugin: Path) -> None:
+    if not plugin.is_file():
+        raise ValueError(f"there is no file {plugin}; a plugin is a Python file")
+    try:
+        runpy.run_path(str(plugin))
+    except Exception as error:
+        raise ValueError(f"the plugin {plugin} fails: {type(error).__name__}: {error}") from error
+
+
+def _add(path: Path, target: str) -> str:
+    name = path.name.removesuffix(".gz").rpartition(".")[0]
+    load = partial(read_table, path, target)
+    known = TABLES.get(name)
+    if name in SERIES or (known is not None and not _is_same(known, load)):
+        raise ValueError(
+            f"there is a dataset {name!r} already; give the file {path.name} another name"
+        )
+    load()  # what is wrong with the file is said before anything is run
+    TABLES[name] = load
+    return name
+
+
+def _is_same(known: object, load: "partial[Table]") -> bool:
+    return isinstance(known, partial) and known.args == load.args

@@ -1,0 +1,1 @@
+"""The parts of the report's page: charts, template and style."""

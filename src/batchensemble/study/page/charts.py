@@ -1,0 +1,157 @@
+"""The report's charts as Vega-Lite: they carry their numbers, and show them under the pointer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from batchensemble.study.looks import Look
+from batchensemble.study.tables import MeanSE, show
+
+SHAPES = {
+    "o": "circle",
+    "s": "square",
+    "^": "triangle-up",
+    "D": "diamond",
+    "v": "triangle-down",
+    "P": "cross",
+    "X": "triangle-left",
+    "*": "triangle-right",
+}
+DOTTED = [2, 3]
+
+Spec = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawing with its title and its words for those who do not see it."""
+
+    title: str
+    words: str
+    spec: Spec
+    kind: str  # how the page lays it out: "panel" or "curve"
+
+
+def panel(title: str, found: Sequence[tuple[Look, MeanSE]], limit: float | None) -> Chart:
+    """A dot with its standard error for each method, and a dotted line at `limit`."""
+    looks = [look for look, _ in found]
+    rows = [_point(look, cell) | {"text": show(cell)} for look, cell in found]
+    x = {"type": "quantitative", "scale": {"zero": False, "padding": 8}, "title": None}
+    x |= {"axis": {"tickCount": 5, "labelSeparation": 12, "labelOverlap": True}}
+    dots = {
+        "data": {"values": rows},
+        "encoding": {
+            "y": _field("method", "nominal", sort=None, title=None),
+            "color": _by_method(looks, "colour"),
+            "tooltip": [
+                _field("method", "nominal"),
+                _field("text", "nominal", title="mean ± standard error"),
+            ],
+        },
+        "layer": [
+            {
+                "mark": {"type": "rule", "strokeWidth": 2},
+                "encoding": {"x": {"field": "low", **x}, "x2": {"field": "high"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "opacity": 1, "size": 85},
+                "encoding": {"x": {"field": "mean", **x}, "shape": _by_method(looks, "mark")},
+            },
+        ],
+    }
+    line = {
+        "name": "guide",  # the page's style knows it by this name
+        "data": {"values": [{"limit": limit}]},
+        "mark": {"type": "rule", "strokeDash": DOTTED},
+        "encoding": {"x": {"field": "limit", **x}},
+    }
+    layers = [dots] if limit is None else [line, dots]
+    words = f"{title}: " + "; ".join(f"{look.label} {show(cell)}" for look, cell in found) + "."
+    return Chart(title, words, {"height": 26 * len(rows), "layer": layers}, "panel")
+
+
+def curve(
+    title: str,
+    at: Sequence[float],
+    found: Sequence[tuple[Look, Sequence[MeanSE]]],
+    *,
+    x: str,
+    y: str,
+    diagonal: bool = False,
+) -> Chart:
+    """A line with a band of standard errors for each method; the pointer shows all at one x."""
+    looks = [look for look, _ in found]
+    points = [
+        _point(look, cell) | {"at": round(place, 4)}
+        for look, cells in found
+        for place, cell in zip(at, cells, strict=True)
+    ]
+    low, high = (0.0, 1.0) if diagonal else (at[0], at[-1])
+    middles = [low, *((a + b) / 2 for a, b in pairwise(at)), high]
+    strips = [
+        {"at": round(place, 4), "from": round(middles[i], 4), "to": round(middles[i + 1], 4)}
+        | {f"m{j}": show(cells[i]) for j, (_, cells) in enumerate(found)}
+        for i, place in enumerate(at)
+    ]
+    share = {"axis": {"format": "%"}}
+    across = {"type": "quantitative", "title": x, "scale": {"domain": [low, high]}, **share}
+    up = {"type": "quantitative", "title": y, "scale": {"zero": diagonal}}
+    up |= share if diagonal else {}
+    lines = {
+        "data": {"values": points},
+        "encoding": {"x": {"field": "at", **across}, "color": _by_method(looks, "colour")},
+        "layer": [
+            {
+                "mark": {"type": "area", "opacity": 0.18},
+                "encoding": {"y": {"field": "low", **up}, "y2": {"field": "high"}},
+            },
+            {
+                "mark": {"type": "line", "strokeWidth": 2},
+                "encoding": {"y": {"field": "mean", **up}},
+            },
+        ],
+    }
+    dotted = {
+        "name": "guide",
+        "data": {"values": [{"at": 0, "mean": 0}, {"at": 1, "mean": 1}]},
+        "mark": {"type": "line", "strokeDash": DOTTED, "strokeWidth": 1},
+        "encoding": {"x": {"field": "at", **across}, "y": {"field": "mean", **up}},
+    }
+    tips = [_field("at", "quantitative", title=x, format=".1%")]
+    tips += [_field(f"m{j}", "nominal", title=look.label) for j, look in enumerate(looks)]
+    over = {"type": "point", "fields": ["at"], "on": "pointerover", "clear": "pointerout"}
+    pointer = {
+        "name": "strip",
+        "data": {"values": strips},
+        "params": [{"name": "over", "select": over}],
+        "mark": {"type": "rect", "cursor": "default"},
+        "encoding": {
+            "x": {"field": "from", **across},
+            "x2": {"field": "to"},
+            "opacity": {"condition": {"param": "over", "empty": False, "value": 0.15}, "value": 0},
+            "tooltip": tips,
+        },
+    }
+    ends = "; ".join(f"{look.label} {show(cells[0])} to {show(cells[-1])}" for look, cells in found)
+    words = f"{title}: {y} from {at[0]:.1%} to {at[-1]:.1%}: {ends}."
+    layers = [dotted, lines, pointer] if diagonal else [lines, pointer]
+    spec = {"height": 250, "layer": layers}
+    return Chart(title, words, spec, "curve")
+
+
+def _point(look: Look, cell: MeanSE) -> dict[str, Any]:
+    mean, se = cell
+    ends = {"mean": mean, "low": mean - se, "high": mean + se}
+    return {"method": look.label} | {name: float(f"{value:.6g}") for name, value in ends.items()}
+
+
+def _field(name: str, kind: str, **more: Any) -> Spec:
+    return {"field": name, "type": kind, **more}
+
+
+def _by_method(looks: Sequence[Look], part: str) -> Spec:
+    """Colour or mark by the method's label."""
+    values = [look.colour if part == "colour" else SHAPES[look.mark] for look in looks]
+    scale = {"domain": [look.label for look in looks], "range": values}
+    return _field("method", "nominal", scale=scale, legend=None)

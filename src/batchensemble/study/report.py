@@ -1,0 +1,211 @@
+"""The study on one page: an HTML file that needs no other file and no network."""
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from batchensemble.metrics import COVERAGES, LEVELS
+from batchensemble.study.claims import judge_claims
+from batchensemble.study.costs_file import read_costs
+from batchensemble.study.looks import dataset_name, label, look
+from batchensemble.study.page.content import (
+    TASKS,
+    WORDS,
+    headlines,
+    main_results,
+    main_tables,
+    sections,
+    task_of,
+    wins,
+)
+from batchensemble.study.published import SHAPES
+from batchensemble.study.sheets import make_sheets
+from batchensemble.study.store import Result
+from batchensemble.study.tables import Cell, MeanSE, label_of, read_results, show
+
+VERDICTS = {"holds": "hold", "partly": "hold in part", "does not hold": "do not hold"}
+
+
+def write_report(folder: Path, path: Path) -> Path:
+    """One self-contained page at `path` from the results in `folder`, as `reproduce` left them.
+
+    `folder/runs` holds the runs; `folder/costs.json`, if there, what was measured of cost.
+    """
+    page = render(read_results(folder), read_costs(folder / "costs.json"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def render(results: Sequence[Result], costs: Sequence[Mapping[str, Any]] = ()) -> str:
+    """The page as text."""
+    scripts = _libraries()
+    main = main_results(results)
+    note = label_of(main or results)
+    full = not note
+    sheets = {sheet.name: sheet for sheet in make_sheets(results, costs)}
+    verdicts = judge_claims(results, costs) if full else []
+    words = [verdict.verdict for verdict in verdicts]
+    pages = Environment(
+        loader=PackageLoader("batchensemble.study", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    pages.filters.update(show=show, order=_order, numbers=_numbers)
+    pages.tests["numeric"] = _is_number
+    return pages.get_template("report.html.jinja").render(
+        note=note,
+        summary=_summary(results, main, costs, full=full),
+        counts={word: sum(own == word for own in words) for word in VERDICTS},
+        plural=VERDICTS,
+        n_open=words.count(None),
+        verdicts=verdicts,
+        verdict_order=(*VERDICTS, None),
+        wins=wins(main) if full and main else None,
+        main=main_tables(main, mark_best=full),
+        sections=sections(main, sheets),
+        sheets=[sheet for name, sheet in sheets.items() if name.split("-")[0] != "main"],
+        looks=[look(method) for method in dict.fromkeys(r.run.method for r in main)],
+        words=WORDS,
+        made=_made(results),
+        levels=LEVELS,
+        coverages=COVERAGES,
+        **scripts,
+    )
+
+
+def _libraries() -> dict[str, Markup]:
+    """Vega draws the charts and DataTables sorts the tables; both are put into the page."""
+    try:
+        import itables
+        import vl_convert
+    except ImportError as error:
+        raise ImportError(
+            f"the report needs {error.name}: pip install batchensemble[study]"
+        ) from None
+    tables = (files(itables) / "html" / "dt_bundle.js").read_text(encoding="utf-8")
+    own = files("batchensemble.study.page")
+    texts = {
+        "vega": vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
+        "datatables": tables,
+        "glue": (own / "glue.js").read_text(encoding="utf-8"),
+        "style": (own / "style.css").read_text(encoding="utf-8"),
+    }
+    # A closing tag inside a script would end it there.
+    return {
+        name: Markup(re.sub(r"</(script|style)", r"<\\/\1", text, flags=re.IGNORECASE))
+        for name, text in texts.items()
+    }
+
+
+def _summary(
+    results: Sequence[Result],
+    main: Sequence[Result],
+    costs: Sequence[Mapping[str, Any]],
+    *,
+    full: bool,
+) -> list[str]:
+    """What was compared on what, where and when, and what is not there."""
+    if not main:
+        return [f"{len(results)} runs, none of them of the main study."]
+    methods = [label(method) for method in dict.fromkeys(r.run.method for r in main)]
+    datasets = dict.fromkeys((task_of(r), r.run.dataset) for r in main)
+    kinds = []
+    for task, (words, _) in TASKS.items():
+        own = [dataset_name(name) for kind, name in datasets if kind == task]
+        if own:
+            kinds.append(f"{words[:1].lower()}{words[1:]} ({', '.join(own)})")
+    seeds = {r.run.seed for r in main}
+    epochs = sorted({r.run.settings.epochs for r in main})
+    said = [
+        f"{_listed(methods)} on {_listed(kinds)}. The main study is {len(main):,} runs: "
+        f"{_count(len(seeds), 'seed')}, {' or '.join(map(str, epochs))} epochs; "
+        f"{_count(len(results) - len(main), 'further run')} change one thing each."
+    ]
+    if full:
+        said += headlines(main)
+    missing = [dataset_name(name) for name in SHAPES if name not in {d for _, d in datasets}]
+    lost = sum("diverged" in r.metrics for r in main)
+    absent = []
+    if missing:
+        absent.append(f"{_listed(missing)} of the paper's seven datasets")
+    if not costs:
+        absent.append("measurements of time and memory")
+    if absent:
+        said.append(f"Not there: {'; '.join(absent)}.")
+    if lost:
+        said.append(f"{_count(lost, 'run')} of the main study diverged; see the dataset.")
+    if len(seeds) == 1:
+        said.append("With one seed there is no standard error; it is printed as 0.")
+    return said
+
+
+def _made(results: Sequence[Result]) -> dict[str, str]:
+    """The machine, the versions and the time, as the results tell them."""
+    abouts = [result.about for result in results]
+
+    def every(key: str) -> list[str]:
+        return list(dict.fromkeys(str(about[key]) for about in abouts if key in about))
+
+    versions: dict[str, dict[str, None]] = {}
+    for about in abouts:
+        for package, number in about.get("versions", {}).items():
+            versions.setdefault(package, {})[number] = None
+    days = sorted(time[:10] for time in every("finished"))
+    settings = dict.fromkeys(str(result.run.settings) for result in results)
+    found = {
+        "Finished": " to ".join(dict.fromkeys([days[0], days[-1]])) if days else "",
+        "Trained on": ", ".join(every("device")),
+        "Machine": "; ".join(every("machine")),
+        "Python": ", ".join(every("python")),
+        "Versions": ", ".join(f"{name} {' or '.join(own)}" for name, own in versions.items()),
+        "Settings": "; ".join(settings),
+    }
+    return {name: text for name, text in found.items() if text}
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""
+
+
+def _count(n: int, thing: str) -> str:
+    return f"{n:,} {thing}{'s' * (n != 1)}"
+
+
+def _is_number(cell: Cell) -> bool:
+    return isinstance(cell, int | float | MeanSE)
+
+
+def _order(cell: Cell) -> str | float | int:
+    """What a cell is sorted by."""
+    if isinstance(cell, MeanSE):
+        return cell.mean
+    return "" if cell is None else cell
+
+
+def _numbers(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The numbers behind a verdict, by name; of curves the ends."""
+    return [(name, _told(value)) for name, value in numbers.items()]
+
+
+def _told(value: Any) -> str:
+    match value:
+        case {"mean": [first, *_, last] as means, "se": [first_se, *_, last_se]}:
+            ends = f"{_told([first, first_se])} to {_told([last, last_se])}"
+            return f"{ends} ({len(means)} points)"
+        case [float() as mean, float() as se]:
+            return f"{mean:.4g} ± {se:.2g}"
+        case float():
+            return f"{value:.4g}"
+        case list():
+            return "{" + ", ".join(_told(one) for one in value) + "}"
+        case _:
+            return str(value)

@@ -1,0 +1,367 @@
+import itertools
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from batchensemble.methods import make_method
+from batchensemble.study import cost
+from batchensemble.study.cost import (
+    TRAINED,
+    Trainee,
+    make_task,
+    measure_costs,
+    measure_dataset,
+    read_costs,
+    ready,
+)
+from batchensemble.study.costs_file import ENTRANTS, ONE_BY_ONE, cost_sheet
+from batchensemble.study.experiments import prepare
+from batchensemble.study.measuring import one_thread, seconds_a_call, watch_memory
+from batchensemble.study.runner import WIDTH, training_of
+from batchensemble.study.spec import Settings, Unit
+from batchensemble.study.tabular import predict
+
+CPU = torch.device("cpu")
+SHORT = Settings(epochs=2, most_rows=100, most_windows=5)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    path = tmp_path_factory.mktemp("cost") / "results" / "costs.json"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cost, "LEAST_SECONDS", {"cpu": 0.001})
+        rows = measure_costs(
+            ["diabetes", "breast_cancer", "seasonal"], CPU, path, settings=SHORT, n_repeats=2
+        )
+    assert rows == read_costs(path)
+    return {(row["dataset"], row["entrant"]): row for row in rows}
+
+
+def fake_row(entrant, *, dataset="diabetes", device="cpu", **values):
+    numbers = {"n_parameters": 100, "train_seconds": 1.0, "predict_seconds": 0.5, "peak_bytes": 1}
+    return {"device": device, "dataset": dataset, "entrant": entrant} | numbers | values
+
+
+def fake_measure(calls, fails=()):
+    def measure(dataset, device, settings, n_repeats):
+        calls.append(dataset)
+        if dataset in fails:
+            raise KeyboardInterrupt
+        rows = [fake_row(entrant) for entrant in ENTRANTS]
+        return [{k: v for k, v in row.items() if k not in ("device", "dataset")} for row in rows]
+
+    return measure
+
+
+def trained_on(task):
+    return {word: Trainee(task, make_method(word)) for word in TRAINED}
+
+
+class FakeTime:
+    """A clock, and works that take as long as they are told."""
+
+    def __init__(self):
+        self.now, self.done = 0.0, []
+
+    def clock(self):
+        return self.now
+
+    def work(self, name, first, later):
+        durations = itertools.chain([first], itertools.repeat(later))
+
+        def call():
+            self.done.append(name)
+            self.now += next(durations)
+
+        return call
+
+
+# What is measured
+
+
+@pytest.mark.parametrize("dataset", ["diabetes", "seasonal"])
+def test_tables_and_series_have_every_number_of_every_entrant(measured, dataset):
+    rows = [row for (name, _), row in measured.items() if name == dataset]
+    assert [row["entrant"] for row in rows] == list(ENTRANTS)
+    for row in rows:
+        assert row["device"] == "cpu"
+        for key in ("train_seconds", "predict_seconds"):
+            assert 0 < row[f"{key}_low"] <= row[key] <= row[f"{key}_high"]
+        assert row["peak_bytes"] == max(row["train_peak_bytes"], row["predict_peak_bytes"])
+        assert row["n_repeats"] == 2
+        assert row["n_train"] == (100 if dataset == "diabetes" else 5)
+        assert row["n_predicted"] == (89 if dataset == "diabetes" else 5)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "ours", "single", "deep"),
+    [
+        ("diabetes", 3_788, 1_474, 14_740),
+        ("breast_cancer", 4_308, 2_114, 21_140),
+        ("seasonal", 10_790, 5_538, 55_380),
+    ],
+)
+def test_parameters_are_the_published_ones(measured, dataset, ours, single, deep):
+    expected = dict(zip(ENTRANTS, (ours, deep, deep, single, single), strict=True))
+    assert {e: measured[dataset, e]["n_parameters"] for e in ENTRANTS} == expected
+
+
+def test_one_by_one_takes_ten_times_the_single_networks_training_and_keeps_all_networks(measured):
+    for dataset in ("diabetes", "seasonal"):
+        alone, turns = measured[dataset, "single"], measured[dataset, ONE_BY_ONE]
+        for key in ("train_seconds", "train_seconds_low", "train_seconds_high"):
+            assert turns[key] == pytest.approx(10 * alone[key])
+        assert turns["train_peak_bytes"] - alone["train_peak_bytes"] == 4 * turns["n_parameters"]
+        assert turns["train_peak_bytes"] < measured[dataset, "deep_ensemble"]["train_peak_bytes"]
+
+
+def test_mc_dropout_trains_as_the_single_network_and_predicts_with_more_memory(measured):
+    alone, masks = measured["diabetes", "single"], measured["diabetes", "mc_dropout"]
+    for key in ("train_seconds", "train_peak_bytes"):
+        assert masks[key] == alone[key]
+    assert masks["predict_peak_bytes"] > 10 * alone["predict_peak_bytes"]
+
+
+@pytest.mark.parametrize("dataset", ["diabetes", "seasonal"])
+@pytest.mark.parametrize("word", TRAINED)
+def test_what_is_timed_trains_the_networks_of_the_study(dataset, word):
+    unit = Unit(dataset, "id", (word,), (0,), SHORT)
+    experiment = prepare(unit)
+    method = make_method(word)
+    bank = experiment.train(method, experiment.network(WIDTH), training_of(unit, experiment), CPU)
+    trainee = Trainee(make_task(dataset, CPU, SHORT), method)
+    first = trainee.bank.theta.clone()
+    for _ in range(SHORT.epochs):
+        trainee.epoch()
+    assert torch.equal(trainee.bank.theta, bank.theta)
+    assert not torch.equal(first, bank.theta)
+
+
+def test_the_engine_is_the_one_of_a_training_of_all_epochs(monkeypatch):
+    asked = []
+    choose = cost.choose_engine
+    monkeypatch.setattr(
+        cost, "choose_engine", lambda *a, **k: asked.append(k["n_steps"]) or choose(*a, **k)
+    )
+    task = make_task("diabetes", CPU, Settings())
+    Trainee(task, make_method("single"))
+    assert asked == [500 * 6]  # 353 rows in batches of 64
+
+
+def test_what_is_timed_predicts_as_the_study_does():
+    task = make_task("diabetes", CPU, SHORT)
+    trained = trained_on(task)
+    splits = prepare(Unit("diabetes", "id", ("single",), (0,), SHORT)).splits
+    for entrant, own in (
+        ("batch_ensemble", "batch_ensemble"),
+        ("deep_ensemble", "deep_ensemble"),
+        ("mc_dropout", "single"),
+        ("single", "single"),
+    ):
+        (expected,) = predict(splits, trained[own].bank, make_method(entrant))
+        found = task.predict(ready(entrant, trained, task))
+        np.testing.assert_array_equal(found.means, expected.means)
+
+
+def test_networks_one_by_one_are_ten_turns_with_the_answers_of_the_folded_ones():
+    task = make_task("diabetes", CPU, SHORT)
+    trained = trained_on(task)
+    together = ready("deep_ensemble", trained, task)
+    turns = ready(ONE_BY_ONE, trained, task)
+    assert (len(together), len(turns)) == (1, 10)
+    np.testing.assert_allclose(task.predict(turns).means, task.predict(together).means, rtol=1e-9)
+
+
+def test_every_entrant_samples_two_thousand_paths_of_at_most_64_windows():
+    task = make_task("seasonal", CPU, Settings(epochs=2, most_windows=65))
+    assert task.n_predicted == 64
+    task = make_task("seasonal", CPU, Settings(epochs=2, most_windows=2))
+    trained = trained_on(task)
+    members = {
+        "batch_ensemble": (10, 200),
+        "deep_ensemble": (10, 200),
+        ONE_BY_ONE: (10, 200),
+        "mc_dropout": (100, 20),
+        "single": (1, 2000),
+    }
+    for entrant in ENTRANTS:
+        paths = task.predict(ready(entrant, trained, task)).paths
+        assert paths.shape == (2, *members[entrant], 5)
+
+
+# Time
+
+
+def test_a_call_of_known_length_is_measured_exactly_and_its_warm_up_is_left_out():
+    time = FakeTime()
+    works = {"quick": time.work("quick", 40.0, 0.03125), "slow": time.work("slow", 300.0, 2.0)}
+    found = seconds_a_call(works, time.clock, 0.25, n_repeats=3)
+    assert found == {"quick": [0.03125] * 3, "slow": [2.0] * 3}
+
+
+def test_works_take_turns_and_quick_ones_are_called_until_the_piece_is_long_enough():
+    time = FakeTime()
+    works = {"quick": time.work("quick", 9.0, 0.0625), "slow": time.work("slow", 9.0, 1.0)}
+    seconds_a_call(works, time.clock, 0.25, n_repeats=2)
+    turn = ["quick"] * 4 + ["slow"]
+    assert time.done == ["quick", "quick", "slow", "slow", *turn, *turn]
+
+
+def test_measuring_uses_one_thread_and_gives_back_the_others():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with one_thread():
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+# Memory
+
+
+def test_memory_is_what_is_alive_at_a_time_not_what_was_there_before_nor_views():
+    data = torch.ones(1_000)
+    with watch_memory(CPU) as memory:
+        first = torch.zeros(250)
+        data.view(10, 100)[3].add_(1)
+        del first
+        second = data[:500] * 2  # noqa: F841
+        torch.zeros(100)
+    assert memory.peak == 4 * 600
+
+
+def test_memory_of_training_counts_what_backward_needs():
+    x = torch.ones(1_000, requires_grad=True)
+    with watch_memory(CPU) as memory, torch.no_grad():
+        x.exp().exp().sum()
+    without = memory.peak
+    with watch_memory(CPU) as memory:
+        loss = x.exp().exp().exp().exp().sum()
+        torch.autograd.grad(loss, x)
+    assert without < 3 * 4_000 < memory.peak
+
+
+# The file
+
+
+def test_an_interrupted_measurement_goes_on_with_what_is_missing(tmp_path, monkeypatch):
+    path = tmp_path / "costs.json"
+    calls: list[str] = []
+    names = ["diabetes", "california", "electric"]
+    monkeypatch.setattr(cost, "measure_dataset", fake_measure(calls, fails=["california"]))
+    with pytest.raises(KeyboardInterrupt):
+        measure_costs(names, CPU, path, settings=SHORT)
+    assert {row["dataset"] for row in read_costs(path)} == {"diabetes"}
+    monkeypatch.setattr(cost, "measure_dataset", fake_measure(calls))
+    told: list[str] = []
+    rows = measure_costs(names, CPU, path, settings=SHORT, tell=told.append)
+    assert calls == ["diabetes", "california", "california", "electric"]
+    assert [row["dataset"] for row in rows] == [name for name in names for _ in ENTRANTS]
+    assert "measured before" in told[0]
+    assert len(told) == 3
+
+
+def test_rows_of_another_device_are_kept_with_its_machine(tmp_path, monkeypatch):
+    path = tmp_path / "costs.json"
+    calls: list[str] = []
+    monkeypatch.setattr(cost, "measure_dataset", fake_measure(calls))
+    measure_costs(["diabetes"], CPU, path, settings=SHORT)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "A GPU")
+    rows = measure_costs(["diabetes"], torch.device("cuda"), path, settings=SHORT)
+    assert [row["device"] for row in rows] == ["cpu"] * 5 + ["A GPU"] * 5
+    assert json.loads(path.read_text())["machine"].keys() == {"cpu", "A GPU"}
+    assert len(calls) == 2
+
+
+def test_costs_of_other_settings_are_an_error_and_stay_as_they_are(tmp_path, monkeypatch):
+    path = tmp_path / "costs.json"
+    monkeypatch.setattr(cost, "measure_dataset", fake_measure([]))
+    measure_costs(["diabetes"], CPU, path, settings=SHORT)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"'epochs': 500.* got .*'epochs': 2.*another results"):
+        measure_costs(["diabetes"], CPU, path, settings=Settings())
+    assert path.read_bytes() == before
+
+
+def test_no_file_is_no_costs(tmp_path):
+    assert read_costs(tmp_path / "costs.json") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("half a fi", "expected costs in .*costs.json, got something else"),
+        ("[1]", "expected costs of format 1 .* got list"),
+        ('{"format": 2, "rows": []}', "expected costs of format 1 .* got 2"),
+        ('{"format": 1, "run": {}}', "expected rows of costs with dataset, .*delete the file"),
+        ('{"format": 1, "rows": [{"device": "cpu"}]}', "expected rows of costs"),
+    ],
+)
+def test_a_broken_or_foreign_file_is_an_error_that_names_it(tmp_path, text, match):
+    path = tmp_path / "costs.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=match):
+        read_costs(path)
+    with pytest.raises(ValueError, match=match):
+        measure_costs(["diabetes"], CPU, path, settings=SHORT)
+    assert path.read_text() == text
+
+
+def test_wrong_words_are_refused_before_anything_is_measured(tmp_path, monkeypatch):
+    calls: list[str] = []
+    monkeypatch.setattr(cost, "measure_dataset", fake_measure(calls))
+    with pytest.raises(ValueError, match="diabetis"):
+        measure_costs(["electric", "diabetis"], CPU, tmp_path / "costs.json", settings=SHORT)
+    with pytest.raises(ValueError, match="n_repeats of at least 1, got 0"):
+        measure_costs(["diabetes"], CPU, tmp_path / "c.json", settings=SHORT, n_repeats=0)
+    assert not calls
+
+
+def test_reading_costs_and_their_sheet_need_no_torch():
+    code = "import sys, batchensemble.study.costs_file; print('torch' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
+
+
+# The table
+
+
+def test_ratios_are_to_batch_ensemble_on_the_same_device_and_dataset():
+    sheet = cost_sheet(
+        [
+            fake_row("batch_ensemble", train_peak_bytes=3 * 2**20, predict_peak_bytes=2**19),
+            fake_row("single", train_seconds=0.25, predict_seconds=2.0),
+            fake_row("batch_ensemble", device="A GPU", train_seconds=0.1, predict_seconds=0.1),
+            fake_row("single", device="A GPU", train_seconds=0.25, predict_seconds=0.1),
+            fake_row("single", dataset="electric"),
+        ]
+    )
+    assert sheet.name == "cost"
+    assert sheet.rows == (
+        ("cpu", "diabetes", "batch_ensemble", 100, 1e3, 1.0, 500.0, 1.0, 3.0, 0.5),
+        ("cpu", "diabetes", "single", 100, 250.0, 0.25, 2e3, 4.0, None, None),
+        ("A GPU", "diabetes", "batch_ensemble", 100, 100.0, 1.0, 100.0, 1.0, None, None),
+        ("A GPU", "diabetes", "single", 100, 250.0, 2.5, 100.0, 1.0, None, None),
+        ("cpu", "electric", "single", 100, 1e3, None, 500.0, None, None, None),
+    )
+    assert all(len(row) == len(sheet.columns) for row in sheet.rows)
+    assert "one by one" in sheet.note
+
+
+def test_all_of_a_measurement_has_its_line_in_the_table(measured):
+    assert len(cost_sheet(list(measured.values())).rows) == 3 * len(ENTRANTS)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_is_measured_too(monkeypatch):
+    monkeypatch.setattr(cost, "LEAST_SECONDS", {"cuda": 0.01})
+    for dataset in ("diabetes", "seasonal"):
+        rows = measure_dataset(dataset, torch.device("cuda"), SHORT, 1)
+        assert [row["entrant"] for row in rows] == list(ENTRANTS)
+        assert all(row["peak_bytes"] > 4 * row["n_parameters"] for row in rows)

@@ -1,0 +1,71 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from batchensemble.datasets import load_table
+from batchensemble.methods import METHODS
+from batchensemble.study.own import Own
+
+pytestmark = pytest.mark.usefixtures("registries")
+
+
+@pytest.fixture
+def houses(tmp_path):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(60, 2)), columns=["rooms", "price"])
+    frame["kind"] = ["flat", "hut"] * 30
+    path = tmp_path / "houses.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_a_file_and_its_target_make_a_dataset(houses):
+    assert Own(tables=((houses, "price"),)).register() == ["houses"]
+    table = load_table("houses")
+    assert table.task == "regression"
+    assert list(table.X) == ["rooms", "kind"]
+
+
+def test_registering_twice_is_the_same_as_once(houses):
+    own = Own(tables=((houses, "price"),))
+    assert own.register() == own.register() == ["houses"]
+
+
+def test_a_plugin_adds_datasets_and_methods_and_is_read_once_in_a_process(tmp_path):
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "from batchensemble.methods import METHODS\n"
+        "from batchensemble.methods.deep_ensemble import DeepEnsemble\n"
+        "assert 'trio' not in METHODS\n"
+        "METHODS['trio'] = lambda n_members, n_passes: DeepEnsemble(3)\n"
+    )
+    own = Own(plugins=(plugin,))
+    own.register()
+    own.register()
+    assert METHODS["trio"](10, 100).n_networks == 3
+
+
+@pytest.mark.parametrize("name", ["diabetes.csv", "electric.csv"])
+def test_a_file_may_not_take_the_name_of_a_dataset(houses, name):
+    other = houses.rename(houses.with_name(name))
+    with pytest.raises(ValueError, match=f"there is a dataset '{name[:-4]}' already"):
+        Own(tables=((other, "price"),)).register()
+
+
+def test_two_files_of_one_name_are_refused(houses, tmp_path):
+    other = tmp_path / "b" / "houses.csv"
+    other.parent.mkdir()
+    other.write_bytes(houses.read_bytes())
+    with pytest.raises(ValueError, match=r"give the file houses\.csv another name"):
+        Own(tables=((houses, "price"), (other, "price"))).register()
+
+
+def test_what_is_wrong_with_a_file_is_said_before_anything_is_run(houses, tmp_path):
+    with pytest.raises(ValueError, match=r"target column of houses.csv .* did you mean 'price'"):
+        Own(tables=((houses, "prize"),)).register()
+    with pytest.raises(ValueError, match=r"there is no file .*none\.py; a plugin is a Python file"):
+        Own(plugins=(tmp_path / "none.py",)).register()
+    broken = tmp_path / "broken.py"
+    broken.write_text("1 / 0\n")
+    with pytest.raises(ValueError, match=r"broken.py fails: ZeroDivisionError"):
+        Own(plugins=(broken,)).register()

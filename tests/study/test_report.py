@@ -1,0 +1,441 @@
+import contextlib
+import os
+import re
+import shutil
+import sys
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from batchensemble.cli import app
+from batchensemble.study.evidence import FULL
+from batchensemble.study.report import render, write_report
+from batchensemble.study.spec import PLAIN, Change, Run, Settings
+from batchensemble.study.store import Result, Store
+from batchensemble.study.tables import QUICK, label_of
+
+METHODS = ("batch_ensemble", "deep_ensemble", "mc_dropout", "single")
+METRICS = {
+    "regression": ("rmse", "nll", "rmsce", "miscalibration_area"),
+    "classification": ("accuracy", "nll", "brier", "ece"),
+    "forecasting": ("rmse", "nll", "rmsce", "miscalibration_area"),
+}
+SHORT = Settings(epochs=2)
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def results(
+    dataset="diabetes",
+    task="regression",
+    variants=("id", "shift"),
+    methods=METHODS,
+    n_seeds=5,
+    settings=FULL,
+    change=PLAIN,
+):
+    random = np.random.default_rng(len(dataset))
+    about = {
+        "task": task,
+        "n_parameters": 1234,
+        "n_rows": 442,
+        "n_features": 10,
+        "n_inputs": 10,
+        "n_train": [353] * n_seeds,
+        "n_test": [89] * n_seeds,
+        "finished": "2026-03-04T05:06:07+00:00",
+        "device": "cpu",
+        "machine": "a machine",
+        "versions": {"torch": "2.9"},
+        "python": "3.11",
+    }
+
+    def one(variant, method, seed):
+        names = (*METRICS[task], "total", "aleatoric", "epistemic")
+        # Means of many sizes and both signs: sorting them as text would give another order.
+        scale = {"batch_ensemble": -2, "deep_ensemble": 10, "mc_dropout": 9, "single": 0.5}
+        metrics = {n: scale.get(method, 3) + 0.01 * random.normal() for n in names}
+        curves = {"selective": random.random(15).tolist()}
+        if task != "classification":
+            curves["coverage"] = random.random(39).tolist()
+        run = Run(dataset, variant, method, seed, settings, change)
+        return Result(run, metrics, curves, about)
+
+    return [one(v, m, s) for v in variants for m in methods for s in range(n_seeds)]
+
+
+def study():
+    """Full: a table with and a series without shift, a method of one's own, a run that diverged."""
+    own = results(methods=(*METHODS, "my_method"))
+    lost = own[-1]
+    own[-1] = Result(lost.run, {"diverged": 1.0}, {}, lost.about)
+    return [*own, *results("my_series", "forecasting", ("id",))]
+
+
+def fill(folder, own):
+    store = Store(folder / "runs")
+    for result in own:
+        store.write(result)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("full")
+    return write_report(fill(folder, study()), folder / "new" / "report.html")
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("quick")
+    own = results(n_seeds=1, settings=SHORT) + results(
+        "breast_cancer", "classification", n_seeds=1, settings=SHORT
+    )
+    return write_report(fill(folder, own), folder / "report.html")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = os.environ.get("CHROME") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"no browser: install one of {', '.join(BROWSERS)}, or set CHROME to its path")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=path, args=flags)
+        yield started
+        started.close()
+
+
+@dataclass
+class Visit:
+    page: object
+    troubles: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def chart(self, css):
+        """The first such chart, drawn."""
+        box = self.page.locator(f"{css} .chart").first
+        box.scroll_into_view_if_needed()
+        box.locator("svg").wait_for()
+        return box
+
+    def switch(self, variant):
+        self.page.locator(f"label[for=show-{variant}]").click()
+
+
+@contextlib.contextmanager
+def visiting(browser, path, *, width=1280, scheme="light"):
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
+    )
+    context.set_default_timeout(20_000)
+    visit = Visit(context.new_page())
+    visit.page.on(
+        "console",
+        lambda m: visit.troubles.append(m.text) if m.type in ("error", "warning") else None,
+    )
+    visit.page.on("pageerror", lambda error: visit.troubles.append(str(error)))
+    visit.page.on("request", lambda request: visit.requests.append(request.url))
+    visit.page.goto(path.as_uri())
+    yield visit
+    context.close()
+
+
+def see_all(visit):
+    """A window so high that every chart is in it, and therefore drawn."""
+    size = visit.page.viewport_size
+    visit.page.set_viewport_size(
+        {**size, "height": visit.page.evaluate("document.body.scrollHeight")}
+    )
+    visit.page.wait_for_function(
+        """() => [...document.querySelectorAll(".chart")].every(
+          (box) => !box.offsetParent || box.querySelector("svg"))"""
+    )
+    visit.page.set_viewport_size(size)
+
+
+def column(page, sheet, i):
+    cells = page.locator(f"table[data-sheet='{sheet}'] tbody tr > *:nth-child({i})")
+    return cells.all_inner_texts()
+
+
+# In a browser ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["full", "quick"])
+def test_the_page_loads_without_a_word_on_the_console_or_a_request(browser, request, name):
+    path = request.getfixturevalue(name)
+    with visiting(browser, path) as visit:
+        see_all(visit)
+        visit.switch("shift")
+        see_all(visit)
+        assert visit.troubles == []
+        own = [url for url in visit.requests if not url.startswith("blob:")]  # made in the page
+        assert own == [path.as_uri()]
+
+
+def test_trouble_in_a_page_is_noticed(browser, tmp_path):
+    path = tmp_path / "broken.html"
+    path.write_text(
+        "<script>console.warn('careful')</script><script>nothing.there</script>"
+        "<img src='https://example.org/a.png'>"
+    )
+    with visiting(browser, path) as visit:
+        assert any("careful" in line for line in visit.troubles)
+        assert any("nothing is not defined" in line for line in visit.troubles)
+        assert "https://example.org/a.png" in visit.requests
+
+
+def test_the_page_itself_forbids_the_browser_to_fetch_anything(browser, full):
+    with visiting(browser, full) as visit:
+        answer = visit.page.evaluate("fetch('https://example.org').catch(() => 'refused')")
+        assert answer == "refused"
+        assert any("Content Security Policy" in line for line in visit.troubles)
+
+
+def test_a_table_sorts_by_number_both_ways_and_back_by_mouse_and_keyboard(browser, full):
+    sheet = "all-regression-id"
+    with visiting(browser, full) as visit:
+        head = visit.page.locator(f"table[data-sheet='{sheet}'] thead th").nth(2)
+        head.locator("[role=button]").wait_for(state="attached")
+        first = column(visit.page, sheet, 2)
+        assert first == ["BatchEnsemble", "Deep ensemble", "MC dropout", "Single", "my_method"]
+        rising = ["BatchEnsemble", "Single", "my_method", "MC dropout", "Deep ensemble"]
+        button = head.locator("[role=button]")
+        turns = [(head.click, "ascending", rising), (None, "descending", rising[::-1])]
+        for click, direction, order in turns:
+            click() if click else button.press("Enter")
+            head.and_(visit.page.locator(f"[aria-sort={direction}]")).wait_for()
+            assert column(visit.page, sheet, 2) == order
+        button.press("Enter")
+        head.and_(visit.page.locator(":not([aria-sort])")).wait_for()
+        assert column(visit.page, sheet, 2) == first
+
+
+def test_the_switch_hides_one_variant_and_shows_the_other_with_charts_of_full_width(browser, full):
+    with visiting(browser, full) as visit:
+        page, section = visit.page, "#data-diabetes"
+        width = visit.chart(f"{section} .id .panel").bounding_box()["width"]
+        for showing, hidden in (("shift", "id"), ("id", "shift"), ("shift", "id")):
+            visit.switch(showing)
+            for one, other in (("#main", "table"), (section, "table"), (section, ".chart")):
+                assert page.locator(f"{one} .{showing} {other}").first.is_visible()
+                assert not page.locator(f"{one} .{hidden} {other}").first.is_visible()
+            for kind in ("panel", "curve"):
+                box = visit.chart(f"{section} .{showing} .{kind}")
+                assert box.locator("svg").bounding_box()["width"] == pytest.approx(width, abs=12)
+        assert page.locator("#data-my-series .chart").first.is_visible()
+        assert page.get_by_text("results only in-distribution").is_visible()
+
+
+def test_a_chart_follows_the_window_also_while_it_is_hidden(browser, full):
+    with visiting(browser, full) as visit:
+        visit.chart("#data-diabetes .id .curve")
+        visit.switch("shift")
+        visit.page.set_viewport_size({"width": 600, "height": 900})
+        visit.switch("id")
+        box = visit.chart("#data-diabetes .id .curve")
+        box.evaluate(
+            """async (box) => {
+              const off = () => Math.abs(box.clientWidth - box.querySelector("svg").clientWidth);
+              while (off() > 12) await new Promise(requestAnimationFrame);
+            }"""
+        )
+        assert box.bounding_box()["width"] < 600
+        assert visit.troubles == []
+
+
+def test_the_pointer_shows_the_numbers_of_all_methods(browser, full):
+    with visiting(browser, full) as visit:
+        for kind, words in (("curve", ["BatchEnsemble", "my_method"]), ("panel", ["mean ±"])):
+            box = visit.chart(f"#data-diabetes .id .{kind}")
+            box.locator("svg" if kind == "curve" else ".role-mark path").first.hover()
+            tip = visit.page.locator("#vg-tooltip-element.visible")
+            tip.wait_for()
+            assert all(word in tip.inner_text() for word in words)
+            assert re.search(r"\d\.\d{3} ± \d\.\d{3}", tip.inner_text())
+            assert "undefined" not in tip.inner_text()
+            visit.page.mouse.move(0, 0)
+
+
+def luminance(colour):
+    parts = [float(part) / 255 for part in re.findall(r"[\d.]+", colour)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+
+COLOURS = """element => {
+  let behind = element;
+  const ground = (e) => getComputedStyle(e).backgroundColor;
+  while (behind && /, 0\\)$/.test(ground(behind))) behind = behind.parentElement;
+  const style = getComputedStyle(element);
+  const ink = element instanceof SVGElement ? style.fill : style.color;
+  return [ink, behind ? ground(behind) : "rgb(255, 255, 255)"];
+}"""
+
+
+def test_light_and_dark_differ_and_both_can_be_read(browser, full):
+    words = ["h1", "p.lead", ".note", "nav a", "th", "td", ".badge", "figcaption", "label"]
+    grounds = []
+    for scheme in ("light", "dark"):
+        with visiting(browser, full, scheme=scheme) as visit:
+            visit.chart("#data-diabetes .id .panel")
+            for css in [*words, ".chart svg text"]:
+                element = visit.page.locator(css).locator("visible=true").first
+                bright = sorted(map(luminance, element.evaluate(COLOURS)))
+                assert (bright[1] + 0.05) / (bright[0] + 0.05) >= 4.5, (scheme, css)
+            body = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+            grounds.append(luminance(body))
+    assert grounds[0] > 0.9
+    assert grounds[1] < 0.05
+
+
+def test_a_phone_scrolls_tables_in_their_boxes_and_never_the_page(browser, full):
+    with visiting(browser, full, width=390) as visit:
+        see_all(visit)
+        page = visit.page
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        scrolls = "boxes => boxes.some(box => box.scrollWidth > box.clientWidth)"
+        assert page.locator(".scroll").evaluate_all(scrolls)
+        contents = page.locator("nav ol")
+        assert not contents.is_visible()
+        page.locator("nav summary").click()
+        assert contents.is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_a_wide_screen_has_the_contents_beside_the_text(browser, full):
+    with visiting(browser, full, width=1440) as visit:
+        assert visit.page.locator("nav ol").is_visible()
+        text = visit.page.locator("main").bounding_box()
+        contents = visit.page.locator("nav").bounding_box()
+        assert contents["x"] + contents["width"] <= text["x"]
+
+
+def test_a_hostile_name_stays_text(browser, tmp_path):
+    name = "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
+    path = tmp_path / "hostile.html"
+    path.write_text(render(results(name, methods=(*METHODS, "a.b['c']<i>"))), encoding="utf-8")
+    with visiting(browser, path) as visit:
+        box = visit.chart(".dataset .id .curve")
+        box.hover()
+        visit.page.locator("#vg-tooltip-element.visible").wait_for()
+        assert visit.page.title().startswith("BatchEnsemble")
+        assert "<script>" in visit.page.locator(".dataset h2").inner_text()
+        assert visit.troubles == []
+
+
+# As text -----------------------------------------------------------------------------------
+
+
+def test_nothing_is_loaded_from_outside(full):
+    text = full.read_text(encoding="utf-8")
+    markup = re.sub(r"(<script[^>]*>).*?</script>", r"\1</script>", text, flags=re.DOTALL)
+    loaded = re.findall(r"<[^>]*\b(?:src|href|srcset)\s*=\s*[\"']?([^\"' >]+)", markup)
+    assert loaded
+    assert all(address.startswith(("#", "data:")) for address in loaded)
+    assert "url(" not in markup
+    assert len(text) < 3_000_000
+
+
+def test_headings_are_in_order_and_the_page_says_its_language(full):
+    text = re.sub(r"<script.*?</script>", "", full.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert '<html lang="en">' in text
+    levels = [int(level) for level in re.findall(r"<h([1-6])[ >]", text)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    for link in re.findall(r'href="#([^"]+)"', text):
+        assert f'id="{link}"' in text
+
+
+def test_a_full_study_shows_every_claim_with_its_verdict_and_no_warning(full):
+    text = full.read_text(encoding="utf-8")
+    assert QUICK not in text
+    assert {"C1", "C2", "C35"} <= set(re.findall(r'<tr id="(C\d+)">', text))
+    assert 'class="badge' in text
+
+
+def test_a_quick_study_says_so_everywhere_and_judges_nothing(quick):
+    text = quick.read_text(encoding="utf-8")
+    body = text[text.index("<body>") : text.index("<noscript>")]
+    for part in (r"<header.*?</header>", r"<figure.*?</figure>"):
+        found = re.findall(part, body, flags=re.DOTALL)
+        assert found
+        assert all(QUICK in one for one in found)
+    assert not re.search(r"\bholds?\b|\bpartly\b|not judged|class=\"best|Bold:", body)
+    assert "With one seed there is no standard error" in body
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        results(n_seeds=4),
+        results(settings=SHORT),
+        results() + results("other", n_seeds=1),
+        results(methods=METHODS[:3]) + results(methods=METHODS[3:], n_seeds=2),
+        [],
+    ],
+    ids=["four seeds", "few epochs", "one dataset short", "one method short", "nothing"],
+)
+def test_less_than_five_seeds_of_all_at_full_length_is_not_full(own):
+    assert label_of(results()) == ""
+    assert label_of(own) == QUICK
+
+
+def test_runs_that_diverged_are_told_and_left_out(full):
+    text = full.read_text(encoding="utf-8")
+    assert "my_method: 1 of 5 runs diverged and is not in the numbers." in text
+    assert "1 run of the main study diverged" in text
+
+
+def test_a_method_all_of_whose_runs_diverged_is_no_failure():
+    own = results()
+    own = [
+        Result(r.run, {"diverged": 1.0}, {}, r.about) if r.run.method == "single" else r
+        for r in own
+    ]
+    assert "Single: 5 of 5 runs diverged and are not in the numbers." in render(own)
+
+
+def test_runs_outside_the_main_study_alone_make_a_page_without_sections():
+    assert "none of them of the main study" in render(results(change=Change(bounded=False)))
+
+
+# Errors ------------------------------------------------------------------------------------
+
+
+def test_a_folder_without_results_is_answered_with_what_to_do(tmp_path):
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        done = CliRunner().invoke(app, ["report", str(folder)])
+        words = " ".join(done.output.replace("│", " ").split())
+        assert done.exit_code == 2
+        assert "batchensemble reproduce" in words
+        assert "Traceback" not in words
+
+
+def test_results_of_another_version_are_refused(tmp_path):
+    (path,) = fill(tmp_path, results()[:1]).glob("runs/*/*.json")
+    path.write_text(re.sub(r'"format": \d+', '"format": 99', path.read_text()))
+    with pytest.raises(ValueError, match="another version"):
+        write_report(tmp_path, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize("package", ["itables", "vl_convert"])
+def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=r"pip install batchensemble\[study\]"):
+        write_report(fill(tmp_path, results()[:1]), tmp_path / "report.html")
+
+
+def test_the_command_writes_the_page_and_says_where(tmp_path):
+    fill(tmp_path, results(n_seeds=1, settings=SHORT))
+    out = tmp_path / "page.html"
+    done = CliRunner().invoke(app, ["report", str(tmp_path), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "page.html" in done.output
+    assert out.read_text(encoding="utf-8").endswith("</html>\n")
