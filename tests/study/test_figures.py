@@ -68,6 +68,17 @@ def test_a_method_and_a_dataset_of_ones_own_are_drawn_beside_the_papers(tmp_path
     assert draw_figures(results(methods=("mine",)), tmp_path)
 
 
+def test_a_number_that_would_hide_the_others_is_written_at_the_edge():
+    own = results()
+    far = [r for r in own if r.run.method == "single"]
+    for result in far:
+        result.metrics["nll"] = 1e3 + result.run.seed
+    rmse, nll = FIGURES["reg_main"].draw(own, "").axes[:2]
+    assert nll.get_ylim()[1] < 100
+    assert [text.get_text() for text in nll.texts] == ["1001.000±0.577 ↑"]
+    assert not rmse.texts
+
+
 def test_one_seed_is_drawn_without_a_band(tmp_path):
     assert draw_figures(results(n_seeds=1), tmp_path)
 

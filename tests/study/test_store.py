@@ -87,7 +87,7 @@ def test_a_write_that_breaks_off_leaves_the_old_result_and_no_rubbish(tmp_path, 
     ("content", "words"),
     [
         ("{", "got something else"),
-        ("[]", "format 1 .*got list"),
+        ("[]", "format 2 .*got list"),
         ('{"format": 99}', "got 99; they were made by another version"),
     ],
 )
@@ -99,3 +99,11 @@ def test_a_file_that_is_no_result_of_ours_is_named(tmp_path, content, words):
     with pytest.raises(ValueError, match=words) as caught:
         assert RUN in store
     assert os.fspath(path) in str(caught.value)
+
+
+def test_others_may_read_a_result_as_they_may_any_new_file(tmp_path):
+    store = Store(tmp_path)
+    (tmp_path / "any").touch()
+    store.write(Result(Run("diabetes", "id", "single", 0), {"rmse": 1.0}))
+    (path,) = tmp_path.rglob("*.json")
+    assert path.stat().st_mode == (tmp_path / "any").stat().st_mode

@@ -5,7 +5,7 @@ from scipy.stats import sem
 
 from batchensemble.study.spec import Run
 from batchensemble.study.store import Result
-from batchensemble.study.tables import COLUMNS, MeanSE, over_seeds, write_runs
+from batchensemble.study.tables import COLUMNS, MeanSE, near_range, over_seeds, write_runs
 
 
 def results():
@@ -38,3 +38,14 @@ def test_one_seed_has_no_standard_error_and_a_metric_nobody_has_no_methods():
     assert MeanSE.of([3.0]) == (3.0, 0.0)
     assert over_seeds(results(), "accuracy") == {}
     assert np.isfinite(MeanSE.of([1.0, 1.0]).se)
+
+
+def test_only_what_would_hide_the_rest_is_left_out_of_the_range():
+    close = [MeanSE(1.0, 0.1), MeanSE(1.2, 0.1), MeanSE(0.9, 0.05)]
+    assert near_range(close) is None
+    low, high = near_range([*close, MeanSE(168.0, 169.0)])
+    assert low < 0.85 < 1.3 < high < 2
+    low, high = near_range([MeanSE(-50.0, 1.0), *close])
+    assert -1 < low < 0.85
+    assert near_range([MeanSE(1.0, 0.1), MeanSE(168.0, 169.0)]) is None  # nothing to compare with
+    assert near_range([MeanSE(1.0, 0.0)] * 4) is None

@@ -24,7 +24,8 @@ NOTE = (
     "compilation (on a CPU: processor time of one thread): an epoch of one model with all its "
     "networks (one by one: an epoch of one network times their number), and the predictions for "
     "all test rows, or 2,000 paths for each of at most 64 test windows. Memory is the largest sum "
-    "of tensors alive at a time on the device, beyond the training data; ratios are to "
+    "of tensors alive at a time on the device, beyond the training data (on a GPU with the work "
+    "space of its libraries, some 32 MiB); ratios are to "
     "batch_ensemble."
 )
 

@@ -10,7 +10,7 @@ import numpy as np
 from batchensemble.metrics import COVERAGES, LEVELS
 from batchensemble.study.looks import NAMES, UP, dataset_name, look
 from batchensemble.study.store import Result
-from batchensemble.study.tables import methods, of_place, over_seeds
+from batchensemble.study.tables import MeanSE, methods, near_range, of_place, over_seeds, show
 
 REGRESSION = ("rmse", "nll", "rmsce", "miscalibration_area")
 CLASSES = ("accuracy", "nll", "brier", "ece")
@@ -41,6 +41,7 @@ class Panels:
                 if ours is not None:
                     limit = ours.mean + ours.se if metric in UP else ours.mean - ours.se
                     axes.axhline(limit, color="0.4", ls=":", lw=1, zorder=0)
+                _leave_far_out(axes, [found[m] for m in methods(own) if m in found])
                 axes.set_xticks([])
                 axes.margins(x=0.15)
                 axes.set_title(f"{dataset_name(dataset)}: {NAMES[metric]}", fontsize=9)
@@ -113,6 +114,20 @@ def _present(results: Sequence[Result], task: str, variant: str) -> list[str]:
     """Datasets of the task, in the order of the results."""
     found = {r.run.dataset: None for r in results if r.about["task"] == task}
     return [dataset for dataset in found if of_place(results, (dataset, variant))]
+
+
+def _leave_far_out(axes: Any, summaries: Sequence[MeanSE]) -> None:
+    """What would hide the rest is written at the edge instead of drawn."""
+    shown = near_range(summaries)
+    if shown is None:
+        return
+    axes.set_ylim(shown)
+    for x, cell in enumerate(summaries):
+        if not shown[0] <= cell.mean <= shown[1]:
+            is_up = cell.mean > shown[1]
+            place = {"xy": (x, shown[is_up]), "va": "top" if is_up else "bottom"}
+            text = f"{show(cell).replace(' ', '')} {'↑' if is_up else '↓'}"
+            axes.annotate(text, **place, ha="right", fontsize=7)
 
 
 def _figure(rows: int, columns: int, note: str, *, height: float) -> Any:

@@ -141,6 +141,14 @@ class _replacing:
         os.fsync(self.file.fileno())
         self.file.close()
         if kind is None:
+            os.chmod(self.file.name, 0o666 & ~_umask())
             os.replace(self.file.name, self.path)
         else:
             os.unlink(self.file.name)
+
+
+def _umask() -> int:
+    """What this process takes from the rights of new files; temporary ones have few from birth."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

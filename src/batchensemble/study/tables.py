@@ -16,6 +16,7 @@ from batchensemble.study.store import Result, Store
 
 Place = tuple[str, str]  # dataset, variant
 QUICK = "QUICK: fewer epochs, seeds and rows; draw no conclusions"
+FAR = 10
 N_SEEDS = 5  # of the full study
 COLUMNS = ("dataset", "variant", "method", "seed", "metric", "value")
 
@@ -104,6 +105,23 @@ def _write_csv(sheet: Sheet, path: Path) -> None:
             rows.writerow(out)
 
 
+def near_range(summaries: Sequence[MeanSE]) -> tuple[float, float] | None:
+    """What to draw of them if some are so far out that they would hide the rest; None if not."""
+    middle = np.median([mean for mean, _ in summaries])
+    by_reach = sorted(summaries, key=lambda one: abs(one.mean - middle) + one.se)
+    low, high = _ends(by_reach)
+    for n in range(len(by_reach) - 1, 1, -1):
+        inner_low, inner_high = _ends(by_reach[:n])
+        if high - low > FAR * (inner_high - inner_low) > 0:
+            pad = 0.25 * (inner_high - inner_low)
+            return inner_low - pad, inner_high + pad
+    return None
+
+
+def _ends(summaries: Sequence[MeanSE]) -> tuple[float, float]:
+    return min(m - se for m, se in summaries), max(m + se for m, se in summaries)
+
+
 def read_results(folder: Path) -> list[Result]:
     """All results of a folder of the study: the paper's datasets in its order, then others."""
     order = {name: i for i, name in enumerate(SHAPES)}
@@ -122,7 +140,7 @@ def label_of(results: Sequence[Result]) -> str:
     for run in (result.run for result in results):
         seeds.setdefault((run.dataset, run.variant, run.entrant), set()).add(run.seed)
     enough = all(own >= set(range(N_SEEDS)) for own in seeds.values())
-    is_full = enough and all(r.run.settings == Settings() for r in results)
+    is_full = bool(results) and enough and all(r.run.settings == Settings() for r in results)
     return "" if is_full else QUICK
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from batchensemble.study.looks import Look
-from batchensemble.study.tables import MeanSE, show
+from batchensemble.study.tables import MeanSE, near_range, show
 
 SHAPES = {
     "o": "circle",
@@ -37,7 +37,9 @@ def panel(title: str, found: Sequence[tuple[Look, MeanSE]], limit: float | None)
     """A dot with its standard error for each method, and a dotted line at `limit`."""
     looks = [look for look, _ in found]
     rows = [_point(look, cell) | {"text": show(cell)} for look, cell in found]
-    x = {"type": "quantitative", "scale": {"zero": False, "padding": 8}, "title": None}
+    shown = near_range([cell for _, cell in found])
+    scale: Spec = {"zero": False, "padding": 8} if shown is None else {"domain": [*shown]}
+    x = {"type": "quantitative", "scale": scale, "title": None}
     x |= {"axis": {"tickCount": 5, "labelSeparation": 12, "labelOverlap": True}}
     dots = {
         "data": {"values": rows},
@@ -51,13 +53,14 @@ def panel(title: str, found: Sequence[tuple[Look, MeanSE]], limit: float | None)
         },
         "layer": [
             {
-                "mark": {"type": "rule", "strokeWidth": 2},
+                "mark": {"type": "rule", "strokeWidth": 2, "clip": True},
                 "encoding": {"x": {"field": "low", **x}, "x2": {"field": "high"}},
             },
             {
-                "mark": {"type": "point", "filled": True, "opacity": 1, "size": 85},
+                "mark": {"type": "point", "filled": True, "opacity": 1, "size": 85, "clip": True},
                 "encoding": {"x": {"field": "mean", **x}, "shape": _by_method(looks, "mark")},
             },
+            *_far_out(rows, shown),
         ],
     }
     line = {
@@ -69,6 +72,28 @@ def panel(title: str, found: Sequence[tuple[Look, MeanSE]], limit: float | None)
     layers = [dots] if limit is None else [line, dots]
     words = f"{title}: " + "; ".join(f"{look.label} {show(cell)}" for look, cell in found) + "."
     return Chart(title, words, {"height": 26 * len(rows), "layer": layers}, "panel")
+
+
+def _far_out(rows: Sequence[Spec], shown: tuple[float, float] | None) -> list[Spec]:
+    """What would hide the rest is written at the edge instead of drawn."""
+    if shown is None:
+        return []
+    layers = []
+    for edge, align, arrow in ((0, "left", "← {}"), (1, "right", "{} →")):
+        far = [r for r in rows if (r["mean"] < shown[0] if edge == 0 else r["mean"] > shown[1])]
+        texts = [{"method": r["method"], "note": arrow.format(r["text"])} for r in far]
+        layers += [
+            {
+                "data": {"values": texts},
+                "mark": {"type": "text", "align": align, "dx": -6 if edge else 6, "dy": -9},
+                "encoding": {
+                    "x": {"datum": shown[edge]},
+                    "text": _field("note", "nominal"),
+                    "tooltip": {"value": None},
+                },
+            }
+        ] * bool(far)
+    return layers
 
 
 def curve(
