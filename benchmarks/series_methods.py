@@ -71,7 +71,7 @@ def main() -> None:
                         seeds,
                         method,
                         training,
-                        make=make_network(split, feedback=feedback),
+                        makes=[make_network(split, feedback=feedback)],
                         device=args.device,
                     )
                 dists = forecast(split, seeds, trained[key], method)

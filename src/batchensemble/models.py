@@ -51,7 +51,7 @@ def maker(
 
 def fit_models(
     method: Method,
-    make: MakeNetwork,
+    makes: MakeNetwork | Sequence[MakeNetwork],
     loss: Loss,
     data: Source,
     training: Training,
@@ -61,16 +61,22 @@ def fit_models(
 ) -> tuple[Bank, list[History]]:
     """The networks of all models, one model's after the other's, trained as one bank.
 
-    They are trained where the data are. One history, or with `one_by_one` one for each network.
+    With several ways to make a network there is a model for each of them and each of the rows:
+    first all rows' by the first way. They are trained where the data are. One history, or with
+    `one_by_one` one for each network.
     """
     device = data.device
+    makes = makes if isinstance(makes, Sequence) else [makes]
+    rows = [model for _ in makes for model in rows]
     per_network = [model for model in rows for _ in range(method.n_networks)]
     seeds = [
         int(seed)
         for model in rows
         for seed in np.random.SeedSequence(model.seed).generate_state(method.n_networks)
     ]
-    bank = Bank([method.network(make, Generator().manual_seed(seed)) for seed in seeds])
+    ways = [make for make in makes for _ in range(len(seeds) // len(makes))]
+    networks = zip(ways, seeds, strict=True)
+    bank = Bank([method.network(make, Generator().manual_seed(seed)) for make, seed in networks])
     bank = bank.to(device, data.dtype)
     generators = [Generator(device).manual_seed(seed) for seed in seeds]
     own_rows = [model.train for model in per_network]

@@ -40,7 +40,8 @@ class Training:
 
     batching      how the members of a network see a batch: "shared" (all see the same rows),
                   "independent" (each has its own shuffling) or "split" (each sees its share).
-    penalty       strength of the orthogonality penalty on the members' vectors.
+    penalty       strength of the orthogonality penalty on the members' vectors; one for all
+                  networks of the bank, or one for each.
     patience      epochs without a better score on the held-out rows after which a network stops;
                   its best state is kept. None: no early stopping.
     time_limit    seconds after which training ends with what it has.
@@ -54,7 +55,7 @@ class Training:
     weight_decay: float = 0.0
     clip_norm: float = 1.0
     batching: str = "shared"
-    penalty: float = 0.0
+    penalty: float | tuple[float, ...] = 0.0
     patience: int | None = None
     time_limit: float | None = None
     keep_on_interrupt: bool = False
@@ -68,8 +69,9 @@ class Training:
             if value is not None and not value > 0:
                 raise ValueError(f"expected {name} above 0, got {value}")
         for name in ("weight_decay", "penalty"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"expected {name} of at least 0, got {getattr(self, name)}")
+            value = getattr(self, name)
+            if min(value if isinstance(value, tuple) else (value,)) < 0:
+                raise ValueError(f"expected {name} of at least 0, got {value}")
 
 
 @dataclass

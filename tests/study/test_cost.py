@@ -22,7 +22,7 @@ from batchensemble.study.costs_file import ENTRANTS, ONE_BY_ONE, cost_sheet
 from batchensemble.study.experiments import prepare
 from batchensemble.study.measuring import one_thread, seconds_a_call, watch_memory
 from batchensemble.study.runner import WIDTH, training_of
-from batchensemble.study.spec import Settings, Unit
+from batchensemble.study.spec import PLAIN, Settings, Unit
 from batchensemble.study.tabular import predict
 
 CPU = torch.device("cpu")
@@ -132,7 +132,9 @@ def test_what_is_timed_trains_the_networks_of_the_study(dataset, word):
     unit = Unit(dataset, "id", (word,), (0,), SHORT)
     experiment = prepare(unit)
     method = make_method(word)
-    bank = experiment.train(method, experiment.network(WIDTH), training_of(unit, experiment), CPU)
+    bank = experiment.train(
+        method, [experiment.network(WIDTH, PLAIN)], training_of(unit, experiment), CPU
+    )
     trainee = Trainee(make_task(dataset, CPU, SHORT), method)
     first = trainee.bank.theta.clone()
     for _ in range(SHORT.epochs):

@@ -98,7 +98,7 @@ def test_a_unit_that_was_half_written_is_done_again_with_the_same_numbers(tmp_pa
 
 
 def changed(dataset, method, **change):
-    (unit,) = units_of(dataset, "id", (method,), 2, SHORT, Change(**change))
+    (unit,) = units_of(dataset, "id", (method,), 2, SHORT, [Change(**change)])
     return unit
 
 
@@ -155,7 +155,7 @@ def test_a_matched_rival_has_as_many_parameters_as_fit_in_batch_ensembles(
     dataset, method, n_networks, n_parameters
 ):
     unit = changed(dataset, method, matched=True)
-    (entrant,), make = entrants(unit, prepare(unit))
+    (entrant,), (make,) = entrants(unit, prepare(unit))
     network = entrant.network(make, torch.Generator())
     count = entrant.n_networks * sum(p.numel() for p in network.parameters())
     assert (entrant.n_networks, count) == (n_networks, n_parameters)

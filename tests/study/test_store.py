@@ -48,7 +48,7 @@ def test_the_same_run_under_other_settings_is_refused(tmp_path):
     store.write(result())
     other = Run("diabetes", "id", "single", 3, Settings(epochs=7))
     assert other.name == RUN.name
-    with pytest.raises(ValueError, match=r"epochs=7.*got one with .*'epochs': 500.*another res"):
+    with pytest.raises(ValueError, match=r"epochs=7.*got one with .*epochs=500.*another res"):
         assert other in store
 
 

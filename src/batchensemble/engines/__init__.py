@@ -1,5 +1,7 @@
 """Engines run the steps of an epoch of a bank; they differ in speed, never in what they compute."""
 
+from collections.abc import Sequence
+
 from batchensemble.bank import Bank
 from batchensemble.engines.adam import Adam
 from batchensemble.engines.data import Data, Source, Windows
@@ -24,7 +26,13 @@ STEPS_WORTH_COMPILING = 50_000
 
 
 def choose_engine(
-    bank: Bank, loss: Loss, data: Source, adam: Adam, *, penalty: float = 0.0, n_steps: int = 0
+    bank: Bank,
+    loss: Loss,
+    data: Source,
+    adam: Adam,
+    *,
+    penalty: float | Sequence[float] = 0.0,
+    n_steps: int = 0,
 ) -> Engine:
     """The fastest engine for this bank where it is; `n_steps` is how long the training may be."""
     plain = PlainEngine(bank, loss, data, adam, penalty=penalty)

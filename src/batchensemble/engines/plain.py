@@ -1,6 +1,6 @@
 """The reference engine: plain torch, one step after the other, any network, any device."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,9 +40,22 @@ class Engine(Protocol):
 
 class PlainEngine:
     def __init__(
-        self, bank: Bank, loss: Loss, data: Source, adam: Adam, *, penalty: float = 0.0
+        self,
+        bank: Bank,
+        loss: Loss,
+        data: Source,
+        adam: Adam,
+        *,
+        penalty: float | Sequence[float] = 0.0,
     ) -> None:
-        self.bank, self.loss, self.data, self.adam, self.penalty = bank, loss, data, adam, penalty
+        """`penalty` is one for all networks, or one for each."""
+        self.bank, self.loss, self.data, self.adam = bank, loss, data, adam
+        penalties = [penalty] * len(bank) if isinstance(penalty, int | float) else list(penalty)
+        if len(penalties) != len(bank):
+            raise ValueError(
+                f"expected a penalty for each of {len(bank)} networks, got {len(penalties)}"
+            )
+        self.penalty = bank.theta.new_tensor(penalties) if any(penalties) else None
         self.parameters = bank.parameters()
         self.n_members = bank.module.n_members
         self.losses: Callable[..., Tensor] = self._losses
@@ -55,7 +68,7 @@ class PlainEngine:
         x, y = place_members(x, y, self.n_members)
         by_row = mean_over_steps(self.loss(self.bank(x, masks, noise), y))
         loss = (by_row * weights).flatten(1).sum(1)
-        if self.penalty:
+        if self.penalty is not None:
             loss = loss + self.penalty * orthogonality_penalty(self.bank.module)
         return loss
 

@@ -43,7 +43,7 @@ from batchensemble.study.measuring import (
 )
 from batchensemble.study.runner import WIDTH, training_of
 from batchensemble.study.series import N_PATHS
-from batchensemble.study.spec import Settings, Unit
+from batchensemble.study.spec import PLAIN, Settings, Unit
 from batchensemble.study.store import describe_machine
 from batchensemble.study.tabular import to_predictive
 from batchensemble.training import Training, _check_finite, _Plan
@@ -195,7 +195,7 @@ def make_task(dataset: str, device: torch.device, settings: Settings) -> Task:
     """The dataset as the first run of the study has it."""
     unit = Unit(dataset, "id", tuple(METHODS), (SEED,), settings)
     experiment = prepare(unit)
-    make, training = experiment.network(WIDTH), training_of(unit, experiment)
+    make, training = experiment.network(WIDTH, PLAIN), training_of(unit, experiment)
     if isinstance(experiment, TableExperiment):
         return _table(experiment, make, training, device)
     assert isinstance(experiment, SeriesExperiment)

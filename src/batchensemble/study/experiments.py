@@ -20,7 +20,7 @@ from batchensemble.study.judging import (
     judge_paths,
     judge_regression,
 )
-from batchensemble.study.spec import Unit
+from batchensemble.study.spec import Change, Unit
 from batchensemble.training import Training
 
 
@@ -32,13 +32,19 @@ class Experiment(Protocol):
         """Task and sizes, to be kept with the results."""
         ...
 
-    def network(self, width: int) -> MakeNetwork:
-        """Builds the paper's network, with layers of that width."""
+    def network(self, width: int, change: Change) -> MakeNetwork:
+        """Builds the paper's network, with layers of that width and what else is changed."""
         ...
 
     def train(
-        self, method: Method, make: MakeNetwork, training: Training, device: torch.device
-    ) -> Bank: ...
+        self,
+        method: Method,
+        makes: Sequence[MakeNetwork],
+        training: Training,
+        device: torch.device,
+    ) -> Bank:
+        """Networks of all seeds made in the first way, then in the second, and so on."""
+        ...
 
     def judge(self, bank: Bank, method: Method) -> list[Judgement]:
         """Predicts with trained networks, and judges the predictions of each seed."""
@@ -56,14 +62,18 @@ class TableExperiment:
     loss: tabular.TableLoss
     facts: dict[str, Any]
 
-    def network(self, width: int) -> MakeNetwork:
-        return tabular.make_network(self.splits[0], width)
+    def network(self, width: int, change: Change) -> MakeNetwork:
+        return tabular.make_network(self.splits[0], width, change)
 
     def train(
-        self, method: Method, make: MakeNetwork, training: Training, device: torch.device
+        self,
+        method: Method,
+        makes: Sequence[MakeNetwork],
+        training: Training,
+        device: torch.device,
     ) -> Bank:
         return tabular.train_networks(
-            self.splits, method, training, make=make, loss=self.loss, device=device
+            self.splits, method, training, makes=makes, loss=self.loss, device=device
         )
 
     def judge(self, bank: Bank, method: Method) -> list[Judgement]:
@@ -96,14 +106,18 @@ class SeriesExperiment:
     loss: GaussianNLL
     facts: dict[str, Any]
 
-    def network(self, width: int) -> MakeNetwork:
-        return series.make_network(self.split, width, loss=self.loss)
+    def network(self, width: int, change: Change) -> MakeNetwork:
+        return series.make_network(self.split, width, change, loss=self.loss)
 
     def train(
-        self, method: Method, make: MakeNetwork, training: Training, device: torch.device
+        self,
+        method: Method,
+        makes: Sequence[MakeNetwork],
+        training: Training,
+        device: torch.device,
     ) -> Bank:
         return series.train_forecasters(
-            self.split, self.seeds, method, training, make=make, loss=self.loss, device=device
+            self.split, self.seeds, method, training, makes=makes, loss=self.loss, device=device
         )
 
     def judge(self, bank: Bank, method: Method) -> list[Judgement]:
@@ -120,7 +134,7 @@ def _table(unit: Unit) -> TableExperiment:
         for split in splits
     ]
     loss = tabular.default_loss(splits[0])
-    if isinstance(loss, GaussianNLL) and not unit.change.bounded:
+    if isinstance(loss, GaussianNLL) and not unit.changes[0].bounded:
         loss = GaussianNLL(bounds=FREE)
     facts = {
         "task": table.task,
@@ -139,7 +153,7 @@ def _series(unit: Unit) -> SeriesExperiment:
     n = unit.settings.most_windows
     if n is not None:
         split = dataclasses.replace(split, train=split.train[-n:], test=split.test[:n])
-    bounds = series.PAPER["log_variance_bounds"] if unit.change.bounded else FREE
+    bounds = series.PAPER["log_variance_bounds"] if unit.changes[0].bounded else FREE
     facts = {
         "task": "forecasting",
         "n_rows": len(whole.values),

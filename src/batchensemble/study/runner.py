@@ -27,58 +27,77 @@ NOTHING = Own()
 def run_unit(unit: Unit, device: torch.device) -> list[Result]:
     """Results of all runs of a unit."""
     experiment = prepare(unit)
-    methods, make = entrants(unit, experiment)
+    methods, makes = entrants(unit, experiment)
     start = time.monotonic()
-    bank = experiment.train(methods[0], make, training_of(unit, experiment), device)
+    bank = experiment.train(methods[0], makes, training_of(unit, experiment), device)
     trained = time.monotonic() - start
+    n_networks = len(bank) // len(unit.changes)
     results = []
-    for word, method in zip(unit.methods, methods, strict=True):
-        start = time.monotonic()
-        judgements = experiment.judge(bank, method)
-        about = {
-            "n_parameters": bank.n_parameters // len(unit.seeds),
-            "n_networks": method.n_networks,
-            **experiment.facts,
-            "seconds_training_all_seeds": trained,
-            "seconds_judging_all_seeds": time.monotonic() - start,
-            "finished": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-            "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
-            **describe_machine(),
-        }
-        own = [run for run in unit.runs if run.method == word]
-        results += [
-            Result(run, j.metrics, j.curves, about, j.arrays)
-            for run, j in zip(own, judgements, strict=True)
-        ]
+    for i, change in enumerate(unit.changes):
+        own = bank[i * n_networks : (i + 1) * n_networks]
+        for word, method in zip(unit.methods, methods, strict=True):
+            start = time.monotonic()
+            judgements = experiment.judge(own, method)
+            about = {
+                "n_parameters": own.n_parameters // len(unit.seeds),
+                "n_networks": method.n_networks,
+                **experiment.facts,
+                "seconds_training_all_seeds": trained / len(unit.changes),
+                "seconds_judging_all_seeds": time.monotonic() - start,
+                "finished": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+                "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+                **describe_machine(),
+            }
+            runs = [run for run in unit.runs if (run.change, run.method) == (change, word)]
+            results += [
+                Result(run, j.metrics, j.curves, about, j.arrays)
+                for run, j in zip(runs, judgements, strict=True)
+            ]
     return results
 
 
-def entrants(unit: Unit, experiment: Experiment) -> tuple[list[Method], MakeNetwork]:
-    """The methods of a unit, and the network they share."""
-    methods = [make_method(word) for word in unit.methods]
-    make = experiment.network(WIDTH)
-    if not unit.change.matched:
-        return methods, make
-    budget = _n_parameters(make_method("batch_ensemble"), make)
+def entrants(unit: Unit, experiment: Experiment) -> tuple[list[Method], list[MakeNetwork]]:
+    """The methods of a unit, and how the networks of each of its changes are made."""
+    first = unit.changes[0]
+    methods = [make_method(word, n_members=first.n_members) for word in unit.methods]
+    makes = [experiment.network(WIDTH, change) for change in unit.changes]
+    if not first.matched:
+        return methods, makes
+    budget = _n_parameters(make_method("batch_ensemble"), makes[0])
     if methods[0].n_networks > 1:
-        n_members = budget // _n_parameters(make_method("single"), make)
-        return [make_method(word, n_members=n_members) for word in unit.methods], make
-    fitting = WIDTH
+        n_members = budget // _n_parameters(make_method("single"), makes[0])
+        return [make_method(word, n_members=n_members) for word in unit.methods], makes
+    fitting = makes
     for width in count(WIDTH + 1):
-        if _n_parameters(methods[0], experiment.network(width)) > budget:
+        wider = [experiment.network(width, change) for change in unit.changes]
+        if _n_parameters(methods[0], wider[0]) > budget:
             break
-        fitting = width
-    return methods, experiment.network(fitting)
+        fitting = wider
+    return methods, fitting
 
 
 def training_of(unit: Unit, experiment: Experiment) -> Training:
     """The paper's training; as written, it neither clips gradients nor stops at lost networks."""
+    first = unit.changes[0]
     is_classes = experiment.facts["task"] == "classification"
-    training = CLASSIFIER_TRAINING if is_classes else PAPER_TRAINING
-    training = dataclasses.replace(training, epochs=unit.settings.epochs)
-    if unit.change.bounded:
+    training = dataclasses.replace(
+        CLASSIFIER_TRAINING if is_classes else PAPER_TRAINING,
+        epochs=unit.settings.epochs,
+        batching=first.batching,
+        penalty=_penalties(unit),
+    )
+    if first.bounded:
         return training
     return dataclasses.replace(training, clip_norm=math.inf, stop_if_lost=False)
+
+
+def _penalties(unit: Unit) -> float | tuple[float, ...]:
+    """One for all, or one for each network where changes differ in it."""
+    penalties = [change.penalty for change in unit.changes]
+    if len({*penalties}) == 1:
+        return penalties[0]
+    n_networks = make_method(unit.methods[0], n_members=unit.changes[0].n_members).n_networks
+    return tuple(own for own in penalties for _ in range(len(unit.seeds) * n_networks))
 
 
 def run_units(

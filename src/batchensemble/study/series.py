@@ -16,6 +16,7 @@ from batchensemble.methods import MakeNetwork, Method
 from batchensemble.models import Rows, fit_models, make_members, maker, sample_paths
 from batchensemble.networks import Recurrent
 from batchensemble.predictive import SamplePredictive
+from batchensemble.study.spec import PLAIN, Change
 from batchensemble.training import Training
 
 PAPER = SERIES_PRESETS["paper"]
@@ -73,12 +74,12 @@ def split_series(
 def make_network(
     split: SeriesSplit,
     width: int = PAPER["hidden_size"],
+    change: Change = PLAIN,
     *,
     loss: GaussianNLL | None = None,
     feedback: str = PAPER["feedback"],
-    gates: str = "czf",
 ) -> MakeNetwork:
-    """Builds the paper's network for a series, with all layers of that width."""
+    """Builds the paper's network for a series, or what is made of it by a change."""
     return maker(
         Recurrent,
         0,
@@ -87,10 +88,12 @@ def make_network(
         context=split.context,
         horizon=split.horizon,
         feedback=feedback,
-        gates=gates,
+        gates=change.gates,
+        adapters=change.adapters,
+        init=change.init,
         hidden_size=width,
-        hidden=(width,) * len(PAPER["hidden"]),
-        dropout=PAPER["dropout"],
+        hidden=(width,) * change.n_hidden,
+        dropout=change.dropout,
     )
 
 
@@ -100,14 +103,17 @@ def train_forecasters(
     method: Method,
     training: Training,
     *,
-    make: MakeNetwork | None = None,
+    makes: Sequence[MakeNetwork] = (),
     loss: GaussianNLL | None = None,
     device: str | torch.device = "cpu",
 ) -> Bank:
-    """All networks of the method for all seeds, one seed's after the other's, as one bank."""
+    """All networks of the method for all seeds, one seed's after the other's, as one bank.
+
+    With several ways to make a network, first those of the first way, for all seeds.
+    """
     rows = [Rows(seed, torch.tensor(split.train)) for seed in seeds]
-    loss, make = loss or default_loss(), make or make_network(split)
-    bank, _ = fit_models(method, make, loss, split.windows(device), training, rows=rows)
+    loss, makes = loss or default_loss(), makes or [make_network(split)]
+    bank, _ = fit_models(method, makes, loss, split.windows(device), training, rows=rows)
     return bank
 
 

@@ -1,6 +1,7 @@
 """What a run is: a frozen value that says all that decides its numbers."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,14 +26,32 @@ class Settings:
 class Change:
     """What is done otherwise than in the main study; the defaults are the main study.
 
-    bounded   whether the log-variance is bounded and gradients are clipped; False is the objective
-              as the paper writes it
-    matched   whether the method has to do with the parameters of BatchEnsemble: wider layers for
-              one network, as many networks as fit for several
+    bounded     whether the log-variance is bounded and gradients are clipped; False is the
+                objective as the paper writes it
+    matched     whether the method has to do with the parameters of BatchEnsemble: wider layers for
+                one network, as many networks as fit for several
+    adapters    the vectors that members own: letters of "rsb"
+    init        first values of r and s
+    penalty     strength of the orthogonality penalty
+    gates       the gates that have members: letters of "czf"
+    last        how many of the last layers have members; None: all
+    n_hidden    hidden layers of a table's network
+    dropout     their dropout rate
+    n_members   of the ensembles
+    batching    how the members of a network see a batch
     """
 
     bounded: bool = True
     matched: bool = False
+    adapters: str = "rsb"
+    init: str = "random_sign"
+    penalty: float = 0.0
+    gates: str = "czf"
+    last: int | None = None
+    n_hidden: int = 2
+    dropout: float = 0.1
+    n_members: int = 10
+    batching: str = "shared"
 
     def __str__(self) -> str:
         """Only what is changed, such as "bounded=False"."""
@@ -82,8 +101,9 @@ class Run:
 class Unit:
     """Runs that are trained together as one bank: all seeds of what trains alike.
 
-    A unit is the same whatever has been done before, so that a run's numbers do not depend on when
-    it was interrupted.
+    Its changes give networks of one shape, trained in one way but for the penalty. A unit is the
+    same whatever has been done before, so that a run's numbers do not depend on when it was
+    interrupted.
     """
 
     dataset: str
@@ -91,12 +111,13 @@ class Unit:
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
     settings: Settings
-    change: Change = PLAIN
+    changes: tuple[Change, ...] = (PLAIN,)
 
     @property
     def runs(self) -> list[Run]:
         return [
-            Run(self.dataset, self.variant, method, seed, self.settings, self.change)
+            Run(self.dataset, self.variant, method, seed, self.settings, change)
+            for change in self.changes
             for method in self.methods
             for seed in self.seeds
         ]
@@ -108,13 +129,22 @@ def units_of(
     methods: tuple[str, ...],
     n_seeds: int,
     settings: Settings,
-    change: Change = PLAIN,
+    changes: Sequence[Change] = (PLAIN,),
 ) -> list[Unit]:
-    """The units of these methods; MC dropout is the single network, told apart at prediction."""
+    """The units of these methods; MC dropout is the single network, told apart at prediction.
+
+    What is not changed at all is always a unit of its own, which ablations share.
+    """
     alike: dict[str, list[str]] = {}
     for method in methods:
         alike.setdefault("single" if method == "mc_dropout" else method, []).append(method)
+    groups: dict[tuple[bool, Change], list[Change]] = {}
+    for change in dict.fromkeys(changes):
+        same_shape = dataclasses.replace(change, init=PLAIN.init, penalty=PLAIN.penalty)
+        groups.setdefault((change == PLAIN, same_shape), []).append(change)
     seeds = tuple(range(n_seeds))
     return [
-        Unit(dataset, variant, tuple(words), seeds, settings, change) for words in alike.values()
+        Unit(dataset, variant, tuple(words), seeds, settings, tuple(group))
+        for group in groups.values()
+        for words in alike.values()
     ]

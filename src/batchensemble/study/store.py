@@ -48,10 +48,11 @@ class Store:
         if not path.is_file():
             return False
         found = _read_numbers(path)
-        if found["run"] != json.loads(json.dumps(run.as_dict())):
+        kept = Run.from_dict(found["run"])
+        if kept != run:
             raise ValueError(
                 f"expected {path} to hold the run {run.settings}, got one with "
-                f"{found['run']['settings']}; use another results folder, or delete this one"
+                f"{kept.settings}; use another results folder, or delete this one"
             )
         return True
 

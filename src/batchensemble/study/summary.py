@@ -39,7 +39,7 @@ class Profile:
 RIVALS = ("deep_ensemble", "mc_dropout", "single")
 PROFILES = {
     "full": Profile(N_SEEDS, Settings(), 5, "the paper's setting"),
-    "quick": Profile(2, Settings(epochs=100, most_rows=3_000, most_windows=200), 1, QUICK),
+    "quick": Profile(2, Settings(epochs=50, most_rows=2_000, most_windows=150), 1, QUICK),
 }
 
 
@@ -79,14 +79,16 @@ def reproduce(
 
 def plan(dataset: str, profile: Profile, methods: tuple[str, ...]) -> list[Unit]:
     """The units of a dataset: the main study, rivals of equal size, the objective as written."""
-    entries = [(methods, PLAIN), (tuple(m for m in methods if m in RIVALS), Change(matched=True))]
+    rivals = tuple(method for method in methods if method in RIVALS)
+    entries = [(methods, PLAIN), (rivals, Change(matched=True))]
     if dataset in TABLES and load_table(dataset).task == "regression":
         entries.append((methods, Change(bounded=False)))
+    size = (profile.n_seeds, profile.settings)
     return [
         unit
         for variant in variants_of(dataset)
         for words, change in entries
-        for unit in units_of(dataset, variant, words, profile.n_seeds, profile.settings, change)
+        for unit in units_of(dataset, variant, words, *size, [change])
     ]
 
 

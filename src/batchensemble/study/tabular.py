@@ -22,6 +22,7 @@ from batchensemble.models import Rows, fit_models, make_members, maker, predict_
 from batchensemble.networks import MLP
 from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
 from batchensemble.preprocessing import TableEncoder
+from batchensemble.study.spec import PLAIN, Change
 from batchensemble.training import Training
 from batchensemble.words import one_of
 
@@ -76,14 +77,20 @@ def split_table(table: Table, seed: int, *, variant: str = "id") -> Split:
     return Split(seed, n_outputs, x_train, target[train_rows], x_test, target[test_rows], is_tail)
 
 
-def make_network(split: Split, width: int = PAPER["hidden"][0]) -> MakeNetwork:
-    """Builds the paper's network for a split, with hidden layers of that width."""
+def make_network(
+    split: Split, width: int = PAPER["hidden"][0], change: Change = PLAIN
+) -> MakeNetwork:
+    """Builds the paper's network for a split, or what is made of it by a change."""
+    n_layers = change.n_hidden + 1
+    last = n_layers if change.last is None else change.last
     return maker(
         MLP,
         split.x_train.shape[1],
         (1, 1) if split.is_regression else (split.n_outputs,),
-        hidden=(width,) * len(PAPER["hidden"]),
-        dropout=PAPER["dropout"],
+        hidden=(width,) * change.n_hidden,
+        dropout=change.dropout,
+        adapters=("",) * (n_layers - last) + (change.adapters,) * last,
+        init=change.init,
     )
 
 
@@ -92,20 +99,23 @@ def train_networks(
     method: Method,
     training: Training,
     *,
-    make: MakeNetwork | None = None,
+    makes: Sequence[MakeNetwork] = (),
     loss: TableLoss | None = None,
     device: str | torch.device = "cpu",
 ) -> Bank:
-    """All networks of the method for all splits, one split's after the other's, as one bank."""
+    """All networks of the method for all splits, one split's after the other's, as one bank.
+
+    With several ways to make a network, first those of the first way, for all splits.
+    """
     first = splits[0]
-    make = make or make_network(first)
+    makes = makes or [make_network(first)]
     data = Data(
         torch.tensor(np.concatenate([split.x_train for split in splits]), device=device),
         torch.tensor(np.concatenate([split.y_train for split in splits]), device=device),
     )
     every = torch.arange(len(data.x)).split([len(split.x_train) for split in splits])
     rows = [Rows(split.seed, own) for split, own in zip(splits, every, strict=True)]
-    bank, _ = fit_models(method, make, loss or default_loss(first), data, training, rows=rows)
+    bank, _ = fit_models(method, makes, loss or default_loss(first), data, training, rows=rows)
     return bank
 
 

@@ -1,0 +1,123 @@
+"""Is all of BatchEnsemble needed? Each question is a list of changes, and where they are tried."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from batchensemble.study.spec import PLAIN, Change, Run, Settings, Unit, units_of
+
+METHOD = "batch_ensemble"
+TABLES = ("california", "diabetes", "adult", "breast_cancer", "phoneme")
+SERIES = ("electric", "temperature")
+ACKLEY = ("ackley_regression", "ackley_classification")
+OURS = ("california", "diabetes", "phoneme")
+DEPTH = 10
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A change, its name on the axis, and the line of a figure that it is a point of."""
+
+    label: str
+    change: Change
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """figures   their names by task; each shows the datasets of that task."""
+
+    question: str
+    axis: str
+    datasets: tuple[str, ...]
+    variants: tuple[Variant, ...]
+    figures: dict[str, str]
+
+    def units(self, datasets: Sequence[str], n_seeds: int, settings: Settings) -> list[Unit]:
+        changes = [variant.change for variant in self.variants]
+        return [
+            unit
+            for dataset in self.datasets
+            if dataset in datasets
+            for unit in units_of(dataset, "id", (METHOD,), n_seeds, settings, changes)
+        ]
+
+    def entrant(self, variant: Variant) -> str:
+        return Run(self.datasets[0], "id", METHOD, 0, change=variant.change).entrant
+
+
+def subsets(letters: str) -> list[str]:
+    """All non-empty ones, the whole word last."""
+    kept = product((False, True), repeat=len(letters))
+    words = ("".join(c for c, k in zip(letters, own, strict=True) if k) for own in kept)
+    return sorted(filter(None, words), key=lambda word: (len(word), letters.index(word[0])))
+
+
+REG, CLF, FORECAST = "regression", "classification", "forecasting"
+ABLATIONS = {
+    "adapters": Ablation(
+        "Does a member need all three of its vectors?",
+        "vectors that members own",
+        TABLES,
+        tuple(Variant(word, Change(adapters=word)) for word in subsets("rsb")),
+        {REG: "adapter_reg", CLF: "adapter_clf"},
+    ),
+    "init": Ablation(
+        "Do members that start or stay orthogonal help?",
+        "strength of the penalty",
+        TABLES,
+        tuple(
+            Variant(f"{penalty:g}", Change(init=init, penalty=penalty), init.replace("_", " "))
+            for init, penalty in product(("random_sign", "orthogonal"), (0.0, 0.01, 0.1, 1.0))
+        ),
+        {REG: "init_reg", CLF: "init_clf"},
+    ),
+    "gates": Ablation(
+        "Do all gates need members?",
+        "gates that have members",
+        SERIES,
+        tuple(Variant(word.upper(), Change(gates=word)) for word in subsets("czf")),
+        {FORECAST: "gru_gates"},
+    ),
+    "layers": Ablation(
+        "Do all layers need members?",
+        "last layers that have members, of ten",
+        ACKLEY,
+        tuple(
+            Variant(str(n), Change(last=n, n_hidden=DEPTH - 1, dropout=0.0))
+            for n in range(1, DEPTH + 1)
+        ),
+        {REG: "layers_reg", CLF: "layers_clf"},
+    ),
+    "members": Ablation(
+        "How many members are enough?",
+        "members",
+        OURS,
+        tuple(Variant(str(n), Change(n_members=n)) for n in (1, 2, 4, 8, 16, 32)),
+        {REG: "members_reg", CLF: "members_clf"},
+    ),
+    "batching": Ablation(
+        "Should members see the same rows?",
+        "how members see a batch",
+        OURS,
+        tuple(Variant(word, Change(batching=word)) for word in ("shared", "independent", "split")),
+        {REG: "batching_reg", CLF: "batching_clf"},
+    ),
+    "first_values": Ablation(
+        "How should members start?",
+        "first values of r and s",
+        OURS,
+        tuple(
+            Variant(word.replace("_", " "), Change(init=word))
+            for word in ("ones", "random_sign", "normal")
+        ),
+        {REG: "first_values_reg", CLF: "first_values_clf"},
+    ),
+    "bounds": Ablation(
+        "Does a bounded log-variance help?",
+        "log-variance",
+        ("california", "diabetes"),
+        (Variant("bounded", PLAIN), Variant("as written", Change(bounded=False))),
+        {REG: "bounds_reg"},
+    ),
+}
