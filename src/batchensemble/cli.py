@@ -1,5 +1,7 @@
 """The command line: it parses, calls and prints; it never thinks."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +19,18 @@ app = typer.Typer(
 @app.callback()
 def main() -> None:
     """Keep the commands apart, also while there is only one."""
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """What is wrong is said in a line, without a traceback; an interruption loses nothing."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        Console().print("Stopped. What is done is kept: the same command goes on from here.")
+        raise typer.Exit(130) from None
+    except (ImportError, OSError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 @app.command()
@@ -72,7 +86,7 @@ def reproduce(
 
     if len(table or []) != len(target or []):
         raise typer.BadParameter("expected a --target for each --table")
-    try:
+    with _one_line_errors():
         run(
             profile=profile,
             only=only or (),
@@ -83,11 +97,51 @@ def reproduce(
             n_jobs=jobs,
             console=Console(),
         )
-    except KeyboardInterrupt:
-        Console().print("Stopped. What is done is kept: the same command goes on from here.")
-        raise typer.Exit(130) from None
-    except (FileNotFoundError, ValueError) as error:
-        raise typer.BadParameter(str(error)) from None
+
+
+@app.command()
+def ablate(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ABLATION...",
+            help="adapters, init, gates, layers, members, batching, first_values, bounds, or all.",
+        ),
+    ],
+    profile: Annotated[
+        str, typer.Option(help="quick (fewer epochs, seeds and rows: minutes) or full.")
+    ] = "full",
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only this dataset; may be given several times.")
+    ] = None,
+    device: Annotated[str, typer.Option(help='"auto", "cpu" or "cuda".')] = "auto",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Results folder; results or results/quick-ablations if not said."
+        ),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(help="Processes at a time; -1: one for each core, or one on a GPU.")
+    ] = -1,
+) -> None:
+    """Is all of BatchEnsemble needed? Change one thing at a time, and see.
+
+    Full ablations share the results folder of the full study: what it has is not trained again.
+    """
+    from batchensemble.study.summary import ablate as run
+
+    folder = Path("results") / ("" if profile == "full" else f"{profile}-ablations")
+    with _one_line_errors():
+        run(
+            names=names,
+            profile=profile,
+            only=only or (),
+            device=device,
+            folder=out or folder,
+            n_jobs=jobs,
+            console=Console(),
+        )
 
 
 @app.command()
@@ -100,8 +154,6 @@ def report(
     """Write one self-contained page, for any browser and without a network, from results."""
     from batchensemble.study.report import write_report
 
-    try:
+    with _one_line_errors():
         path = write_report(results, out)
-    except (ImportError, ValueError) as error:
-        raise typer.BadParameter(str(error)) from None
     Console().print(f"Report: {path}", soft_wrap=True)

@@ -27,10 +27,10 @@ def test_every_dataset_is_listed_and_nothing_is_downloaded_for_it(monkeypatch, s
         entry = dataclasses.replace(everything[name], origin=Web("a host", server.url))
         monkeypatch.setitem(everything, name, entry)
     entries = by_name()
-    assert set(entries) == {*TABLES, *SERIES, "ackley"}
+    assert set(entries) == {*TABLES, *SERIES}
     assert entries["diabetes"].shape == (442, 11)
     assert entries["breast_cancer"].where == "shipped with scikit-learn"
-    assert entries["seasonal"].where == entries["ackley"].where == "generated"
+    assert entries["seasonal"].where == entries["ackley_regression"].where == "generated"
     for name in PUBLIC:
         assert entries[name].shape is None
         assert entries[name].where == "not here; can be downloaded from a host"

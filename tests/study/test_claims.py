@@ -355,6 +355,9 @@ def test_without_costs_the_cost_claim_is_not_judged():
     assert (found.verdict, found.why_not, found.parts) == (None, "needs measured costs", ())
 
 
+ABLATIONS = ("C36", "C37", "C38", "C39")  # of which these results have no runs
+
+
 @pytest.mark.parametrize(
     "results",
     [make_results(QUICK), make_results(seeds=range(4)), make_results(QUICK, seeds=range(2))],
@@ -367,7 +370,7 @@ def test_quick_or_too_few_runs_have_numbers_and_no_verdicts(results):
         assert verdict.parts
         for part in verdict.parts:
             assert part.verdict is None
-            assert part.numbers
+            assert part.numbers or verdict.id in ABLATIONS
     assert judged(results)["C5"].parts[0].numbers["best_set"] == [BE, DE]
 
 

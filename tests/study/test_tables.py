@@ -49,3 +49,4 @@ def test_only_what_would_hide_the_rest_is_left_out_of_the_range():
     assert -1 < low < 0.85
     assert near_range([MeanSE(1.0, 0.1), MeanSE(168.0, 169.0)]) is None  # nothing to compare with
     assert near_range([MeanSE(1.0, 0.0)] * 4) is None
+    assert near_range([*close[:2], MeanSE(100.0, 1.0), MeanSE(101.0, 1.0)]) is None  # two camps

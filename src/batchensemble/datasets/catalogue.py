@@ -7,7 +7,6 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table as Sheet
 
-from batchensemble.datasets.ackley import make_ackley
 from batchensemble.datasets.series import SERIES, Series
 from batchensemble.datasets.sources import FOLDER, Dataset, DatasetMissing, Public, find, load
 from batchensemble.datasets.tables import TABLES, Table
@@ -25,8 +24,7 @@ class Entry:
 
 def list_datasets() -> list[Entry]:
     """Every dataset by name, and where it is; nothing is downloaded."""
-    entries = {**TABLES, **SERIES, "ackley": make_ackley}
-    return [_entry(name, entry) for name, entry in entries.items()]
+    return [_entry(name, entry) for name, entry in (*TABLES.items(), *SERIES.items())]
 
 
 def print_datasets(console: Console, *, download: bool = False) -> None:

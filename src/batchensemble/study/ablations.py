@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import product
 
 from batchensemble.study.spec import PLAIN, Change, Run, Settings, Unit, units_of
+from batchensemble.study.store import Result
+from batchensemble.study.tables import MeanSE, over_seeds
 
 METHOD = "batch_ensemble"
 TABLES = ("california", "diabetes", "adult", "breast_cancer", "phoneme")
@@ -22,16 +24,31 @@ class Variant:
     change: Change
     line: str = ""
 
+    @property
+    def entrant(self) -> str:
+        return Run("", "id", METHOD, 0, change=self.change).entrant
+
+    @property
+    def name(self) -> str:
+        """With its line."""
+        return ", ".join(filter(None, (self.line, self.label)))
+
+
+Found = tuple[Variant, MeanSE]
+
 
 @dataclass(frozen=True)
 class Ablation:
-    """figures   their names by task; each shows the datasets of that task."""
+    """figures      their names by task; each shows the datasets of that task
+    is_ordered   whether its variants are steps on a scale
+    """
 
     question: str
     axis: str
     datasets: tuple[str, ...]
     variants: tuple[Variant, ...]
     figures: dict[str, str]
+    is_ordered: bool = False
 
     def units(self, datasets: Sequence[str], n_seeds: int, settings: Settings) -> list[Unit]:
         changes = [variant.change for variant in self.variants]
@@ -42,8 +59,24 @@ class Ablation:
             for unit in units_of(dataset, "id", (METHOD,), n_seeds, settings, changes)
         ]
 
-    def entrant(self, variant: Variant) -> str:
-        return Run(self.datasets[0], "id", METHOD, 0, change=variant.change).entrant
+    def found(self, results: Sequence[Result], dataset: str, metric: str) -> list[Found]:
+        """The variants that have the metric on the dataset, with their mean and standard error."""
+        own = [r for r in results if (r.run.dataset, r.run.variant) == (dataset, "id")]
+        by_entrant = over_seeds(own, metric)
+        return [
+            (variant, by_entrant[variant.entrant])
+            for variant in self.variants
+            if variant.entrant in by_entrant
+        ]
+
+    def present(self, results: Sequence[Result], task: str = "") -> list[str]:
+        """Datasets, of a task or all, that have more than one variant."""
+        tasks = {r.run.dataset: r.about["task"] for r in results}
+        return [
+            dataset
+            for dataset in self.datasets
+            if task in ("", tasks.get(dataset)) and len(self.found(results, dataset, "nll")) > 1
+        ]
 
 
 def subsets(letters: str) -> list[str]:
@@ -71,6 +104,7 @@ ABLATIONS = {
             for init, penalty in product(("random_sign", "orthogonal"), (0.0, 0.01, 0.1, 1.0))
         ),
         {REG: "init_reg", CLF: "init_clf"},
+        is_ordered=True,
     ),
     "gates": Ablation(
         "Do all gates need members?",
@@ -88,6 +122,7 @@ ABLATIONS = {
             for n in range(1, DEPTH + 1)
         ),
         {REG: "layers_reg", CLF: "layers_clf"},
+        is_ordered=True,
     ),
     "members": Ablation(
         "How many members are enough?",
@@ -95,6 +130,7 @@ ABLATIONS = {
         OURS,
         tuple(Variant(str(n), Change(n_members=n)) for n in (1, 2, 4, 8, 16, 32)),
         {REG: "members_reg", CLF: "members_clf"},
+        is_ordered=True,
     ),
     "batching": Ablation(
         "Should members see the same rows?",

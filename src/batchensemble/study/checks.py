@@ -147,6 +147,58 @@ def not_worse(place: Place, quantity: Quantity, ours: str, other: str) -> Check:
     return Check(text, {who: Reading(place, who, quantity) for who in (ours, other)}, judge)
 
 
+def among_best(place: Place, quantity: Quantity, who: str, among: Sequence[str]) -> Check:
+    """In the best set, alone or with others."""
+
+    def judge(samples: Samples) -> tuple[Word, Numbers]:
+        found = _found(samples, among, quantity)
+        return yes(who in found), {"best_set": found}
+
+    text = f"{place}: {who} is in the best set in {quantity.name}"
+    return Check(text, {one: Reading(place, one, quantity) for one in among}, judge)
+
+
+def not_among_best(
+    place: Place, quantity: Quantity, whom: Sequence[str], among: Sequence[str]
+) -> Check:
+    """All of them are outside the best set; partly if some are."""
+
+    def judge(samples: Samples) -> tuple[Word, Numbers]:
+        found = _found(samples, among, quantity)
+        return together(yes(who not in found) for who in whom), {"best_set": found}
+
+    text = f"{place}: {', '.join(whom)} are outside the best set in {quantity.name}"
+    return Check(text, {one: Reading(place, one, quantity) for one in among}, judge)
+
+
+def not_always_best(
+    where: Sequence[tuple[Place, Quantity]], who: str, among: Sequence[str]
+) -> Check:
+    """Outside the best set in some quantity at some place."""
+
+    def label(place: Place, quantity: Quantity, one: str) -> str:
+        return f"{place} {quantity.name} {one}"
+
+    def judge(samples: Samples) -> tuple[Word, Numbers]:
+        outside = []
+        for place, quantity in where:
+            own = {one: samples[label(place, quantity, one)] for one in among}
+            if who not in _found(own, among, quantity):
+                outside.append(f"{place} {quantity.name}")
+        return yes(bool(outside)), {"outside": outside, "of": len(where)}
+
+    reads = {
+        label(place, quantity, one): Reading(place, one, quantity)
+        for place, quantity in where
+        for one in among
+    }
+    return Check(f"{who} is outside the best set somewhere", reads, judge)
+
+
+def _found(samples: Samples, among: Sequence[str], quantity: Quantity) -> list[str]:
+    return best_set({one: samples[one].interval for one in among}, highest=quantity.up)
+
+
 def better_on_most(places: Sequence[Place], quantity: Quantity, ours: str, other: str) -> Check:
     """Better without overlap on more than half of the places."""
     label = "{} {}".format

@@ -8,11 +8,15 @@ best set of the two; a range of coverages is judged as several statements, one f
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from batchensemble.study.ablations import ABLATIONS, ACKLEY
 from batchensemble.study.checks import (
     Check,
     Statement,
     alike,
+    among_best,
     better_on_most,
+    not_always_best,
+    not_among_best,
     not_worse,
     ranking,
     tie,
@@ -37,6 +41,7 @@ from batchensemble.study.evidence import (
     SHIFT,
     TOTAL,
     Place,
+    Quantity,
     S,
     area,
     kept,
@@ -72,7 +77,9 @@ IN_DISTRIBUTION = (ADULT, CANCER, PHONEME, CALIFORNIA, DIABETES, *SERIES)
 SHIFTED = (ADULT_SHIFT, CANCER_SHIFT, PHONEME_SHIFT, CALIFORNIA_SHIFT, DIABETES_SHIFT)
 PLACES = IN_DISTRIBUTION + SHIFTED
 DATASETS = tuple(place.dataset for place in IN_DISTRIBUTION)
+ACKLEY_REGRESSION, ACKLEY_CLASSES = (Place(name, ID) for name in ACKLEY)
 CALIBRATION = (RMSCE, MISCALIBRATION)
+NUMBERS, CLASSES = (RMSE, NLL, *CALIBRATION), (ACCURACY, NLL, BRIER, ECE)
 DOUBTING = (BE, DE, MC)  # a single network has no epistemic uncertainty
 
 
@@ -100,6 +107,21 @@ def _low_and_middle(california: Place, diabetes: Place) -> tuple[Check, ...]:
         tie(diabetes, kept(RMSE, 45, 80), DE, among=(BE, DE)),
     )
 
+
+def _entrants(ablation: str) -> tuple[str, ...]:
+    return tuple(variant.entrant for variant in ABLATIONS[ablation].variants)
+
+
+def _everywhere(ablation: str) -> tuple[tuple[Place, Quantity], ...]:
+    """All quantities that the paper shows, on all datasets of an ablation."""
+    return tuple(
+        (Place(dataset, ID), quantity)
+        for dataset in ABLATIONS[ablation].datasets
+        for quantity in (CLASSES if Place(dataset, ID) in (ADULT, CANCER, PHONEME) else NUMBERS)
+    )
+
+
+LAYERS = _entrants("layers")
 
 CLAIMS: tuple[Claim, ...] = (
     # Headlines
@@ -405,6 +427,46 @@ CLAIMS: tuple[Claim, ...] = (
             tie(ELECTRIC, kept(RMSE, 30, 55), BE, DE),  # 60 % is in the range above
             tie(ELECTRIC, kept(RMSE), MC, extreme="worst"),
             *ranking(TEMPERATURE, kept(RMSE), BE, DE),
+        ),
+    ),
+    # Ablations
+    Claim(
+        "C36",
+        "Neither orthogonal first values nor a penalty beats random signs",
+        tuple(
+            among_best(place, quantity, BE, _entrants("init"))
+            for place, quantity in _everywhere("init")
+        ),
+    ),
+    Claim(
+        "C37",
+        "No reduced set of vectors is among the best everywhere",
+        tuple(
+            not_always_best(_everywhere("adapters"), who, _entrants("adapters"))
+            for who in _entrants("adapters")
+            if who != BE
+        ),
+    ),
+    Claim(
+        "C38",
+        "No reduced set of gates is among the best everywhere",
+        tuple(
+            not_always_best(_everywhere("gates"), who, _entrants("gates"))
+            for who in _entrants("gates")
+            if who != BE
+        ),
+    ),
+    Claim(
+        "C39",
+        "Members in all ten layers are best in error and NLL; in fewer than eight they are not",
+        tuple(
+            check
+            for place, error in ((ACKLEY_REGRESSION, RMSE), (ACKLEY_CLASSES, ACCURACY))
+            for quantity in (error, NLL)
+            for check in (
+                tie(place, quantity, LAYERS[-1], among=LAYERS),
+                not_among_best(place, quantity, LAYERS[:7], LAYERS),
+            )
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""The paper's figures from results: panels of mean and standard error, and curves."""
+"""The paper's figures from results: panels of mean and standard error, curves, ablations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from batchensemble.metrics import COVERAGES, LEVELS
-from batchensemble.study.looks import NAMES, UP, dataset_name, look
+from batchensemble.study.ablations import ABLATIONS, Ablation, Found
+from batchensemble.study.looks import ERROR, NAMES, SPARE, UP, dataset_name, look
+from batchensemble.study.spec import PLAIN
 from batchensemble.study.store import Result
 from batchensemble.study.tables import MeanSE, methods, near_range, of_place, over_seeds, show
 
@@ -24,8 +26,11 @@ class Panels:
     variant: str
     metrics: tuple[str, ...]
 
+    def here(self, results: Sequence[Result]) -> list[str]:
+        return _present(results, self.task, self.variant)
+
     def draw(self, results: Sequence[Result], note: str) -> Any:
-        here = _present(results, self.task, self.variant)
+        here = self.here(results)
         figure = _figure(len(here), len(self.metrics), note, height=1.9)
         for row, dataset in enumerate(here):
             own = of_place(results, (dataset, self.variant))
@@ -37,11 +42,9 @@ class Panels:
                     axes.errorbar(
                         x, *found[method], color=colour, marker=mark, capsize=3, label=label, ls=""
                     )
-                ours = found.get("batch_ensemble")
-                if ours is not None:
-                    limit = ours.mean + ours.se if metric in UP else ours.mean - ours.se
-                    axes.axhline(limit, color="0.4", ls=":", lw=1, zorder=0)
-                _leave_far_out(axes, [found[m] for m in methods(own) if m in found])
+                _mark_limit(axes, found.get("batch_ensemble"), metric)
+                here_too = [found[m] for m in methods(own) if m in found]
+                _leave_far_out(axes, list(enumerate(here_too)))
                 axes.set_xticks([])
                 axes.margins(x=0.15)
                 axes.set_title(f"{dataset_name(dataset)}: {NAMES[metric]}", fontsize=9)
@@ -58,8 +61,11 @@ class Curves:
     x: str
     y: str
 
+    def here(self, results: Sequence[Result]) -> list[str]:
+        return _present(results, self.task, self.variant)
+
     def draw(self, results: Sequence[Result], note: str) -> Any:
-        here = _present(results, self.task, self.variant)
+        here = self.here(results)
         figure = _figure(1, len(here), note, height=2.8)
         at = LEVELS if self.curve == "coverage" else COVERAGES
         for axes, dataset in zip(figure.axes, here, strict=True):
@@ -79,9 +85,55 @@ class Curves:
         return _finished(figure)
 
 
+@dataclass(frozen=True)
+class Variants:
+    """An ablation: a point with its standard error for each variant, datasets down."""
+
+    ablation: Ablation
+    task: str
+
+    def here(self, results: Sequence[Result]) -> list[str]:
+        return self.ablation.present(results, self.task)
+
+    def draw(self, results: Sequence[Result], note: str) -> Any:
+        here = self.here(results)
+        metrics = (ERROR[self.task], "nll", "member_disagreement")
+        figure = _figure(len(here), len(metrics), note, height=2.1, width=2.9)
+        for row, dataset in enumerate(here):
+            for column, metric in enumerate(metrics):
+                axes = figure.axes[row * len(metrics) + column]
+                found = self.ablation.found(results, dataset, metric)
+                ticks = list(dict.fromkeys(variant.label for variant, _ in found))
+                self._draw(axes, found, ticks)
+                if metric != "member_disagreement":
+                    _mark_limit(axes, _plain(found), metric)
+                _leave_far_out(axes, [(ticks.index(v.label), cell) for v, cell in found])
+                axes.set_title(f"{dataset_name(dataset)}: {NAMES[metric]}", fontsize=9)
+                if row == len(here) - 1:
+                    axes.set_xlabel(self.ablation.axis, fontsize=8)
+        return _finished(figure)
+
+    def _draw(self, axes: Any, found: Sequence[Found], ticks: Sequence[str]) -> None:
+        styles = (look("batch_ensemble")[1:], *SPARE)
+        for line, (colour, mark) in zip(
+            dict.fromkeys(variant.line for variant, _ in found), styles, strict=False
+        ):
+            own = [(ticks.index(v.label), *cell) for v, cell in found if v.line == line]
+            axes.errorbar(
+                *zip(*own, strict=True),
+                color=colour, marker=mark, capsize=3, lw=1, ms=4, label=line or "BatchEnsemble",
+                ls="-" if self.ablation.is_ordered else "",
+            )  # fmt: skip
+        axes.set_xticks(range(len(ticks)), ticks, fontsize=7)
+
+
+def _plain(found: Sequence[Found]) -> MeanSE | None:
+    return next((cell for variant, cell in found if variant.change == PLAIN), None)
+
+
 R, C, F = "regression", "classification", "forecasting"
 KEPT = "share of rows kept"
-FIGURES: dict[str, Panels | Curves] = {
+FIGURES: dict[str, Panels | Curves | Variants] = {
     "reg_main": Panels(R, "id", REGRESSION),
     "reg_tails": Panels(R, "shift", REGRESSION),
     "clf_main": Panels(C, "id", CLASSES),
@@ -93,6 +145,11 @@ FIGURES: dict[str, Panels | Curves] = {
     "selective_reg_tails": Curves(R, "shift", "selective", KEPT, "RMSE"),
     "selective_clf_tails": Curves(C, "shift", "selective", KEPT, "accuracy"),
     "nom_vs_emp_cov_reg": Curves(R, "id", "coverage", "nominal", "empirical coverage"),
+    **{
+        name: Variants(ablation, task)
+        for ablation in ABLATIONS.values()
+        for task, name in ablation.figures.items()
+    },
 }
 
 
@@ -101,7 +158,7 @@ def draw_figures(results: Sequence[Result], folder: Path, note: str = "") -> lis
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, kind in FIGURES.items():
-        if not _present(results, kind.task, kind.variant):
+        if not kind.here(results):
             continue
         figure = kind.draw(results, note)
         for suffix in ("png", "pdf"):
@@ -116,13 +173,20 @@ def _present(results: Sequence[Result], task: str, variant: str) -> list[str]:
     return [dataset for dataset in found if of_place(results, (dataset, variant))]
 
 
-def _leave_far_out(axes: Any, summaries: Sequence[MeanSE]) -> None:
+def _mark_limit(axes: Any, ours: MeanSE | None, metric: str) -> None:
+    """A dotted line at the end of BatchEnsemble's interval that others have to pass."""
+    if ours is not None:
+        limit = ours.mean + ours.se if metric in UP else ours.mean - ours.se
+        axes.axhline(limit, color="0.4", ls=":", lw=1, zorder=0)
+
+
+def _leave_far_out(axes: Any, points: Sequence[tuple[int, MeanSE]]) -> None:
     """What would hide the rest is written at the edge instead of drawn."""
-    shown = near_range(summaries)
+    shown = near_range([cell for _, cell in points])
     if shown is None:
         return
     axes.set_ylim(shown)
-    for x, cell in enumerate(summaries):
+    for x, cell in points:
         if not shown[0] <= cell.mean <= shown[1]:
             is_up = cell.mean > shown[1]
             place = {"xy": (x, shown[is_up]), "va": "top" if is_up else "bottom"}
@@ -130,10 +194,10 @@ def _leave_far_out(axes: Any, summaries: Sequence[MeanSE]) -> None:
             axes.annotate(text, **place, ha="right", fontsize=7)
 
 
-def _figure(rows: int, columns: int, note: str, *, height: float) -> Any:
+def _figure(rows: int, columns: int, note: str, *, height: float, width: float = 2.3) -> Any:
     from matplotlib.figure import Figure
 
-    size = (2.3 * columns + 0.4, height * rows + 0.9)
+    size = (width * columns + 0.4, height * rows + 0.9)
     figure = Figure(figsize=size, layout="constrained")
     for i in range(rows * columns):
         figure.add_subplot(rows, columns, i + 1)

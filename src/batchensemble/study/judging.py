@@ -72,13 +72,18 @@ def judge_paths(y: Floats, dist: SamplePredictive) -> Judgement:
         "coverage": coverage_curve(y, mean=dist.mean, std=dist.std).empirical.tolist(),
         "selective": selective_rmse(y, mean=dist.mean, uncertainty=uncertainty).values.tolist(),
     }
+    means = dist.paths.mean(axis=2)
+    metrics = summarise_paths(y, dist)
+    by_step = np.moveaxis(means, 1, -1).reshape(-1, dist.n_members)  # windows and steps are rows
+    metrics["member_correlation"] = member_correlation(means=by_step)
+    metrics["member_disagreement"] = member_disagreement(means=by_step)
     arrays = {
         "y": y,
-        "means": dist.paths.mean(axis=2),
+        "means": means,
         "variances": dist.paths.var(axis=2),
         "quantiles": dist.quantile(LEVELS),
     }
-    return Judgement(summarise_paths(y, dist), curves, _compact(arrays))
+    return Judgement(metrics, curves, _compact(arrays))
 
 
 def _about_tails(

@@ -36,8 +36,8 @@ NAMES = {
     "total": "total",
     "aleatoric": "aleatoric",
     "epistemic": "epistemic",
-    "member_correlation": "members' correlation",
-    "member_disagreement": "members' disagreement",
+    "member_correlation": "correlation of members",
+    "member_disagreement": "disagreement",
 }
 METRICS = tuple(NAMES)  # in the order of tables
 UP = ("accuracy",)  # of those drawn; the others are the better the lower they are
@@ -49,6 +49,14 @@ def look(method: str) -> Look:
         return LOOKS[method]
     colour, mark = SPARE[sum(method.encode()) % len(SPARE)]
     return Look(method, colour, mark)
+
+
+ERROR = {"regression": "rmse", "classification": "accuracy", "forecasting": "rmse"}
+CALIBRATION = {
+    "regression": "miscalibration_area",
+    "classification": "ece",
+    "forecasting": "miscalibration_area",
+}
 
 
 def label(method: str) -> str:

@@ -21,13 +21,19 @@ class Own:
     plugins: tuple[Path, ...] = ()
     tables: tuple[tuple[Path, str], ...] = ()
 
+    def __post_init__(self) -> None:
+        """Other processes may stand in another folder."""
+        tables = tuple((path.absolute(), target) for path, target in self.tables)
+        object.__setattr__(self, "plugins", tuple(path.absolute() for path in self.plugins))
+        object.__setattr__(self, "tables", tables)
+
     def register(self) -> list[str]:
         """Make all known under their names, and return those of the tables."""
-        for plugin in (path.absolute() for path in self.plugins):
+        for plugin in self.plugins:
             if plugin not in _done:
                 _run(plugin)
                 _done.add(plugin)
-        return [_add(path.absolute(), target) for path, target in self.tables]
+        return [_add(path, target) for path, target in self.tables]
 
 
 def _run(plugin: Path) -> None:

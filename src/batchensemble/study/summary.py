@@ -15,6 +15,7 @@ from batchensemble.datasets import SERIES, TABLES, load_series, load_table
 from batchensemble.estimators.base import pick_device
 from batchensemble.frames import read_columns
 from batchensemble.methods import METHODS
+from batchensemble.study.ablations import ABLATIONS, ACKLEY
 from batchensemble.study.cost import measure_costs
 from batchensemble.study.outputs import write_outputs
 from batchensemble.study.own import Own
@@ -42,6 +43,11 @@ PROFILES = {
     "quick": Profile(2, Settings(epochs=50, most_rows=2_000, most_windows=150), 1, QUICK),
 }
 
+ABLATION_PROFILES = {
+    "full": PROFILES["full"],
+    "quick": Profile(2, Settings(epochs=20, most_rows=1_000, most_windows=100), 1, QUICK),
+}
+
 
 def reproduce(
     *,
@@ -57,8 +63,7 @@ def reproduce(
     """Run what is not done yet, write all outputs, print the main table; returns all results."""
     chosen = PROFILES[one_of(profile, PROFILES, "profile")]
     added = own.register()
-    every = (*TABLES, *SERIES)
-    names = [one_of(name, every, "dataset") for name in only] or added or list(every)
+    names = _names(only) or added or [n for n in (*TABLES, *SERIES) if n not in ACKLEY]
     words = tuple(one_of(word, METHODS, "method") for word in methods) or tuple(METHODS)
     where = pick_device(device)
     here, left_out = _present(names)
@@ -75,6 +80,44 @@ def reproduce(
     for line in (*(f"Left out: {line}" for line in left_out), *said):
         console.print(line, soft_wrap=True)
     return results
+
+
+def ablate(
+    *,
+    names: Sequence[str],
+    profile: str,
+    only: Sequence[str],
+    device: str,
+    folder: Path,
+    n_jobs: int,
+    console: Console,
+) -> list[Result]:
+    """The same for ablations: BatchEnsemble, changed in one thing at a time."""
+    chosen = ABLATION_PROFILES[one_of(profile, ABLATION_PROFILES, "profile")]
+    words = list(ABLATIONS) if "all" in names else names
+    ablations = [ABLATIONS[one_of(word, (*ABLATIONS, "all"), "ablation")] for word in words]
+    wanted = dict.fromkeys(name for ablation in ablations for name in ablation.datasets)
+    names = _names(only)
+    here, left_out = _present([name for name in wanted if name in names or not names])
+    if not here:
+        raise ValueError(
+            f"there is no dataset to run; these ablations are made on {', '.join(wanted)}"
+        )
+    units = dict.fromkeys(
+        unit
+        for ablation in ablations
+        for unit in ablation.units(here, chosen.n_seeds, chosen.settings)
+    )
+    where = pick_device(device)
+    _run(list(units), chosen, Store(folder / "runs"), where, n_jobs, Own(), console)
+    results, said = write_outputs(folder)
+    for line in (*(f"Left out: {line}" for line in left_out), *said):
+        console.print(line, soft_wrap=True)
+    return results
+
+
+def _names(only: Sequence[str]) -> list[str]:
+    return [one_of(name, (*TABLES, *SERIES), "dataset") for name in only]
 
 
 def plan(dataset: str, profile: Profile, methods: tuple[str, ...]) -> list[Unit]:
@@ -187,6 +230,8 @@ def _present(names: Sequence[str]) -> tuple[list[str], list[str]]:
 def _printed(sheet: Sheet, profile: Profile) -> RichTable:
     table = RichTable(
         box=SIMPLE,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
         title=f"{sheet.title}: mean ± standard error of {profile.n_seeds} seeds\n{profile.note}",
     )
     table.add_column("", no_wrap=True)

@@ -106,11 +106,11 @@ def _write_csv(sheet: Sheet, path: Path) -> None:
 
 
 def near_range(summaries: Sequence[MeanSE]) -> tuple[float, float] | None:
-    """What to draw of them if some are so far out that they would hide the rest; None if not."""
+    """What to draw of them if a few are so far out that they would hide the rest; None if not."""
     middle = np.median([mean for mean, _ in summaries])
     by_reach = sorted(summaries, key=lambda one: abs(one.mean - middle) + one.se)
     low, high = _ends(by_reach)
-    for n in range(len(by_reach) - 1, 1, -1):
+    for n in range(len(by_reach) - 1, len(by_reach) // 2, -1):
         inner_low, inner_high = _ends(by_reach[:n])
         if high - low > FAR * (inner_high - inner_low) > 0:
             pad = 0.25 * (inner_high - inner_low)
