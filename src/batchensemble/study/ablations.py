@@ -41,6 +41,7 @@ Found = tuple[Variant, MeanSE]
 class Ablation:
     """figures      their names by task; each shows the datasets of that task
     is_ordered   whether its variants are steps on a scale
+    claim        of the paper about it
     """
 
     question: str
@@ -49,6 +50,7 @@ class Ablation:
     variants: tuple[Variant, ...]
     figures: dict[str, str]
     is_ordered: bool = False
+    claim: str = ""
 
     def units(self, datasets: Sequence[str], n_seeds: int, settings: Settings) -> list[Unit]:
         changes = [variant.change for variant in self.variants]
@@ -94,6 +96,7 @@ ABLATIONS = {
         TABLES,
         tuple(Variant(word, Change(adapters=word)) for word in subsets("rsb")),
         {REG: "adapter_reg", CLF: "adapter_clf"},
+        claim="C37",
     ),
     "init": Ablation(
         "Do members that start or stay orthogonal help?",
@@ -105,6 +108,7 @@ ABLATIONS = {
         ),
         {REG: "init_reg", CLF: "init_clf"},
         is_ordered=True,
+        claim="C36",
     ),
     "gates": Ablation(
         "Do all gates need members?",
@@ -112,6 +116,7 @@ ABLATIONS = {
         SERIES,
         tuple(Variant(word.upper(), Change(gates=word)) for word in subsets("czf")),
         {FORECAST: "gru_gates"},
+        claim="C38",
     ),
     "layers": Ablation(
         "Do all layers need members?",
@@ -123,6 +128,7 @@ ABLATIONS = {
         ),
         {REG: "layers_reg", CLF: "layers_clf"},
         is_ordered=True,
+        claim="C39",
     ),
     "members": Ablation(
         "How many members are enough?",

@@ -13,6 +13,7 @@ from batchensemble.metrics import COVERAGES, LEVELS
 from batchensemble.study.claims import judge_claims
 from batchensemble.study.costs_file import read_costs
 from batchensemble.study.looks import dataset_name, label, look
+from batchensemble.study.page.ablations import questions
 from batchensemble.study.page.content import (
     TASKS,
     WORDS,
@@ -72,7 +73,8 @@ def render(results: Sequence[Result], costs: Sequence[Mapping[str, Any]] = ()) -
         wins=wins(main) if full and main else None,
         main=main_tables(main, mark_best=full),
         sections=sections(main, sheets),
-        sheets=[sheet for name, sheet in sheets.items() if name.split("-")[0] != "main"],
+        sheets=[s for name, s in sheets.items() if name.split("-")[0] not in ("main", "ablation")],
+        questions=questions(results, sheets, verdicts, full=full),
         looks=[look(method) for method in dict.fromkeys(r.run.method for r in main)],
         words=WORDS,
         made=_made(results),
