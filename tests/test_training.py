@@ -12,7 +12,7 @@ from batchensemble.networks import MLP, Recurrent
 from batchensemble.training import (
     Training,
     TrainingDiverged,
-    _Plan,
+    Plan,
     train,
     train_one_by_one,
 )
@@ -82,7 +82,7 @@ def test_the_same_seed_gives_bit_equal_networks_and_the_global_seed_stays():
 def test_every_row_is_seen_once_an_epoch_by_every_member_or_once_by_one(batching, n_rows):
     networks = bank(1)
     rows = [torch.arange(n_rows)]
-    plan = _Plan(networks, data(), Training(batch_size=16, batching=batching), rows, [generator()])
+    plan = Plan(networks, data(), Training(batch_size=16, batching=batching), rows, [generator()])
     (steps,) = plan.epoch([True])
     seen = steps.rows[steps.weights > 0]
     times = {"shared": 1, "independent": 4, "split": 1}[batching]
@@ -95,8 +95,8 @@ def test_every_row_is_seen_once_an_epoch_by_every_member_or_once_by_one(batching
 
 
 def test_split_batches_cost_a_share_of_the_rows_a_step():
-    shared = _Plan(bank(1), data(), Training(batch_size=16), [torch.arange(150)], [generator()])
-    split = _Plan(
+    shared = Plan(bank(1), data(), Training(batch_size=16), [torch.arange(150)], [generator()])
+    split = Plan(
         bank(1),
         data(),
         Training(batch_size=16, batching="split"),
@@ -237,7 +237,7 @@ def test_an_interrupt_before_the_first_score_keeps_what_was_learnt(monkeypatch):
     def tired(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("batchensemble.training._check_finite", tired)
+    monkeypatch.setattr("batchensemble.training.check_finite", tired)
     networks = bank()
     before = networks.theta.clone()
     fit(
@@ -275,7 +275,7 @@ def test_losses_are_means_over_a_networks_own_steps():
 def test_padding_repeats_rows_of_the_networks_own():
     networks = bank(2)
     rows = [torch.arange(10, 50), torch.arange(60, 67)]
-    plan = _Plan(networks, data(), Training(batch_size=16), rows, [generator(), generator(1)])
+    plan = Plan(networks, data(), Training(batch_size=16), rows, [generator(), generator(1)])
     (steps,) = plan.epoch([True, True])
     assert steps.rows[:, 0].min() >= 10
     assert steps.rows[:, 1].min() >= 60
@@ -400,7 +400,7 @@ def test_noise_is_standard_and_independent_between_steps_rows_members_and_networ
     networks = forecasters(feedback="sample")
     rows = [torch.arange(240)] * 3
     own = [generator(), generator(1), generator(2)]
-    (steps,) = _Plan(networks, series(), Training(batch_size=60), rows, own).epoch([True] * 3)
+    (steps,) = Plan(networks, series(), Training(batch_size=60), rows, own).epoch([True] * 3)
     assert steps.noise.shape == (4, 3, 60, 2, 2)
     assert steps.noise.dtype == torch.float64
     n = steps.noise.numel()
@@ -416,7 +416,7 @@ def test_noise_is_standard_and_independent_between_steps_rows_members_and_networ
 @pytest.mark.parametrize("feedback", ["mean", "teacher"])
 def test_noise_and_masks_are_drawn_only_for_networks_that_want_them(feedback):
     networks = forecasters(1, feedback=feedback, dropout=0.0)
-    plan = _Plan(networks, series(), Training(), [torch.arange(50)], [generator()])
+    plan = Plan(networks, series(), Training(), [torch.arange(50)], [generator()])
     (steps,) = plan.epoch([True])
     assert steps.noise is None
     assert steps.masks is None

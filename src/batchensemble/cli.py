@@ -70,7 +70,7 @@ def reproduce(
     device: Annotated[str, typer.Option(help='"auto", "cpu" or "cuda".')] = "auto",
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Results folder; results or results/quick if not said."),
+        typer.Option("--out", "-o", help="Results folder; results/PROFILE if not said."),
     ] = None,
     jobs: Annotated[
         int, typer.Option(help="Processes at a time; -1: one for each core, or one on a GPU.")
@@ -93,7 +93,7 @@ def reproduce(
             methods=method or (),
             own=Own(tuple(plugin or ()), tuple(zip(table or (), target or (), strict=True))),
             device=device,
-            folder=out or Path("results") / ("" if profile == "full" else profile),
+            folder=out or Path("results") / profile,
             n_jobs=jobs,
             console=Console(),
         )
@@ -118,7 +118,9 @@ def ablate(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="Results folder; results or results/quick-ablations if not said."
+            "--out",
+            "-o",
+            help="Results folder; results/full or results/quick-ablations if not said.",
         ),
     ] = None,
     jobs: Annotated[
@@ -131,7 +133,7 @@ def ablate(
     """
     from batchensemble.study.summary import ablate as run
 
-    folder = Path("results") / ("" if profile == "full" else f"{profile}-ablations")
+    folder = Path("results") / (profile if profile == "full" else f"{profile}-ablations")
     with _one_line_errors():
         run(
             names=names,

@@ -114,7 +114,7 @@ def train(
     if len(bank) % ensemble_size:
         raise ValueError(f"expected ensembles of {ensemble_size} out of {len(bank)} networks")
     history = History()
-    plan = _Plan(bank, data, training, rows, generators)
+    plan = Plan(bank, data, training, rows, generators)
     adam = Adam.over(
         bank.theta,
         bank.parameter_names(),
@@ -140,7 +140,7 @@ def train(
                         break
                 losses = torch.cat(parts)
                 if training.stop_if_lost:
-                    _check_finite(losses, epoch, training)
+                    check_finite(losses, epoch, training)
                 history.losses.append(plan.epoch_means(losses))
                 if stopper is not None:
                     history.scores.append(stopper.look(epoch))
@@ -195,7 +195,7 @@ def train_one_by_one(
     return histories
 
 
-class _Plan:
+class Plan:
     """Cuts an epoch into steps: each network's own shuffling, padding and dropout masks."""
 
     def __init__(
@@ -360,7 +360,7 @@ def _scorer(
     return score
 
 
-def _check_finite(losses: Tensor, epoch: int, training: Training) -> None:
+def check_finite(losses: Tensor, epoch: int, training: Training) -> None:
     bad = (~torch.isfinite(losses)).nonzero()
     if len(bad):
         step, network = bad[0].tolist()

@@ -355,7 +355,7 @@ def test_an_interrupted_fit_is_a_fitted_model_when_asked_to(monkeypatch):
         if next(calls) == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("batchensemble.training._check_finite", tired)
+    monkeypatch.setattr("batchensemble.training.check_finite", tired)
     x, y = regression_table()
     model = Regressor(keep_on_interrupt=True, **QUICK).fit(x, y)
     assert model.history_[0].ended == "interrupt"

@@ -184,7 +184,7 @@ def test_a_figure_shows_the_variants_in_order_with_their_error_and_nll():
     results = synthetic("init", better=["0"], n_seeds=2)
     axes = FIGURES["init_reg"].draw(results, "").axes
     assert [a.get_title() for a in axes[:3]] == [
-        "California: RMSE", "California: NLL", "California: disagreement"
+        "California\nRMSE", "California\nNLL", "California\ndisagreement"
     ]  # fmt: skip
     assert [tick.get_text() for tick in axes[0].get_xticklabels()] == ["0", "0.01", "0.1", "1"]
     random_sign = np.asarray(axes[1].containers[0].lines[0].get_ydata(), dtype=float)

@@ -6,8 +6,12 @@ from hypothesis import strategies as st
 from batchensemble.study.checks import (
     Check,
     alike,
+    among_best,
+    beats,
     best_set,
     better_on_most,
+    not_always_best,
+    not_among_best,
     not_worse,
     overlap,
     ranking,
@@ -234,3 +238,41 @@ def test_a_check_judges_only_what_it_reads():
     (part,) = check.parts(Evidence(runs(DE)))
     assert (part.verdict, part.numbers) == (None, {})
     assert [need.who for need in check.needs(Evidence(runs(DE)))] == [BE]
+
+
+def test_one_beats_another_partly_only_where_the_order_is_as_claimed():
+    check = beats(HERE, RMSE, BE, DE)
+    assert word(check, 0.0, 5.0) == "holds"
+    assert word(check, 0.0, 1.0) == "partly"  # intervals overlap
+    assert word(check, 1.0, 0.0) == "does not hold"  # they overlap, but the other is ahead
+    assert word(check, 5.0, 0.0) == "does not hold"
+    assert word(beats(HERE, ACCURACY, BE, DE), 5.0, 0.0) == "holds"
+    assert word(beats(HERE, RMSE, BE, DE, extreme="highest"), 5.0, 0.0) == "holds"
+
+
+def test_a_curve_beats_another_where_it_does_so_at_every_point():
+    check = beats(HERE, kept(RMSE), BE, DE)
+    assert word(check, [0.0, 0.0], [9.0, 9.0], se=[1.0, 1.0]) == "holds"
+    assert word(check, [0.0, 9.0], [9.0, 0.0], se=[1.0, 1.0]) == "partly"
+    assert word(check, [1.0, 9.0], [0.0, 0.0], se=[1.0, 1.0]) == "does not hold"
+
+
+def test_among_the_best_is_alone_or_with_others():
+    check = among_best(HERE, NLL, BE, (BE, DE, MC))
+    assert word(check, 0.0, 9.0, 9.0) == "holds"
+    assert word(check, 1.0, 0.0, 9.0) == "holds"
+    assert word(check, 9.0, 0.0, 0.0) == "does not hold"
+
+
+def test_outside_the_best_set_is_asked_of_each():
+    check = not_among_best(HERE, NLL, (BE, DE), (BE, DE, MC))
+    assert word(check, 9.0, 9.0, 0.0) == "holds"
+    assert word(check, 1.0, 9.0, 0.0) == "partly"
+    assert word(check, 1.0, 1.0, 0.0) == "does not hold"
+
+
+def test_not_always_best_needs_one_place_outside():
+    there = Place("phoneme", ID)
+    check = not_always_best([(HERE, NLL), (there, RMSE)], BE, (BE, DE))
+    assert word(check, 0.0, 9.0, 9.0, 0.0) == "holds"
+    assert word(check, 0.0, 9.0, 0.0, 9.0) == "does not hold"

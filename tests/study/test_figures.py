@@ -2,9 +2,11 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.stats import sem
 
 from batchensemble.methods import METHODS
-from batchensemble.study.figures import FIGURES, draw_figures
+from batchensemble.metrics import COVERAGES
+from batchensemble.study.figures import FIGURES, Curves, Panels, draw_figures
 from batchensemble.study.spec import Run
 from batchensemble.study.store import Result
 
@@ -12,7 +14,7 @@ METRICS = ("rmse", "nll", "rmsce", "miscalibration_area", "accuracy", "brier", "
 
 
 def results(dataset="diabetes", variant="id", n_seeds=3, task="regression", methods=METHODS):
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(len(variant))
     return [
         Result(
             Run(dataset, variant, method, seed),
@@ -38,7 +40,7 @@ def test_a_panel_shows_means_and_standard_errors_and_the_near_end_of_ours():
     own = results("phoneme", task="classification")
     figure = FIGURES["clf_main"].draw(own, "a note")
     accuracy, nll = figure.axes[:2]
-    assert accuracy.get_title() == "Phoneme: accuracy"
+    assert accuracy.get_title() == "Phoneme\naccuracy"
     for axes, metric, sign in ((accuracy, "accuracy", 1), (nll, "nll", -1)):
         for bar, method in zip(axes.containers, METHODS, strict=True):
             values = [r.metrics[metric] for r in own if r.run.method == method]
@@ -59,10 +61,45 @@ def test_a_curve_is_the_mean_over_seeds():
         np.testing.assert_allclose(line.get_ydata(), np.mean(curves, axis=0))
 
 
+def test_the_band_of_a_curve_is_one_standard_error_of_the_mean_to_each_side():
+    own = results("electric", task="forecasting", n_seeds=5)
+    (axes,) = FIGURES["selective_ts"].draw(own, "").axes
+    for band, method in zip(axes.collections, METHODS, strict=True):
+        curves = [r.curves["selective"] for r in own if r.run.method == method]
+        mean, se = np.mean(curves, axis=0), sem(curves, axis=0)
+        corners = band.get_paths()[0].vertices
+        for x, low, high in zip(COVERAGES, mean - se, mean + se, strict=True):
+            heights = corners[np.isclose(corners[:, 0], x), 1]
+            assert (heights.min(), heights.max()) == pytest.approx((low, high))
+
+
+MAIN = [name for name, kind in FIGURES.items() if isinstance(kind, Panels | Curves)]
+TASKS = {"reg": "regression", "clf": "classification", "ts": "forecasting"}
+
+
+@pytest.mark.parametrize("name", MAIN)
+def test_only_a_figure_of_the_tails_shows_the_shifted_variant(name):
+    (task,) = [TASKS[word] for word in name.split("_") if word in TASKS]
+    own = results(variant="id", task=task) + results(variant="shift", task=task)
+    variant = "shift" if name.endswith("tails") else "id"
+    mine = [r for r in own if (r.run.variant, r.run.method) == (variant, "batch_ensemble")]
+    kind = FIGURES[name]
+    axes = kind.draw(own, "").axes[0]
+    if isinstance(kind, Panels):
+        shown = axes.containers[0].lines[0].get_ydata()
+        expected = [np.mean([r.metrics[kind.metrics[0]] for r in mine])]
+    else:
+        (line,) = [one for one in axes.lines if one.get_label() == "BatchEnsemble"]
+        shown = line.get_ydata()
+        word = "coverage" if "cov" in name else "selective"
+        expected = np.mean([r.curves[word] for r in mine], axis=0)
+    np.testing.assert_allclose(shown, expected)
+
+
 def test_a_method_and_a_dataset_of_ones_own_are_drawn_beside_the_papers(tmp_path):
     own = results("mine", methods=("single", "mine", "batch_ensemble"))
     figure = FIGURES["reg_main"].draw(own, "")
-    assert figure.axes[0].get_title() == "Mine: RMSE"
+    assert figure.axes[0].get_title() == "Mine\nRMSE"
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.texts] == ["BatchEnsemble", "Single", "mine"]
     assert draw_figures(results(methods=("mine",)), tmp_path)

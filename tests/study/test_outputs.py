@@ -3,6 +3,7 @@ import json
 import pandas as pd
 import pytest
 import torch
+from matplotlib.figure import Figure
 
 from batchensemble.methods import METHODS
 from batchensemble.study import outputs
@@ -35,7 +36,14 @@ def test_a_folder_of_results_becomes_numbers_tables_figures_verdicts_and_a_repor
     assert (folder / "report.html").stat().st_size > 100_000
 
 
-def test_what_is_not_a_full_study_is_labelled_everywhere_and_has_no_verdicts(folder):
+def test_what_is_not_a_full_study_is_labelled_everywhere_and_has_no_verdicts(folder, monkeypatch):
+    above, save = {}, Figure.savefig
+
+    def spy(figure, path, **options):
+        above[path.name] = figure.get_suptitle()
+        save(figure, path, **options)
+
+    monkeypatch.setattr(Figure, "savefig", spy)
     _, said = write_outputs(folder)
     claims = json.loads((folder / "claims.json").read_text())
     assert [claim["id"] for claim in claims] == [f"C{i}" for i in range(1, 40)]
@@ -45,6 +53,9 @@ def test_what_is_not_a_full_study_is_labelled_everywhere_and_has_no_verdicts(fol
     texts = [path.read_text() for path in (folder / "tables").glob("*.[mt]*")]
     assert len(texts) > 10
     assert all(label in text for text in (*texts, (folder / "report.html").read_text()))
+    assert {*above} == {path.name for path in (folder / "figures").iterdir()}
+    assert {"reg_main.png", "reg_tails.pdf", "selective_reg.png"} <= {*above}
+    assert {*above.values()} == {label}
 
 
 def test_what_needs_a_package_that_is_not_there_is_left_away_and_named(folder, monkeypatch):

@@ -75,6 +75,31 @@ def test_counts_that_are_as_published_are_called_so_and_others_are_named():
     assert sheet("params_size", results("mine")).note == ""
 
 
+def test_the_share_of_parameters_is_batch_ensembles_in_the_deep_ensembles():
+    found = sheet("params_size", results())
+    share = cell(found, "BatchEnsemble / deep ensemble", dataset="California")
+    assert share == pytest.approx(3_704 / 14_100)
+    alone = sheet("params_size", results(methods=("batch_ensemble", "single")))
+    assert cell(alone, "BatchEnsemble / deep ensemble", dataset="California") is None
+
+
+def test_training_sizes_stand_before_test_sizes():
+    found = sheet("data_overview", results())
+    for column in ("training + test", "training + test, shifted"):
+        assert cell(found, column, dataset="California") == "20 + 5"
+
+
+def test_the_table_of_the_tails_has_the_numbers_of_the_tails_alone():
+    own = results()
+    found = sheet("tails", own)
+    assert found.columns == ("dataset", "method", "RMSE", "AUROC of epistemic uncertainty")
+    assert len(found.rows) == 4
+    for method in ("BatchEnsemble", "Deep ensemble", "MC dropout", "Single"):
+        auroc = cell(found, "AUROC of epistemic uncertainty", method=method)
+        assert cell(found, "RMSE", method=method) == (0.5, 0)
+        assert auroc.mean == pytest.approx(0.7)
+
+
 def test_a_change_under_shift_is_taken_seed_by_seed():
     own = results()
     found = sheet("unc_id_shift_delta_reg", own)

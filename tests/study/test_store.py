@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 
@@ -50,6 +51,29 @@ def test_the_same_run_under_other_settings_is_refused(tmp_path):
     assert other.name == RUN.name
     with pytest.raises(ValueError, match=r"epochs=7.*got one with .*epochs=500.*another res"):
         assert other in store
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("change", {**dataclasses.asdict(RUN.change), "dropout": 0.5}),
+        ("method", "mc_dropout"),
+        ("dataset", "adult"),
+        ("variant", "shift"),
+        ("seed", 4),
+    ],
+)
+def test_another_run_under_the_name_of_this_one_is_refused(tmp_path, name, value):
+    store = Store(tmp_path)
+    store.write(result())
+    (path,) = tmp_path.rglob("*.json")
+    kept = json.loads(path.read_text())
+    assert kept["run"][name] != value
+    kept["run"][name] = value
+    path.write_text(json.dumps(kept))
+    with pytest.raises(ValueError, match="use another results folder") as caught:
+        assert RUN in store
+    assert os.fspath(path) in str(caught.value)
 
 
 def test_a_run_is_done_only_when_its_numbers_are_there(tmp_path, monkeypatch):

@@ -3,9 +3,18 @@ import pandas as pd
 import pytest
 from scipy.stats import sem
 
-from batchensemble.study.spec import Run
+from batchensemble.study.spec import Change, Run, Settings
 from batchensemble.study.store import Result
-from batchensemble.study.tables import COLUMNS, MeanSE, near_range, over_seeds, write_runs
+from batchensemble.study.tables import (
+    COLUMNS,
+    QUICK,
+    MeanSE,
+    label_of,
+    near_range,
+    of_place,
+    over_seeds,
+    write_runs,
+)
 
 
 def results():
@@ -50,3 +59,47 @@ def test_only_what_would_hide_the_rest_is_left_out_of_the_range():
     assert near_range([MeanSE(1.0, 0.1), MeanSE(168.0, 169.0)]) is None  # nothing to compare with
     assert near_range([MeanSE(1.0, 0.0)] * 4) is None
     assert near_range([*close[:2], MeanSE(100.0, 1.0), MeanSE(101.0, 1.0)]) is None  # two camps
+
+
+def test_of_a_place_come_the_runs_of_the_main_study_alone():
+    changes = (Change(), Change(matched=True), Change(bounded=False), Change(dropout=0.5))
+    runs = [
+        Run(dataset, variant, "single", seed, change=change)
+        for dataset in ("adult", "diabetes")
+        for variant in ("id", "shift")
+        for change in changes
+        for seed in range(2)
+    ]
+    found = of_place([Result(run, {}) for run in runs], ("adult", "shift"))
+    assert [r.run for r in found] == [Run("adult", "shift", "single", seed) for seed in range(2)]
+
+
+def study(seeds=range(5), settings=Settings()):  # noqa: B008
+    return [
+        Result(Run("adult", variant, method, seed, settings), {})
+        for variant in ("id", "shift")
+        for method in ("batch_ensemble", "single")
+        for seed in seeds
+    ]
+
+
+def test_only_five_seeds_of_the_papers_settings_everywhere_go_without_a_label():
+    assert label_of(study()) == ""
+    assert label_of(study(seeds=range(6))) == ""
+    assert label_of([]) == QUICK
+    for seeds in (range(4), range(1, 5), range(1, 6)):
+        assert label_of(study(seeds=seeds)) == QUICK
+    for settings in (Settings(epochs=499), Settings(most_rows=100), Settings(most_windows=9)):
+        assert label_of(study(settings=settings)) == QUICK
+        other = Result(Run("diabetes", "id", "single", 0, settings), {})
+        assert label_of([*study(), other]) == QUICK
+
+
+def test_one_run_that_is_missing_or_shorter_labels_all():
+    whole = study()
+    for i, result in enumerate(whole):
+        others = [*whole[:i], *whole[i + 1 :]]
+        run = result.run
+        short = Run(run.dataset, run.variant, run.method, run.seed, Settings(epochs=50))
+        assert label_of(others) == QUICK
+        assert label_of([*others, Result(short, {})]) == QUICK

@@ -37,6 +37,8 @@ def read_table(path: str | Path, target: str, task: Task | None = None) -> Table
             f"expected a value of {target!r} in every row of {path}, got {len(gaps)} gaps, the "
             f"first in row {gaps[0] + 1}; drop these rows, or the file is cut off"
         )
+    if frame[target].nunique() < 2:
+        raise ValueError(f"expected {target!r} to vary in {path}, got one value in all rows")
     kind = task or _task(frame[target])
     one_of(kind, ("regression", "classification"), "task")
     y = _numbers(frame[target], path) if kind == "regression" else _labels(frame[target])

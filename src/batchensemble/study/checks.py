@@ -94,12 +94,12 @@ def tie(
     extreme: Extreme = "best",
 ) -> Check:
     """The best set among some entrants; of a curve, at every point, which are judged together."""
-    ups = {"best": quantity.up, "worst": not quantity.up, "highest": True, "lowest": False}
 
     def judge(samples: Samples) -> tuple[Word, Numbers]:
         points = zip(*(samples[who].intervals for who in among), strict=True)
         sets = [
-            best_set(dict(zip(among, own, strict=True)), highest=ups[extreme]) for own in points
+            best_set(dict(zip(among, own, strict=True)), highest=_is_up(quantity, extreme))
+            for own in points
         ]
         word = together(set_word(claimed, found) for found in sets)
         if len(sets) == 1:
@@ -109,6 +109,26 @@ def tie(
     whom = "" if among == ALL else f" among {_braced(among)}"
     text = f"{place}: {extreme} set{whom} in {quantity.name} is {_braced(claimed)}"
     return Check(text, {who: Reading(place, who, quantity) for who in among}, judge)
+
+
+def beats(
+    place: Place, quantity: Quantity, ours: str, other: str, extreme: Extreme = "best"
+) -> Check:
+    """Ours is better than one other: partly if intervals overlap, but only if its mean is better.
+
+    Of a curve, at every point, which are judged together.
+    """
+    whole = tie(place, quantity, ours, among=(ours, other), extreme=extreme)
+
+    def judge(samples: Samples) -> tuple[Word, Numbers]:
+        _, numbers = whole.judge(samples)
+        words: list[Word] = []
+        for a, b in zip(samples[ours].intervals, samples[other].intervals, strict=True):
+            ahead = a.mean > b.mean if _is_up(quantity, extreme) else a.mean < b.mean
+            words.append("does not hold" if not ahead else "partly" if overlap(a, b) else "holds")
+        return together(words), numbers
+
+    return Check(whole.text, whole.reads, judge)
 
 
 def ranking(
@@ -219,6 +239,12 @@ def better_on_most(places: Sequence[Place], quantity: Quantity, ours: str, other
         for who in (ours, other)
     }
     return Check(text, reads, judge)
+
+
+def _is_up(quantity: Quantity, extreme: Extreme) -> bool:
+    return {"best": quantity.up, "worst": not quantity.up, "highest": True, "lowest": False}[
+        extreme
+    ]
 
 
 def yes(answer: bool) -> Word:

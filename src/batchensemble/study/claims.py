@@ -14,8 +14,11 @@ from batchensemble.study.checks import Part, Word, together
 from batchensemble.study.claim_list import CLAIMS, Claim
 from batchensemble.study.evidence import Evidence, write_needs
 from batchensemble.study.store import Result
+from batchensemble.study.tables import Cell, Sheet
 
-__all__ = ["CLAIMS", "Claim", "Part", "Verdict", "judge_claims", "write_claims"]
+__all__ = ["CLAIMS", "Claim", "Part", "Verdict", "claims_sheet", "judge_claims", "write_claims"]
+
+WORDS: tuple[Word, ...] = ("holds", "partly", "does not hold")
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,22 @@ def write_claims(verdicts: Sequence[Verdict], path: Path) -> None:
         entries.append(entry)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(entries, indent=1, allow_nan=False) + "\n")
+
+
+def claims_sheet(verdicts: Sequence[Verdict]) -> Sheet:
+    """One row for each claim: how many of its parts hold, hold partly, or do not."""
+    rows: list[tuple[Cell, ...]] = []
+    for verdict in verdicts:
+        words = [part.verdict for part in verdict.parts if part.counts]
+        counts = (words.count(word) for word in WORDS)
+        rows.append((verdict.id, verdict.text, verdict.verdict or "not judged", *counts))
+    return Sheet(
+        "claims",
+        "The paper's claims",
+        ("id", "claim", "verdict", *(f"parts: {word}" for word in WORDS)),
+        tuple(rows),
+        "Partly: the claimed winners are inside a larger best set, or only some parts hold.",
+    )
 
 
 def _judge(claim: Claim, evidence: Evidence) -> Verdict:

@@ -46,7 +46,7 @@ from batchensemble.study.series import N_PATHS
 from batchensemble.study.spec import PLAIN, Settings, Unit
 from batchensemble.study.store import describe_machine
 from batchensemble.study.tabular import to_predictive
-from batchensemble.training import Training, _check_finite, _Plan
+from batchensemble.training import Plan, Training, check_finite
 from batchensemble.words import one_of
 
 __all__ = ["cost_sheet", "measure_costs", "read_costs"]
@@ -253,7 +253,7 @@ class Trainee:
         self.training = training = task.training
         generators = [Generator(device).manual_seed(seed) for seed in seeds]
         rows = [task.rows] * len(seeds)
-        self.plan = _Plan(self.bank, task.data, training, rows, generators)
+        self.plan = Plan(self.bank, task.data, training, rows, generators)
         adam = Adam.over(
             self.bank.theta,
             self.bank.parameter_names(),
@@ -269,7 +269,7 @@ class Trainee:
     def epoch(self) -> None:
         parts = self.plan.epoch([True] * len(self.bank))
         losses = torch.cat([self.engine.run(steps) for steps in parts])
-        _check_finite(losses, 0, self.training)
+        check_finite(losses, 0, self.training)
         self.plan.epoch_means(losses)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from batchensemble.study.spec import Settings
-from batchensemble.study.store import _replacing
+from batchensemble.study.store import replacing
 from batchensemble.study.tables import Cell, Sheet
 
 FORMAT = 1
@@ -62,7 +62,7 @@ def add_costs(
         "machine": found["machine"] | {device: machine for device, _ in new},  # by device
         "rows": [*kept, *rows],
     }
-    with _replacing(path) as file:
+    with replacing(path) as file:
         file.write(json.dumps(book, indent=1).encode())
 
 

@@ -47,7 +47,7 @@ class Panels:
                 _leave_far_out(axes, list(enumerate(here_too)))
                 axes.set_xticks([])
                 axes.margins(x=0.15)
-                axes.set_title(f"{dataset_name(dataset)}: {NAMES[metric]}", fontsize=9)
+                axes.set_title(f"{dataset_name(dataset)}\n{NAMES[metric]}", fontsize=9)
         return _finished(figure)
 
 
@@ -74,7 +74,11 @@ class Curves:
             own = of_place(results, (dataset, self.variant))
             for method in methods(own):
                 label, colour, _ = look(method)
-                curves = np.array([r.curves[self.curve] for r in own if r.run.method == method])
+                curves = np.array(
+                    [r.curves[self.curve] for r in own if r.run.method == method and r.curves]
+                )
+                if not len(curves):
+                    continue
                 mean = curves.mean(axis=0)
                 axes.plot(at, mean, color=colour, lw=1.5, label=label)
                 if len(curves) > 1:
@@ -108,7 +112,7 @@ class Variants:
                 if metric != "member_disagreement":
                     _mark_limit(axes, _plain(found), metric)
                 _leave_far_out(axes, [(ticks.index(v.label), cell) for v, cell in found])
-                axes.set_title(f"{dataset_name(dataset)}: {NAMES[metric]}", fontsize=9)
+                axes.set_title(f"{dataset_name(dataset)}\n{NAMES[metric]}", fontsize=9)
                 if row == len(here) - 1:
                     axes.set_xlabel(self.ablation.axis, fontsize=8)
         return _finished(figure)
@@ -153,6 +157,10 @@ FIGURES: dict[str, Panels | Curves | Variants] = {
 }
 
 
+# The same results give the same files.
+UNDATED: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}}
+
+
 def draw_figures(results: Sequence[Result], folder: Path, note: str = "") -> list[Path]:
     """PNG and PDF of every figure for which there are results; the note stands above each."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -161,9 +169,9 @@ def draw_figures(results: Sequence[Result], folder: Path, note: str = "") -> lis
         if not kind.here(results):
             continue
         figure = kind.draw(results, note)
-        for suffix in ("png", "pdf"):
+        for suffix in UNDATED:
             paths.append(folder / f"{name}.{suffix}")
-            figure.savefig(paths[-1], dpi=150)
+            figure.savefig(paths[-1], dpi=150, metadata=UNDATED[suffix])
     return paths
 
 

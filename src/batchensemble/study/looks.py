@@ -16,7 +16,8 @@ LOOKS = {
     "mc_dropout": Look("MC dropout", "#009E73", "^"),
     "single": Look("Single", "#CC79A7", "D"),
 }
-SPARE = (("#E69F00", "v"), ("#56B4E9", "P"), ("#7F7F7F", "X"), ("#000000", "*"))
+SPARE = (("#E69F00", "v"), ("#56B4E9", "P"), ("#7F7F7F", "X"), ("#AA4499", "*"))
+_others: list[str] = []  # methods that are not the paper's, as they came
 
 NAMES = {
     "rmse": "RMSE",
@@ -44,10 +45,12 @@ UP = ("accuracy",)  # of those drawn; the others are the better the lower they a
 
 
 def look(method: str) -> Look:
-    """The method's; one that is not the paper's gets a spare colour, decided by its name."""
+    """The method's; one that is not the paper's gets the next spare colour."""
     if method in LOOKS:
         return LOOKS[method]
-    colour, mark = SPARE[sum(method.encode()) % len(SPARE)]
+    if method not in _others:
+        _others.append(method)
+    colour, mark = SPARE[_others.index(method) % len(SPARE)]
     return Look(method, colour, mark)
 
 

@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from batchensemble.study.claims import judge_claims, write_claims
+from batchensemble.study.claims import WORDS, claims_sheet, judge_claims, write_claims
 from batchensemble.study.costs_file import read_costs
 from batchensemble.study.figures import draw_figures
 from batchensemble.study.report import write_report
@@ -26,12 +26,14 @@ def write_outputs(folder: Path) -> tuple[list[Result], list[str]]:
     write_runs(results, folder / "runs.csv")
     verdicts = judge_claims(results, costs)
     write_claims(verdicts, folder / "claims.json")
-    for sheet in make_sheets(results, costs):
+    for sheet in (*make_sheets(results, costs), claims_sheet(verdicts)):
         write_sheet(sheet, folder / "tables", note)
+    if note:  # numbers for machines have no place for it
+        (folder / "NOTE.txt").write_text(note + "\n")
     said = [f"Numbers: {folder / 'runs.csv'}; tables: {folder / 'tables'}"]
     judged = [v.verdict for v in verdicts if v.verdict is not None]
     if judged:
-        counts = (f"{judged.count(w)} {w}" for w in ("holds", "partly", "does not hold"))
+        counts = (f"{judged.count(w)} {w}" for w in WORDS)
         said.append(f"Claims: {', '.join(counts)}; {folder / 'claims.json'}")
     missing = {what: module for module, what in NEEDED.items() if find_spec(module) is None}
     if "figures" not in missing:

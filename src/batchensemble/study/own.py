@@ -1,11 +1,17 @@
 """What users bring to the study: datasets and methods of their own."""
 
+import hashlib
 import runpy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from batchensemble.datasets import SERIES, TABLES, Table, read_table
+import pandas as pd
+
+from batchensemble.datasets import SERIES, TABLES, Series, Table, read_table
+from batchensemble.datasets.sources import Dataset
+
+GENERATED = frozenset({*TABLES, *SERIES})  # before anybody adds to them
 
 _done: set[Path] = set()  # in this process
 
@@ -36,12 +42,28 @@ class Own:
         return [_add(path, target) for path, target in self.tables]
 
 
+def fingerprint(dataset: str) -> str:
+    """A checksum of a table or series that a user brings; the study's own have theirs."""
+    entry = {**TABLES, **SERIES}[dataset]
+    if isinstance(entry, Dataset) or dataset in GENERATED:
+        return ""
+    made = entry()
+    parts = [made.values] if isinstance(made, Series) else [made.X, made.y]
+    frames = [pd.DataFrame(part) for part in parts]
+    hashes = [pd.util.hash_pandas_object(frame, index=False).to_numpy() for frame in frames]
+    names = [str(column) for frame in frames for column in frame]
+    digest = hashlib.sha256("\0".join(names).encode())
+    for own in hashes:
+        digest.update(own.tobytes())
+    return digest.hexdigest()[:16]
+
+
 def _run(plugin: Path) -> None:
     if not plugin.is_file():
         raise ValueError(f"there is no file {plugin}; a plugin is a Python file")
     try:
         runpy.run_path(str(plugin))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"the plugin {plugin} fails: {type(error).__name__}: {error}") from error
 
 

@@ -47,7 +47,7 @@ def render(results: Sequence[Result], costs: Sequence[Mapping[str, Any]] = ()) -
     """The page as text."""
     scripts = _libraries()
     main = main_results(results)
-    note = label_of(main or results)
+    note = label_of(results)
     full = not note
     sheets = {sheet.name: sheet for sheet in make_sheets(results, costs)}
     verdicts = judge_claims(results, costs) if full else []

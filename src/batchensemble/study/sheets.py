@@ -34,8 +34,8 @@ def make_sheets(results: Sequence[Result], costs: Sequence[Mapping[str, Any]] = 
         params_size(results),
         *(uncertainty(results, name, task) for name, task in TASKS.items()),
         paper_vs_ours(results),
-        overview(results),
-        *(main(results, place) for place in places(results)),
+        main_sheet(results),
+        *(place_sheet(results, place) for place in places(results)),
         tails(results),
         paired(results),
         matched(results),
@@ -80,7 +80,7 @@ def params_size(results: Sequence[Result]) -> Sheet:
     for dataset in _facts(results):
         sizes = {r.run.method: r.about["n_parameters"] for r in of_place(results, (dataset, "id"))}
         known = published.N_PARAMETERS.get(dataset, {})
-        n_known += len(known)
+        n_known += len({*known} & {*sizes})
         wrong += [f"{dataset} {m}" for m, size in known.items() if sizes.get(m, size) != size]
         share = None
         if {"batch_ensemble", "deep_ensemble"} <= set(sizes):
@@ -145,7 +145,7 @@ def paper_vs_ours(results: Sequence[Result]) -> Sheet:
     )
 
 
-def overview(results: Sequence[Result]) -> Sheet:
+def main_sheet(results: Sequence[Result]) -> Sheet:
     """The study at a glance: size, error and NLL of every method everywhere."""
     words = methods(results)
     rows: list[tuple[Cell, ...]] = []
@@ -168,7 +168,7 @@ def overview(results: Sequence[Result]) -> Sheet:
     )
 
 
-def main(results: Sequence[Result], place: Place) -> Sheet:
+def place_sheet(results: Sequence[Result], place: Place) -> Sheet:
     dataset, variant = place
     own = of_place(results, place)
     metrics = [m for m in METRICS if any(m in r.metrics for r in own)]

@@ -65,7 +65,10 @@ PLAIN = Change()
 
 @dataclass(frozen=True)
 class Run:
-    """One method on one variant of one dataset with one seed."""
+    """One method on one variant of one dataset with one seed.
+
+    data   a checksum of data that nothing else vouches for, such as a user's file
+    """
 
     dataset: str
     variant: str
@@ -73,9 +76,13 @@ class Run:
     seed: int
     settings: Settings = Settings()
     change: Change = PLAIN
+    data: str = ""
 
     def __post_init__(self) -> None:
         one_of(self.variant, VARIANTS, "variant")
+        for name in (self.dataset, self.method):
+            if "/" in name or "\\" in name:
+                raise ValueError(f"expected a name without slashes, got {name!r}: it names a file")
 
     @property
     def entrant(self) -> str:
@@ -112,11 +119,12 @@ class Unit:
     seeds: tuple[int, ...]
     settings: Settings
     changes: tuple[Change, ...] = (PLAIN,)
+    data: str = ""
 
     @property
     def runs(self) -> list[Run]:
         return [
-            Run(self.dataset, self.variant, method, seed, self.settings, change)
+            Run(self.dataset, self.variant, method, seed, self.settings, change, self.data)
             for change in self.changes
             for method in self.methods
             for seed in self.seeds
@@ -130,6 +138,7 @@ def units_of(
     n_seeds: int,
     settings: Settings,
     changes: Sequence[Change] = (PLAIN,),
+    data: str = "",
 ) -> list[Unit]:
     """The units of these methods; MC dropout is the single network, told apart at prediction.
 
@@ -144,7 +153,7 @@ def units_of(
         groups.setdefault((change == PLAIN, same_shape), []).append(change)
     seeds = tuple(range(n_seeds))
     return [
-        Unit(dataset, variant, tuple(words), seeds, settings, tuple(group))
+        Unit(dataset, variant, tuple(words), seeds, settings, tuple(group), data)
         for group in groups.values()
         for words in alike.values()
     ]

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchensemble.study.spec import Run
+from batchensemble.study.spec import Run, Settings
 
 FORMAT = 2
 PACKAGES = ("batchensemble", "torch", "numpy", "scipy", "scikit-learn", "pandas")
@@ -51,15 +52,25 @@ class Store:
         kept = Run.from_dict(found["run"])
         if kept != run:
             raise ValueError(
-                f"expected {path} to hold the run {run.settings}, got one with "
-                f"{kept.settings}; use another results folder, or delete this one"
+                f"expected {path} to hold the run {run}, got one with "
+                f"{kept}; use another results folder, or delete this one"
             )
         return True
+
+    def check(self, settings: Settings) -> None:
+        """Refuse to add runs of these settings to those of others, or to what is no folder."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for result in self:
+            if result.run.settings != settings:
+                raise ValueError(
+                    f"expected only runs of {settings} in {self.folder}, got "
+                    f"{result.run.name} of {result.run.settings}; use another results folder"
+                )
 
     def write(self, result: Result) -> None:
         """Predictions first, then the numbers, each at once: half a result is never seen."""
         if result.arrays:
-            with _replacing(self._path(result.run, "npz")) as file:
+            with replacing(self._path(result.run, "npz")) as file:
                 np.savez_compressed(file, **result.arrays)  # type: ignore[arg-type]
         numbers = {
             "format": FORMAT,
@@ -68,7 +79,7 @@ class Store:
             "curves": dict(result.curves),
             "about": dict(result.about),
         }
-        with _replacing(self._path(result.run, "json")) as file:
+        with replacing(self._path(result.run, "json")) as file:
             file.write(json.dumps(numbers, indent=1).encode())
 
     def read(self, run: Run) -> Result:
@@ -107,7 +118,14 @@ def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:  # ours, run from its source
+        return _version_of_source() if package == "batchensemble" else "not installed"
+
+
+def _version_of_source() -> str:
+    project = Path(__file__).parents[3] / "pyproject.toml"
+    if not project.is_file():
         return "not installed"
+    return f"{tomllib.loads(project.read_text())['project']['version']} (source)"
 
 
 def _read_numbers(path: Path) -> dict[str, Any]:
@@ -126,7 +144,7 @@ def _read_numbers(path: Path) -> dict[str, Any]:
     return found
 
 
-class _replacing:
+class replacing:
     """A binary file that appears under its name when it is complete, and not at all before."""
 
     def __init__(self, path: Path) -> None:

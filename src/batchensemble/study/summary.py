@@ -8,6 +8,7 @@ import torch
 from joblib import cpu_count
 from rich.box import SIMPLE
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 
@@ -18,9 +19,9 @@ from batchensemble.methods import METHODS
 from batchensemble.study.ablations import ABLATIONS, ACKLEY
 from batchensemble.study.cost import measure_costs
 from batchensemble.study.outputs import write_outputs
-from batchensemble.study.own import Own
+from batchensemble.study.own import Own, fingerprint
 from batchensemble.study.runner import run_units
-from batchensemble.study.sheets import overview
+from batchensemble.study.sheets import main_sheet
 from batchensemble.study.spec import PLAIN, VARIANTS, Change, Settings, Unit, units_of
 from batchensemble.study.store import Result, Store
 from batchensemble.study.tables import N_SEEDS, QUICK, MeanSE, Sheet, show
@@ -76,7 +77,7 @@ def reproduce(
     if not methods:
         _measure(here, chosen, where, folder / "costs.json", console)
     results, said = write_outputs(folder)
-    console.print(_printed(overview(results), chosen))
+    console.print(_printed(main_sheet(results), chosen))
     for line in (*(f"Left out: {line}" for line in left_out), *said):
         console.print(line, soft_wrap=True)
     return results
@@ -131,7 +132,7 @@ def plan(dataset: str, profile: Profile, methods: tuple[str, ...]) -> list[Unit]
         unit
         for variant in variants_of(dataset)
         for words, change in entries
-        for unit in units_of(dataset, variant, words, *size, [change])
+        for unit in units_of(dataset, variant, words, *size, [change], fingerprint(dataset))
     ]
 
 
@@ -152,6 +153,9 @@ def _run(
     own: Own,
     console: Console,
 ) -> None:
+    if n_jobs == 0:
+        raise ValueError("expected jobs of at least 1, or -1 for one on each core, got 0")
+    store.check(profile.settings)
     runs = [run for unit in units for run in unit.runs]
     done = sum(run in store for run in runs)
     console.print(
@@ -184,7 +188,7 @@ def _run(
             progress.advance(task, len(unit.runs))
             show_left()
             for line in _numbers(unit, results):
-                progress.console.print(line, soft_wrap=True, highlight=False)
+                progress.console.print(line, soft_wrap=True, highlight=False, markup=False)
 
         show_left()
         run_units(units, store, device=device, n_jobs=n_jobs, own=own, tell=tell)
@@ -241,6 +245,6 @@ def _printed(sheet: Sheet, profile: Profile) -> RichTable:
     for dataset, variant, metric, *cells in sheet.rows:
         if (dataset, variant) != before:
             before = (dataset, variant)
-            table.add_row(f"[bold]{dataset} {variant}[/bold]")
+            table.add_row(f"[bold]{escape(str(dataset))} {variant}[/bold]")
         table.add_row(f"  {metric}", *(show(cell).replace(" ± ", "±") for cell in cells))
     return table

@@ -16,6 +16,7 @@ from batchensemble.study.store import Result, Store
 
 Place = tuple[str, str]  # dataset, variant
 QUICK = "QUICK: fewer epochs, seeds and rows; draw no conclusions"
+UNFINISHED = "UNFINISHED: not all five seeds; draw no conclusions"
 FAR = 10
 N_SEEDS = 5  # of the full study
 COLUMNS = ("dataset", "variant", "method", "seed", "metric", "value")
@@ -135,13 +136,17 @@ def read_results(folder: Path) -> list[Result]:
 
 
 def label_of(results: Sequence[Result]) -> str:
-    """What must stand on everything made from these results; nothing if they are a full study."""
+    """What must stand on everything made from these results; nothing if they are a full study.
+
+    The main study decides; where there is none of it, all results do.
+    """
+    runs = [r.run for r in results if r.run.change == PLAIN] or [r.run for r in results]
+    if not runs or any(run.settings != Settings() for run in runs):
+        return QUICK
     seeds: dict[tuple[str, str, str], set[int]] = {}
-    for run in (result.run for result in results):
+    for run in runs:
         seeds.setdefault((run.dataset, run.variant, run.entrant), set()).add(run.seed)
-    enough = all(own >= set(range(N_SEEDS)) for own in seeds.values())
-    is_full = bool(results) and enough and all(r.run.settings == Settings() for r in results)
-    return "" if is_full else QUICK
+    return "" if all(own >= set(range(N_SEEDS)) for own in seeds.values()) else UNFINISHED
 
 
 def write_runs(results: Iterable[Result], path: Path) -> None:

@@ -70,6 +70,11 @@ def split_table(table: Table, seed: int, *, variant: str = "id") -> Split:
     if table.task == "regression":
         y = table.y.astype(np.float64)
         low, high = y[train_rows].min(), y[train_rows].max()
+        if low == high:
+            raise ValueError(
+                f"expected a target of {table.name} that varies among {len(train_rows)} training "
+                f"rows, got {low} in all; there are too few rows"
+            )
         target, n_outputs = ((y - low) / (high - low)).astype(np.float32), 2
     else:
         classes, labels = np.unique(table.y, return_inverse=True)
