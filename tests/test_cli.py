@@ -1,11 +1,14 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from batchensemble.cli import app
+from batchensemble.datasets import TABLES
 from batchensemble.study.spec import Settings
-from batchensemble.study.summary import PROFILES, Profile
+from batchensemble.study.summary import ABLATION_PROFILES, PROFILES, Profile
 
 SHORT = Settings(epochs=2, most_rows=100, most_windows=20)
 
@@ -139,6 +142,36 @@ def test_a_dataset_and_a_method_of_ones_own_take_part_in_all_processes(swift, re
     page = (tmp_path / "results/quick/report.html").read_text()
     assert "Houses" in page
     assert "pair" in page
+
+
+def test_another_target_or_profile_in_the_same_folder_is_refused_before_anything_is_run(
+    swift, registries, tmp_path
+):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(60, 3)), columns=["a", "b", "c"])
+    frame.to_csv(tmp_path / "abc.csv", index=False)
+    words = ["reproduce", "--profile", "quick", "--table", "abc.csv", "--method", "single"]
+    assert swift.invoke(app, [*words, "--target", "a"]).exit_code == 0
+    TABLES.pop("abc")
+    done = swift.invoke(app, [*words, "--target", "b"])
+    assert done.exit_code == 2
+    assert "use another results folder" in " ".join(done.output.replace("│", " ").split())
+    full = ["reproduce", "--only", "diabetes", "--method", "single", "-o", "results/quick"]
+    done = swift.invoke(app, full)
+    assert done.exit_code == 2
+    assert "expected only runs of" in " ".join(done.output.replace("│", " ").split())
+
+
+def test_an_ablation_runs_and_a_wrong_word_is_answered_with_the_known_ones(swift, monkeypatch):
+    monkeypatch.setitem(ABLATION_PROFILES, "quick", Profile(2, SHORT, 1, "QUICK"))
+    words = ["ablate", "--profile", "quick", "--only", "diabetes"]
+    done = swift.invoke(app, [*words, "first_values", "bounds"])
+    assert done.exit_code == 0, done.output
+    assert "8 runs, 0 of them done before" in done.output
+    assert Path("results/quick-ablations/figures/first_values_reg.png").is_file()
+    done = swift.invoke(app, [*words, "adapter"])
+    assert done.exit_code == 2
+    assert "did you mean 'adapters'" in " ".join(done.output.replace("│", " ").split())
 
 
 def test_an_interruption_keeps_what_is_done_and_says_so(swift, monkeypatch):

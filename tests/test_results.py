@@ -1,10 +1,10 @@
 """The results that are kept in the repository, and what is said about them."""
 
+import csv
 import json
 import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from batchensemble.study.claims import judge_claims
@@ -36,15 +36,43 @@ def test_all_published_parameter_counts_are_met(results):
 
 
 def test_every_number_of_every_run_is_in_the_table_for_machines(results):
-    frame = pd.read_csv(FOLDER / "runs.csv")
-    assert list(frame) == ["dataset", "variant", "method", "seed", "metric", "value"]
-    assert len(frame) == sum(len(r.metrics) for r in results)
+    with (FOLDER / "runs.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["dataset", "variant", "method", "seed", "metric", "value"]
+    found = {tuple(words): float(value) for *words, value in rows}
+    assert found == {
+        (r.run.dataset, r.run.variant, r.run.entrant, str(r.run.seed), metric): value
+        for r in results
+        for metric, value in r.metrics.items()
+    }
+    assert len(found) == len(rows)
 
 
-def test_the_verdicts_are_those_that_the_runs_give(results):
+def leaves(value, path=()):
+    """Every number in nested dicts and lists, with the way to it."""
+    if isinstance(value, dict):
+        inner = value.items()
+    elif isinstance(value, list | tuple):
+        inner = enumerate(value)
+    else:
+        yield path, value
+        return
+    for key, own in inner:
+        yield from leaves(own, (*path, str(key)))
+
+
+def test_the_verdicts_and_their_numbers_are_those_that_the_runs_give(results):
     kept = json.loads((FOLDER / "claims.json").read_text())
     verdicts = judge_claims(results, read_costs(FOLDER / "costs.json"))
     assert [(c["id"], c["verdict"]) for c in kept] == [(v.id, v.verdict) for v in verdicts]
+    for claim, verdict in zip(kept, verdicts, strict=True):
+        now = {part.text: part for part in verdict.parts}
+        assert len(now) == len(verdict.parts)
+        assert {p["text"]: p["verdict"] for p in claim["parts"]} == {
+            text: part.verdict for text, part in now.items()
+        }
+        numbers = {text: part.numbers for text, part in now.items()}
+        assert dict(leaves(claim["numbers"])) == pytest.approx(dict(leaves(numbers)))
     assert None not in {claim["verdict"] for claim in kept[:35]}  # the rest are ablations
 
 
@@ -62,3 +90,31 @@ def test_the_page_of_the_study_tells_the_numbers_of_the_results(results):
     (said,) = re.findall(r"Of the (\d+) claims, (\d+) hold, (\d+) hold in part", page)
     counts = (len(verdicts), verdicts.count("holds"), verdicts.count("partly"))
     assert tuple(map(int, said)) == counts
+
+
+def test_every_path_that_the_page_of_the_results_names_is_there():
+    lines = (FOLDER / "README.md").read_text().splitlines()
+    rows = [line.strip("|").split("|") for line in lines if line.startswith("|")][2:]
+    assert len(rows) >= 10
+    for what, where in rows:
+        (path,) = re.findall(r"`([^`]+)`", where)
+        assert (FOLDER / path).exists(), path
+        assert (FOLDER / path).is_dir() == path.endswith("/")
+        for script in re.findall(r"`python (\S+)`", what):
+            assert (ROOT / script).is_file(), script
+
+
+def placeholders(text):
+    """Words such as AGREE_N that wait for a number; variables of the environment are none."""
+    words = re.findall(r"\b[A-Z]{2,}_[A-Z0-9_]+\b|\b(?:TODO|FIXME|TBD|XXX)\b", text)
+    return [word for word in words if not word.startswith("BATCHENSEMBLE_")]
+
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), FOLDER / "README.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_has_a_word_that_waits_for_its_number(page):
+    text = page.read_text()
+    assert placeholders(text) == []
+    assert placeholders(f"{text} on AGREE_N of 40 rows, TODO") == ["AGREE_N", "TODO"]

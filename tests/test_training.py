@@ -10,9 +10,9 @@ from batchensemble.engines import Data, Windows
 from batchensemble.losses import GaussianNLL
 from batchensemble.networks import MLP, Recurrent
 from batchensemble.training import (
+    Plan,
     Training,
     TrainingDiverged,
-    Plan,
     train,
     train_one_by_one,
 )

@@ -106,3 +106,10 @@ def test_an_absent_file_or_an_unknown_ending_is_said(tmp_path):
         read_table(tmp_path / "f.csv", "y")
     with pytest.raises(ValueError, match=r"expected a \.csv, \.csv\.gz or \.parquet file"):
         read_table(tmp_path / "f.xlsx", "y")
+
+
+def test_a_target_that_does_not_vary_is_refused(tmp_path):
+    path = tmp_path / "flat.csv"
+    path.write_text("a,y\n1,2\n2,2\n3,2\n")
+    with pytest.raises(ValueError, match=r"expected 'y' to vary in .*, got one value in all rows"):
+        read_table(path, "y")

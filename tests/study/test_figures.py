@@ -86,7 +86,7 @@ def test_only_a_figure_of_the_tails_shows_the_shifted_variant(name):
     kind = FIGURES[name]
     axes = kind.draw(own, "").axes[0]
     if isinstance(kind, Panels):
-        shown = axes.containers[0].lines[0].get_ydata()
+        shown = [float(y) for y in axes.containers[0].lines[0].get_ydata()]
         expected = [np.mean([r.metrics[kind.metrics[0]] for r in mine])]
     else:
         (line,) = [one for one in axes.lines if one.get_label() == "BatchEnsemble"]

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batchensemble.datasets import load_table
+from batchensemble.datasets import TABLES, load_table
 from batchensemble.methods import METHODS
-from batchensemble.study.own import Own
+from batchensemble.study.own import Own, fingerprint
 
 pytestmark = pytest.mark.usefixtures("registries")
 
@@ -69,3 +69,27 @@ def test_what_is_wrong_with_a_file_is_said_before_anything_is_run(houses, tmp_pa
     broken.write_text("1 / 0\n")
     with pytest.raises(ValueError, match=r"broken.py fails: ZeroDivisionError"):
         Own(plugins=(broken,)).register()
+
+
+def test_data_that_a_user_brings_are_known_by_their_content_and_target(houses):
+    Own(tables=((houses, "price"),)).register()
+    first = fingerprint("houses")
+    assert first == fingerprint("houses") != ""
+    text = houses.read_text()
+    houses.write_text(text.replace("flat", "tent", 1))
+    assert fingerprint("houses") != first
+    houses.write_text(text)
+    TABLES.pop("houses")
+    Own(tables=((houses, "rooms"),)).register()
+    assert fingerprint("houses") != first
+
+
+def test_the_studys_own_data_need_no_checksum_in_a_run():
+    assert {fingerprint(name) for name in ("diabetes", "seasonal", "ackley_regression")} == {""}
+
+
+def test_a_plugin_that_leaves_python_is_told(tmp_path):
+    plugin = tmp_path / "leaves.py"
+    plugin.write_text("import sys; sys.exit(3)")
+    with pytest.raises(ValueError, match=r"leaves\.py fails: SystemExit: 3"):
+        Own(plugins=(plugin,)).register()

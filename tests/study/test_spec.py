@@ -41,3 +41,16 @@ def test_an_entrant_is_named_by_its_method_and_only_by_what_is_changed_about_it(
     ]
     assert names == ["single", "single matched=True", "single bounded=False,matched=True"]
     assert Run("a", "id", "single", 0, change=Change(matched=True)).name != "a-id/single-seed0"
+
+
+def test_a_name_that_would_be_two_folders_is_refused():
+    with pytest.raises(ValueError, match="expected a name without slashes, got 'a/b'"):
+        Run("a/b", "id", "single", 0)
+
+
+def test_changes_of_one_shape_are_one_unit_and_no_change_is_always_one_of_its_own():
+    changes = [Change(), Change(penalty=1.0), Change(init="ones"), Change(adapters="r")]
+    units = units_of("a", "id", ("batch_ensemble",), 2, Settings(), changes)
+    assert [unit.changes for unit in units] == [
+        (changes[0],), (changes[1], changes[2]), (changes[3],)
+    ]  # fmt: skip

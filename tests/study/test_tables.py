@@ -3,11 +3,12 @@ import pandas as pd
 import pytest
 from scipy.stats import sem
 
-from batchensemble.study.spec import Change, Run, Settings
+from batchensemble.study.spec import PLAIN, Change, Run, Settings
 from batchensemble.study.store import Result
 from batchensemble.study.tables import (
     COLUMNS,
     QUICK,
+    UNFINISHED,
     MeanSE,
     label_of,
     near_range,
@@ -62,7 +63,7 @@ def test_only_what_would_hide_the_rest_is_left_out_of_the_range():
 
 
 def test_of_a_place_come_the_runs_of_the_main_study_alone():
-    changes = (Change(), Change(matched=True), Change(bounded=False), Change(dropout=0.5))
+    changes = (PLAIN, Change(matched=True), Change(bounded=False), Change(dropout=0.5))
     runs = [
         Run(dataset, variant, "single", seed, change=change)
         for dataset in ("adult", "diabetes")
@@ -74,25 +75,22 @@ def test_of_a_place_come_the_runs_of_the_main_study_alone():
     assert [r.run for r in found] == [Run("adult", "shift", "single", seed) for seed in range(2)]
 
 
-def study(seeds=range(5), settings=Settings()):  # noqa: B008
+def study(seeds=range(5), settings=Settings(), change=PLAIN):  # noqa: B008
     return [
-        Result(Run("adult", variant, method, seed, settings), {})
+        Result(Run("adult", variant, method, seed, settings, change), {})
         for variant in ("id", "shift")
         for method in ("batch_ensemble", "single")
         for seed in seeds
     ]
 
 
-def test_only_five_seeds_of_the_papers_settings_everywhere_go_without_a_label():
-    assert label_of(study()) == ""
-    assert label_of(study(seeds=range(6))) == ""
+def test_only_five_seeds_of_the_papers_settings_go_without_a_label():
+    assert label_of(study()) == label_of(study(seeds=range(6))) == ""
     assert label_of([]) == QUICK
     for seeds in (range(4), range(1, 5), range(1, 6)):
-        assert label_of(study(seeds=seeds)) == QUICK
+        assert label_of(study(seeds=seeds)) == UNFINISHED
     for settings in (Settings(epochs=499), Settings(most_rows=100), Settings(most_windows=9)):
         assert label_of(study(settings=settings)) == QUICK
-        other = Result(Run("diabetes", "id", "single", 0, settings), {})
-        assert label_of([*study(), other]) == QUICK
 
 
 def test_one_run_that_is_missing_or_shorter_labels_all():
@@ -101,5 +99,13 @@ def test_one_run_that_is_missing_or_shorter_labels_all():
         others = [*whole[:i], *whole[i + 1 :]]
         run = result.run
         short = Run(run.dataset, run.variant, run.method, run.seed, Settings(epochs=50))
-        assert label_of(others) == QUICK
+        assert label_of(others) == UNFINISHED
         assert label_of([*others, Result(short, {})]) == QUICK
+
+
+def test_ablations_decide_the_label_only_where_there_is_no_main_study():
+    changed = {"change": Change(dropout=0.5)}
+    quick, unfinished = study(settings=Settings(epochs=20), **changed), study(range(2), **changed)
+    assert (label_of(quick), label_of(unfinished)) == (QUICK, UNFINISHED)
+    assert label_of(study(**changed)) == ""
+    assert label_of(study() + quick) == label_of(study() + unfinished) == ""
