@@ -11,7 +11,7 @@ import pytest
 from batchensemble.metrics import LEVELS
 from batchensemble.study import published
 from batchensemble.study.checks import Check
-from batchensemble.study.claims import CLAIMS, Verdict, judge_claims, write_claims
+from batchensemble.study.claims import CLAIMS, Verdict, claims_sheet, judge_claims, write_claims
 from batchensemble.study.evidence import ALL, BE, DE, FULL, MC, Evidence, S
 from batchensemble.study.spec import Change, Run, Settings
 from batchensemble.study.store import Result
@@ -473,3 +473,14 @@ def test_a_verdict_that_is_no_json_is_refused(tmp_path):
 def test_judging_needs_no_torch():
     code = "import sys, batchensemble.study.claims; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_table_of_claims_counts_the_parts_that_count():
+    verdicts = judge_claims(make_results(), [])
+    sheet = claims_sheet(verdicts)
+    assert [row[0] for row in sheet.rows] == [verdict.id for verdict in verdicts]
+    rows = {row[0]: row for row in sheet.rows}
+    parts = [part.verdict for part in judged(make_results())["C16"].parts]
+    counts = tuple(parts.count(word) for word in ("holds", "partly", "does not hold"))
+    assert rows["C16"][2:] == (judged(make_results())["C16"].verdict, *counts)
+    assert rows["C4"][2] == "not judged"  # without costs

@@ -114,3 +114,13 @@ def test_a_lost_network_is_told_and_nothing_else_is_said_of_it(change):
     assert [found.metrics.get("diverged") for found in whole] == [
         None if change == PLAIN else 0.0
     ] * 2
+
+
+def test_a_lost_network_of_a_series_leaves_the_other_seeds_alone():
+    experiment = experiment_of("seasonal")
+    bank = untrained(experiment)
+    whole = experiment.judge(bank, METHOD)
+    bank.theta[0] = float("nan")
+    lost, other = experiment.judge(bank, METHOD)
+    assert lost.metrics == {"diverged": 1.0}
+    assert other.metrics == whole[1].metrics

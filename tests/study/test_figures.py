@@ -124,3 +124,14 @@ def test_pyplot_is_left_alone():
     FIGURES["reg_main"].draw(results(), "")
     plt = sys.modules.get("matplotlib.pyplot")
     assert plt is None or not plt.get_fignums()
+
+
+def test_a_run_that_was_lost_is_left_out_of_every_figure(tmp_path):
+    own = results()
+    lost = [
+        Result(r.run, {"diverged": 1.0}, about=r.about) if r.run.method == "single" else r
+        for r in own
+    ]
+    assert draw_figures(lost, tmp_path)
+    (legend,) = FIGURES["selective_reg"].draw(lost, "").legends
+    assert "Single" not in [text.get_text() for text in legend.texts]

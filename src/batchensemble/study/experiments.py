@@ -12,7 +12,7 @@ from batchensemble.bank import Bank
 from batchensemble.datasets import TABLES, load_series, load_table
 from batchensemble.losses import FREE, GaussianNLL
 from batchensemble.methods import MakeNetwork, Method
-from batchensemble.predictive import GaussianPredictive
+from batchensemble.predictive import GaussianPredictive, SamplePredictive
 from batchensemble.study import series, tabular
 from batchensemble.study.judging import (
     Judgement,
@@ -22,6 +22,8 @@ from batchensemble.study.judging import (
 )
 from batchensemble.study.spec import Change, Unit
 from batchensemble.training import Training
+
+LOST = Judgement({"diverged": 1.0}, {}, {})  # of a network that was lost in training
 
 
 class Experiment(Protocol):
@@ -88,8 +90,8 @@ class TableExperiment:
 def _judge_split(split: tabular.Split, outputs: torch.Tensor, loss: tabular.TableLoss) -> Judgement:
     try:
         dist = tabular.to_predictive(outputs, loss)
-    except ValueError:  # not finite: the network was lost in training
-        return Judgement({"diverged": 1.0}, {}, {})
+    except ValueError:  # not finite
+        return LOST
     if isinstance(dist, GaussianPredictive):
         judgement = judge_regression(split.y_test.astype(np.float64), dist, split.is_tail)
     else:
@@ -121,8 +123,13 @@ class SeriesExperiment:
         )
 
     def judge(self, bank: Bank, method: Method) -> list[Judgement]:
-        answers = series.forecast(self.split, self.seeds, bank, method)
-        return [judge_paths(self.split.y_test, dist) for dist in answers]
+        answers = series.draw_paths(self.split, self.seeds, bank, method)
+        return [
+            judge_paths(self.split.y_test, SamplePredictive(paths))
+            if np.isfinite(paths).all()
+            else LOST
+            for paths in answers
+        ]
 
 
 def _table(unit: Unit) -> TableExperiment:

@@ -1,6 +1,6 @@
 """The methods on a series, by the paper's protocol: all seeds of a method are one bank."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,16 +121,21 @@ def forecast(
     split: SeriesSplit, seeds: Sequence[int], bank: Bank, method: Method
 ) -> list[SamplePredictive]:
     """Each seed's paths of all test windows, as many for every method."""
+    return [SamplePredictive(paths) for paths in draw_paths(split, seeds, bank, method)]
+
+
+def draw_paths(
+    split: SeriesSplit, seeds: Sequence[int], bank: Bank, method: Method
+) -> Iterator[NDArray[np.float64]]:
+    """The same as arrays, (windows, members, paths, horizon); not finite of a lost network."""
     windows = split.windows(bank.theta.device)
-    answers = []
     for i, seed in enumerate(seeds):
         own = bank[i * method.n_networks : (i + 1) * method.n_networks]
         members = make_members(method, own, seed, torch.float32)
         window_seeds = np.random.SeedSequence(seed).generate_state(len(split.test)).tolist()
         per_member = N_PATHS // members.n_members
         chunks = sample_paths(members, windows, split.test, window_seeds, per_member)
-        answers.append(SamplePredictive(np.concatenate(list(chunks))))
-    return answers
+        yield np.concatenate(list(chunks))
 
 
 def default_loss() -> GaussianNLL:
