@@ -68,10 +68,8 @@ def reproduce(
     words = tuple(one_of(word, METHODS, "method") for word in methods) or tuple(METHODS)
     where = pick_device(device)
     here, left_out = _present(names)
-    for line in left_out:
-        console.print(f"Left out: {line}", soft_wrap=True)
     if not here:
-        raise ValueError("there is no dataset to run; `batchensemble datasets` lists them")
+        raise ValueError(f"there is no dataset to run: {'; '.join(left_out)}")
     units = [unit for name in here for unit in plan(name, chosen, words)]
     _run(units, chosen, Store(folder / "runs"), where, n_jobs, own, console)
     if not methods:
