@@ -1,5 +1,7 @@
 """The CUDA engine: the plain step, compiled where that pays, captured once and replayed."""
 
+import warnings
+
 import torch
 from torch import Tensor
 
@@ -58,7 +60,9 @@ class GraphEngine:
         before = [tensor.clone() for tensor in state]
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
+        with torch.cuda.stream(stream), warnings.catch_warnings():
+            # The compiler's advice about its own choices; each process would repeat it.
+            warnings.filterwarnings("ignore", message=r"\s*Online softmax is disabled")
             for _ in range(WARM_UP):
                 self.counter.zero_()
                 self._one()
