@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sklearn.datasets
 
-from batchensemble.datasets import TABLES, load_table
+from batchensemble.datasets import load_table
 
 HAS_DATA = pytest.mark.skipif(
     not os.environ.get("BATCHENSEMBLE_DATA"), reason="BATCHENSEMBLE_DATA names no folder"
@@ -39,7 +39,7 @@ def test_the_shipped_tables_are_those_of_scikit_learn_in_canonical_order(name):
 
 
 @HAS_DATA
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", SHAPES)
 def test_every_table_has_the_published_shape_and_no_gaps(name):
     table = load_table(name)
     assert table.X.shape == SHAPES[name]
@@ -48,7 +48,7 @@ def test_every_table_has_the_published_shape_and_no_gaps(name):
 
 
 @HAS_DATA
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", SHAPES)
 def test_rows_are_sorted_by_all_columns_the_target_last(name):
     table = load_table(name)
     rows = list(zip(*(table.X[name] for name in table.X), table.y, strict=True))

@@ -3,8 +3,9 @@ import pandas as pd
 import pytest
 
 from batchensemble.datasets import TABLES, Table
+from batchensemble.study.session import Profile
 from batchensemble.study.spec import Settings
-from batchensemble.study.summary import ABLATION_PROFILES, PROFILES, Profile, plan, variants_of
+from batchensemble.study.summary import ABLATION_PROFILES, PROFILES, plan, variants_of
 
 METHODS = ("batch_ensemble", "deep_ensemble", "mc_dropout", "single")
 RIVALS = ("deep_ensemble", "mc_dropout", "single")
