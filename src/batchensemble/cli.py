@@ -15,6 +15,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+ProfileOption = Annotated[
+    str, typer.Option(help="quick (fewer epochs, seeds and rows: minutes) or full.")
+]
+OnlyOption = Annotated[
+    list[str] | None, typer.Option(help="Only this dataset; may be given several times.")
+]
+DeviceOption = Annotated[str, typer.Option(help='"auto", "cpu" or "cuda".')]
+JobsOption = Annotated[
+    int, typer.Option(help="Processes at a time; -1: one for each core, or one on a GPU.")
+]
+
 
 @app.callback()
 def main() -> None:
@@ -47,12 +58,8 @@ def datasets(
 
 @app.command()
 def reproduce(
-    profile: Annotated[
-        str, typer.Option(help="quick (fewer epochs, seeds and rows: minutes) or full.")
-    ] = "full",
-    only: Annotated[
-        list[str] | None, typer.Option(help="Only this dataset; may be given several times.")
-    ] = None,
+    profile: ProfileOption = "full",
+    only: OnlyOption = None,
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method; may be given several times.")
     ] = None,
@@ -67,14 +74,12 @@ def reproduce(
         list[Path] | None,
         typer.Option(help="A Python file that adds datasets or methods of your own."),
     ] = None,
-    device: Annotated[str, typer.Option(help='"auto", "cpu" or "cuda".')] = "auto",
+    device: DeviceOption = "auto",
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Results folder; results/PROFILE if not said."),
     ] = None,
-    jobs: Annotated[
-        int, typer.Option(help="Processes at a time; -1: one for each core, or one on a GPU.")
-    ] = -1,
+    jobs: JobsOption = -1,
 ) -> None:
     """Compare the methods on the datasets that are here: tables, figures, verdicts, a report.
 
@@ -108,13 +113,9 @@ def ablate(
             help="adapters, init, gates, layers, members, batching, first_values, bounds, or all.",
         ),
     ],
-    profile: Annotated[
-        str, typer.Option(help="quick (fewer epochs, seeds and rows: minutes) or full.")
-    ] = "full",
-    only: Annotated[
-        list[str] | None, typer.Option(help="Only this dataset; may be given several times.")
-    ] = None,
-    device: Annotated[str, typer.Option(help='"auto", "cpu" or "cuda".')] = "auto",
+    profile: ProfileOption = "full",
+    only: OnlyOption = None,
+    device: DeviceOption = "auto",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -123,9 +124,7 @@ def ablate(
             help="Results folder; results/full or results/quick-ablations if not said.",
         ),
     ] = None,
-    jobs: Annotated[
-        int, typer.Option(help="Processes at a time; -1: one for each core, or one on a GPU.")
-    ] = -1,
+    jobs: JobsOption = -1,
 ) -> None:
     """Is all of BatchEnsemble needed? Change one thing at a time, and see.
 

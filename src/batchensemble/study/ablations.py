@@ -37,6 +37,11 @@ class Variant:
 Found = tuple[Variant, MeanSE]
 
 
+def plain_of(found: Sequence[Found]) -> MeanSE | None:
+    """The ensemble of the main study, if it is among them."""
+    return next((cell for variant, cell in found if variant.change == PLAIN), None)
+
+
 @dataclass(frozen=True)
 class Ablation:
     """figures      their names by task; each shows the datasets of that task

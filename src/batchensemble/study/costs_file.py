@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from batchensemble.study.spec import Settings
-from batchensemble.study.store import replacing
+from batchensemble.study.store import read_json, replacing
 from batchensemble.study.tables import Cell, Sheet
 
 FORMAT = 1
@@ -90,18 +90,7 @@ def cost_sheet(rows: Sequence[dict[str, Any]]) -> Sheet:
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {"settings": None, "machine": {}, "rows": []}
-    try:
-        found: dict[str, Any] = json.loads(path.read_text())
-    except ValueError as error:
-        raise ValueError(
-            f"expected costs in {path}, got something else ({error}); delete the file"
-        ) from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise ValueError(
-            f"expected costs of format {FORMAT} in {path}, got "
-            f"{found.get('format') if isinstance(found, dict) else type(found).__name__}; they "
-            "were measured by another version: use another results folder, or delete the file"
-        )
+    found = read_json(path, "costs", FORMAT)
     rows = found.get("rows")
     if not isinstance(rows, list) or not all(
         isinstance(r, dict) and r.keys() >= KEYS for r in rows

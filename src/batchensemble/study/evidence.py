@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from batchensemble.metrics import COVERAGES, LEVELS
 from batchensemble.study.spec import VARIANTS, Settings
 from batchensemble.study.store import Result
-from batchensemble.study.tables import MeanSE
+from batchensemble.study.tables import N_SEEDS, MeanSE
 
 Floats = NDArray[np.float64]
 
-FULL, SEEDS = Settings(), (0, 1, 2, 3, 4)  # verdicts come from these alone
+FULL, SEEDS = Settings(), tuple(range(N_SEEDS))  # verdicts come from these alone
 BE, DE, MC, S = ALL = ("batch_ensemble", "deep_ensemble", "mc_dropout", "single")
 ID, SHIFT = VARIANTS
 CHANGE = "shift - id"

@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 
 from batchensemble.metrics import COVERAGES, LEVELS
-from batchensemble.study.ablations import ABLATIONS, Ablation, Found
+from batchensemble.study.ablations import ABLATIONS, Ablation, Found, plain_of
 from batchensemble.study.looks import ERROR, NAMES, SPARE, UP, dataset_name, look
-from batchensemble.study.spec import PLAIN
 from batchensemble.study.store import Result
-from batchensemble.study.tables import MeanSE, methods, near_range, of_place, over_seeds, show
+from batchensemble.study.tables import (
+    MeanSE,
+    methods,
+    near_end,
+    near_range,
+    of_place,
+    over_seeds,
+    show,
+)
 
 REGRESSION = ("rmse", "nll", "rmsce", "miscalibration_area")
 CLASSES = ("accuracy", "nll", "brier", "ece")
@@ -110,7 +117,7 @@ class Variants:
                 ticks = list(dict.fromkeys(variant.label for variant, _ in found))
                 self._draw(axes, found, ticks)
                 if metric != "member_disagreement":
-                    _mark_limit(axes, _plain(found), metric)
+                    _mark_limit(axes, plain_of(found), metric)
                 _leave_far_out(axes, [(ticks.index(v.label), cell) for v, cell in found])
                 axes.set_title(f"{dataset_name(dataset)}\n{NAMES[metric]}", fontsize=9)
                 if row == len(here) - 1:
@@ -129,10 +136,6 @@ class Variants:
                 ls="-" if self.ablation.is_ordered else "",
             )  # fmt: skip
         axes.set_xticks(range(len(ticks)), ticks, fontsize=7)
-
-
-def _plain(found: Sequence[Found]) -> MeanSE | None:
-    return next((cell for variant, cell in found if variant.change == PLAIN), None)
 
 
 R, C, F = "regression", "classification", "forecasting"
@@ -184,8 +187,7 @@ def _present(results: Sequence[Result], task: str, variant: str) -> list[str]:
 def _mark_limit(axes: Any, ours: MeanSE | None, metric: str) -> None:
     """A dotted line at the end of BatchEnsemble's interval that others have to pass."""
     if ours is not None:
-        limit = ours.mean + ours.se if metric in UP else ours.mean - ours.se
-        axes.axhline(limit, color="0.4", ls=":", lw=1, zorder=0)
+        axes.axhline(near_end(ours, highest=metric in UP), color="0.4", ls=":", lw=1, zorder=0)
 
 
 def _leave_far_out(axes: Any, points: Sequence[tuple[int, MeanSE]]) -> None:

@@ -7,9 +7,10 @@ import numpy as np
 from scipy import stats
 
 from batchensemble.study import published
+from batchensemble.study.ablation_sheets import ablation_sheet, diversity
 from batchensemble.study.ablations import ABLATIONS
 from batchensemble.study.costs_file import cost_sheet
-from batchensemble.study.looks import CALIBRATION, ERROR, METRICS, NAMES, dataset_name, label
+from batchensemble.study.looks import METRICS, NAMES, dataset_name, label
 from batchensemble.study.spec import PLAIN, VARIANTS, Change
 from batchensemble.study.store import Result
 from batchensemble.study.tables import (
@@ -289,55 +290,6 @@ def as_written(results: Sequence[Result]) -> Sheet:
             lost[(r.run.dataset, r.run.variant), r.run.entrant],
         ),
     )
-
-
-def ablation_sheet(results: Sequence[Result], name: str) -> Sheet:
-    ablation = ABLATIONS[name]
-    sizes = {(r.run.dataset, r.run.entrant): r.about["n_parameters"] for r in results}
-    tasks = {r.run.dataset: r.about["task"] for r in results}
-    here = ablation.present(results)
-    metrics = dict.fromkeys(m for d in here for m in _judged(tasks[d]))
-    rows: list[tuple[Cell, ...]] = []
-    for dataset in here:
-        found = {m: dict(ablation.found(results, dataset, m)) for m in metrics}
-        for variant in found["nll"]:
-            size = sizes[dataset, variant.entrant]
-            cells = (found[m].get(variant) for m in metrics)
-            rows.append((dataset_name(dataset), variant.name, size, *cells))
-    return Sheet(
-        f"ablation-{name}",
-        ablation.question,
-        ("dataset", ablation.axis, "parameters", *(NAMES[m] for m in metrics)),
-        tuple(rows),
-        "BatchEnsemble, in-distribution, mean ± standard error over the seeds.",
-    )
-
-
-def diversity(results: Sequence[Result]) -> Sheet:
-    """Does more diversity buy better uncertainty? Over the variants of each ablation."""
-    rows: list[tuple[Cell, ...]] = []
-    for name, ablation in ABLATIONS.items():
-        for dataset in ablation.present(results):
-            spread = dict(ablation.found(results, dataset, "member_disagreement"))
-            pairs = [
-                (spread[variant].mean, cell.mean)
-                for variant, cell in ablation.found(results, dataset, "nll")
-                if variant in spread
-            ]
-            if len(pairs) > 2:
-                rank = float(stats.spearmanr(*zip(*pairs, strict=True)).statistic)
-                rows.append((name, dataset_name(dataset), len(pairs), rank))
-    return Sheet(
-        "diversity",
-        "Does more diversity buy better uncertainty?",
-        ("ablation", "dataset", "variants", "Spearman of disagreement and NLL"),
-        tuple(rows),
-        "Over the variants' means. Below 0: where members disagree more, NLL is lower.",
-    )
-
-
-def _judged(task: str) -> tuple[str, ...]:
-    return (ERROR[task], "nll", CALIBRATION[task], "epistemic", "member_disagreement")
 
 
 def _entrants(

@@ -48,7 +48,7 @@ class Store:
         path = self._path(run, "json")
         if not path.is_file():
             return False
-        found = _read_numbers(path)
+        found = read_json(path, "results", FORMAT)
         kept = Run.from_dict(found["run"])
         if kept != run:
             raise ValueError(
@@ -92,7 +92,7 @@ class Store:
             yield self._result(path, with_arrays=False)
 
     def _result(self, path: Path, *, with_arrays: bool) -> Result:
-        found = _read_numbers(path)
+        found = read_json(path, "results", FORMAT)
         arrays: dict[str, NDArray[Any]] = {}
         predictions = path.with_suffix(".npz")
         if with_arrays and predictions.is_file():
@@ -128,18 +128,19 @@ def _version_of_source() -> str:
     return f"{tomllib.loads(project.read_text())['project']['version']} (source)"
 
 
-def _read_numbers(path: Path) -> dict[str, Any]:
+def read_json(path: Path, what: str, form: int) -> dict[str, Any]:
+    """A file of ours, of this format; what else it may be is named with the cure."""
     try:
         found: dict[str, Any] = json.loads(path.read_text())
     except ValueError as error:
         raise ValueError(
-            f"expected a result in {path}, got something else ({error}); delete the file"
+            f"expected {what} in {path}, got something else ({error}); delete the file"
         ) from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(found, dict) or found.get("format") != form:
         raise ValueError(
-            f"expected results of format {FORMAT} in {path}, got "
+            f"expected {what} of format {form} in {path}, got "
             f"{found.get('format') if isinstance(found, dict) else type(found).__name__}; they "
-            "were made by another version: use another results folder"
+            "were made by another version: use another results folder, or delete the file"
         )
     return found
 

@@ -106,6 +106,11 @@ def _write_csv(sheet: Sheet, path: Path) -> None:
             rows.writerow(out)
 
 
+def near_end(cell: MeanSE, *, highest: bool) -> float:
+    """The end of an interval that others have to pass to be better beyond doubt."""
+    return cell.mean + cell.se if highest else cell.mean - cell.se
+
+
 def near_range(summaries: Sequence[MeanSE]) -> tuple[float, float] | None:
     """What to draw of them if a few are so far out that they would hide the rest; None if not."""
     middle = np.median([mean for mean, _ in summaries])

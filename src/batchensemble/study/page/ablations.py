@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from batchensemble.study.ablations import ABLATIONS, Ablation, Found
+from batchensemble.study.ablations import ABLATIONS, Ablation, Found, plain_of
 from batchensemble.study.checks import best_set
 from batchensemble.study.claims import Verdict
 from batchensemble.study.looks import ERROR, NAMES, SPARE, UP, Look, dataset_name, look
 from batchensemble.study.page.charts import Chart, panel
 from batchensemble.study.spec import PLAIN
 from batchensemble.study.store import Result
-from batchensemble.study.tables import Sheet
+from batchensemble.study.tables import Sheet, near_end
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,10 @@ def _finding(ablation: Ablation, results: Sequence[Result], datasets: Sequence[s
 
 def _panel(ablation: Ablation, results: Sequence[Result], dataset: str, metric: str) -> Chart:
     found = ablation.found(results, dataset, metric)
-    plain = next((cell for variant, cell in found if variant.change == PLAIN), None)
-    limit = None
-    if plain is not None and metric != "member_disagreement":
-        limit = plain.mean + (plain.se if metric in UP else -plain.se)
-    better = "" if metric == "member_disagreement" else " (higher is better)"
-    if better and metric not in UP:
-        better = " (lower is better)"
+    plain, limit, better = plain_of(found), None, ""
+    if metric != "member_disagreement":  # which is neither good nor bad
+        limit = near_end(plain, highest=metric in UP) if plain else None
+        better = f" ({'higher' if metric in UP else 'lower'} is better)"
     title = f"{dataset_name(dataset)}: {NAMES[metric]}{better}"
     return panel(title, [(_look(one, found), one[1]) for one in found], limit)
 

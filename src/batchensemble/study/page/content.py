@@ -13,7 +13,7 @@ from batchensemble.study.looks import LOOKS, NAMES, UP, dataset_name, label, loo
 from batchensemble.study.page.charts import Chart, curve, panel
 from batchensemble.study.spec import PLAIN, VARIANTS
 from batchensemble.study.store import Result
-from batchensemble.study.tables import Cell, MeanSE, Sheet, over_seeds
+from batchensemble.study.tables import Cell, MeanSE, Sheet, near_end, over_seeds
 
 TASKS = {
     "regression": ("Regression tables", REGRESSION),
@@ -238,8 +238,8 @@ def _panel(metric: str, results: list[Result]) -> Chart | None:
     found = {m: c for m, c in over_seeds(results, metric).items() if math.isfinite(c.mean)}
     if not found:
         return None
-    ours, sign = found.get("batch_ensemble"), 1 if metric in UP else -1
-    limit = ours.mean + sign * ours.se if ours else None
+    ours = found.get("batch_ensemble")
+    limit = near_end(ours, highest=metric in UP) if ours else None
     better = "higher is better" if metric in UP else "lower is better"
     chart = panel(NAMES[metric], [(look(m), cell) for m, cell in found.items()], limit)
     return replace(chart, title=f"{_capital(chart.title)} ({better})")

@@ -1,0 +1,51 @@
+import io
+
+import pytest
+import torch
+from rich.console import Console
+
+from batchensemble.study.session import Profile, Session
+from batchensemble.study.spec import Settings, units_of
+
+SHORT = Settings(epochs=2, most_rows=100)
+UNITS = units_of("diabetes", "id", ("batch_ensemble", "single"), 2, SHORT)
+
+
+def session(folder, n_jobs=1, profile=Profile(2, SHORT, 1, "a note")):  # noqa: B008
+    console = Console(file=io.StringIO(), width=100)
+    return Session(profile, torch.device("cpu"), folder, n_jobs, console)
+
+
+def said(own):
+    return own.console.file.getvalue()
+
+
+def test_finished_runs_are_told_with_their_numbers_and_counted(tmp_path):
+    own = session(tmp_path)
+    own.run(UNITS)
+    assert "4 runs, 0 of them done before" in said(own)
+    assert "diabetes id, batch_ensemble: rmse 0." in said(own)
+    assert "4 done, 0 running, 0 left" in said(own)
+    again = session(tmp_path)
+    again.run(UNITS)
+    assert "4 of them done before" in said(again)
+    assert "rmse" not in said(again)
+
+
+def test_it_ends_with_the_main_table_what_was_left_out_and_where_the_report_is(tmp_path):
+    own = session(tmp_path)
+    own.run(UNITS)
+    assert len(own.conclude(["a [dataset]"], with_table=True)) == 4
+    *_, last = said(own).strip().splitlines()
+    assert last == f"Report: {tmp_path / 'report.html'}"
+    for words in ("Diabetes id", "3,788", "BatchEnsemble", "a note", "Left out: a [dataset]"):
+        assert words in said(own)
+
+
+def test_nothing_is_run_without_jobs_or_beside_runs_of_other_settings(tmp_path):
+    with pytest.raises(ValueError, match="expected jobs of at least 1"):
+        session(tmp_path, n_jobs=0).run(UNITS)
+    session(tmp_path).run(UNITS)
+    other = Profile(2, Settings(epochs=3), 1, "other")
+    with pytest.raises(ValueError, match=r"expected only runs of .*use another results folder"):
+        session(tmp_path, profile=other).run(UNITS)
