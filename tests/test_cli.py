@@ -140,6 +140,7 @@ def test_a_dataset_and_a_method_of_ones_own_take_part_in_all_processes(swift, re
         own = runs[(runs.dataset == dataset) & (runs.metric == "nll")]
         assert {*own.method} >= {"batch_ensemble", "pair"}
         assert np.isfinite(own.value).all()
+    assert "Left out: houses under shift, which needs two numeric features" in done.output
     page = (tmp_path / "results/quick/report.html").read_text()
     assert "Houses" in page
     assert "pair" in page

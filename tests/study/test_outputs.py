@@ -49,6 +49,7 @@ def test_what_is_not_a_full_study_is_labelled_everywhere_and_has_no_verdicts(fol
     assert [claim["id"] for claim in claims] == [f"C{i}" for i in range(1, 40)]
     assert {claim["verdict"] for claim in claims} == {None}
     assert not any("Claims" in line for line in said)
+    assert (folder / "NOTE.txt").read_text().startswith("QUICK")
     label = "QUICK: fewer epochs, seeds and rows; draw no conclusions"
     texts = [path.read_text() for path in (folder / "tables").glob("*.[mt]*")]
     assert len(texts) > 10

@@ -28,8 +28,8 @@ def write_outputs(folder: Path) -> tuple[list[Result], list[str]]:
     write_claims(verdicts, folder / "claims.json")
     for sheet in (*make_sheets(results, costs), claims_sheet(verdicts)):
         write_sheet(sheet, folder / "tables", note)
-    if note:  # numbers for machines have no place for it
-        (folder / "NOTE.txt").write_text(note + "\n")
+    label = folder / "NOTE.txt"  # numbers for machines have no place for it
+    label.write_text(note + "\n") if note else label.unlink(missing_ok=True)
     said = [f"Numbers: {folder / 'runs.csv'}; tables: {folder / 'tables'}"]
     judged = [v.verdict for v in verdicts if v.verdict is not None]
     if judged:

@@ -48,6 +48,11 @@ def reproduce(
     words = tuple(one_of(word, METHODS, "method") for word in methods) or tuple(METHODS)
     here, left_out = _present(names)
     session.run([unit for name in here for unit in plan(name, chosen, words)], own)
+    left_out += [
+        f"{name} under shift, which needs two numeric features"
+        for name in here
+        if name in TABLES and variants_of(name) == ("id",)
+    ]
     if not methods:
         session.measure(here)
     return session.conclude(left_out, with_table=True)
