@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -6,6 +8,7 @@ from batchensemble.study.ablations import ABLATIONS, METHOD, subsets
 from batchensemble.study.claims import judge_claims
 from batchensemble.study.experiments import prepare
 from batchensemble.study.figures import FIGURES, draw_figures
+from batchensemble.study.page.ablations import questions
 from batchensemble.study.runner import entrants, run_unit
 from batchensemble.study.sheets import make_sheets
 from batchensemble.study.spec import PLAIN, Change, Run, Settings, units_of
@@ -189,3 +192,24 @@ def test_a_figure_shows_the_variants_in_order_with_their_error_and_nll():
     assert [tick.get_text() for tick in axes[0].get_xticklabels()] == ["0", "0.01", "0.1", "1"]
     random_sign = np.asarray(axes[1].containers[0].lines[0].get_ydata(), dtype=float)
     np.testing.assert_allclose(random_sign, [0.5005, 1.0005, 1.0005, 1.0005])
+
+
+def test_a_variant_whose_networks_were_all_lost_is_said_to_be_lost(tmp_path):
+    results = [
+        dataclasses.replace(r, metrics={"diverged": 1.0}, curves={})
+        if r.run.change.bounded is False and r.run.dataset == "california"
+        else r
+        for r in synthetic("bounds", better=["bounded"])
+    ]
+    (sheet,) = [sheet for sheet in make_sheets(results) if sheet.name == "ablation-bounds"]
+    assert [row[1] for row in sheet.rows] == [
+        "bounded", "as written (all runs lost)", "bounded", "as written"
+    ]  # fmt: skip
+    axes = FIGURES["bounds_reg"].draw(results, "").axes
+    assert [text.get_text() for text in axes[0].texts] == ["lost"]
+    assert [tick.get_text() for tick in axes[0].get_xticklabels()] == ["bounded", "as written"]
+    assert not axes[3].texts
+    (question,) = questions(results, {s.name: s for s in make_sheets(results)}, [], full=True)
+    assert question.finding == (
+        "Among the best in NLL: California bounded (all runs lost: as written) | Diabetes bounded."
+    )

@@ -60,6 +60,7 @@ def test_only_what_would_hide_the_rest_is_left_out_of_the_range():
     assert near_range([MeanSE(1.0, 0.1), MeanSE(168.0, 169.0)]) is None  # nothing to compare with
     assert near_range([MeanSE(1.0, 0.0)] * 4) is None
     assert near_range([*close[:2], MeanSE(100.0, 1.0), MeanSE(101.0, 1.0)]) is None  # two camps
+    assert near_range([*close, *(MeanSE(100.0 + i, 1.0) for i in range(2))]) is None  # too many
 
 
 def test_of_a_place_come_the_runs_of_the_main_study_alone():

@@ -9,6 +9,8 @@ from batchensemble.study.looks import CALIBRATION, ERROR, NAMES, dataset_name
 from batchensemble.study.store import Result
 from batchensemble.study.tables import Cell, Sheet
 
+LOST = "all runs lost"
+
 
 def ablation_sheet(results: Sequence[Result], name: str) -> Sheet:
     ablation = ABLATIONS[name]
@@ -19,10 +21,12 @@ def ablation_sheet(results: Sequence[Result], name: str) -> Sheet:
     rows: list[tuple[Cell, ...]] = []
     for dataset in here:
         found = {m: dict(ablation.found(results, dataset, m)) for m in metrics}
-        for variant in found["nll"]:
+        lost = ablation.lost(results, dataset)
+        for variant in (*found["nll"], *lost):
             size = sizes[dataset, variant.entrant]
             cells = (found[m].get(variant) for m in metrics)
-            rows.append((dataset_name(dataset), variant.name, size, *cells))
+            label = f"{variant.name} ({LOST})" if variant in lost else variant.name
+            rows.append((dataset_name(dataset), label, size, *cells))
     return Sheet(
         f"ablation-{name}",
         ablation.question,

@@ -76,13 +76,23 @@ class Ablation:
             if variant.entrant in by_entrant
         ]
 
+    def lost(self, results: Sequence[Result], dataset: str) -> list[Variant]:
+        """Variants of which no network survived its training."""
+        survived = {variant for variant, _ in self.found(results, dataset, "nll")}
+        diverged = self.found(results, dataset, "diverged")
+        return [variant for variant, _ in diverged if variant not in survived]
+
     def present(self, results: Sequence[Result], task: str = "") -> list[str]:
         """Datasets, of a task or all, that have more than one variant."""
         tasks = {r.run.dataset: r.about["task"] for r in results}
+
+        def n_variants(dataset: str) -> int:
+            return len(self.found(results, dataset, "nll")) + len(self.lost(results, dataset))
+
         return [
             dataset
             for dataset in self.datasets
-            if task in ("", tasks.get(dataset)) and len(self.found(results, dataset, "nll")) > 1
+            if task in ("", tasks.get(dataset)) and n_variants(dataset) > 1
         ]
 
 

@@ -106,8 +106,8 @@ def tie(
             return word, {f"{extreme}_set": sets[0]}
         return word, {f"{extreme}_sets": sets}
 
-    whom = "" if among == ALL else f" among {_braced(among)}"
-    text = f"{place}: {extreme} set{whom} in {quantity.name} is {_braced(claimed)}"
+    whom = "" if among == ALL else f" among {{{_names(among, among)}}}"
+    text = f"{place}: {extreme} set{whom} in {quantity.name} is {{{_names(claimed, among)}}}"
     return Check(text, {who: Reading(place, who, quantity) for who in among}, judge)
 
 
@@ -187,7 +187,7 @@ def not_among_best(
         found = _found(samples, among, quantity)
         return together(yes(who not in found) for who in whom), {"best_set": found}
 
-    text = f"{place}: {', '.join(whom)} are outside the best set in {quantity.name}"
+    text = f"{place}: {_names(whom, among)} are outside the best set in {quantity.name}"
     return Check(text, {one: Reading(place, one, quantity) for one in among}, judge)
 
 
@@ -252,5 +252,11 @@ def yes(answer: bool) -> Word:
     return "holds" if answer else "does not hold"
 
 
-def _braced(names: Iterable[str]) -> str:
-    return f"{{{', '.join(names)}}}"
+def _names(entrants: Sequence[str], among: Sequence[str]) -> str:
+    """Without the settings that all of them have in common."""
+    settings = {who: who.partition(" ")[2].split(",") for who in among}
+    common = set.intersection(*map(set, settings.values())) - {""}
+    if not common:
+        return ", ".join(entrants)
+    own = (",".join(one for one in settings[who] if one not in common) for who in entrants)
+    return ", ".join(own)

@@ -114,8 +114,12 @@ class Variants:
             for column, metric in enumerate(metrics):
                 axes = figure.axes[row * len(metrics) + column]
                 found = self.ablation.found(results, dataset, metric)
-                ticks = list(dict.fromkeys(variant.label for variant, _ in found))
+                lost = self.ablation.lost(results, dataset)
+                labels = (variant.label for variant in (*(v for v, _ in found), *lost))
+                ticks = list(dict.fromkeys(labels))
                 self._draw(axes, found, ticks)
+                for variant in lost:
+                    _mark_lost(axes, ticks.index(variant.label))
                 if metric != "member_disagreement":
                     _mark_limit(axes, plain_of(found), metric)
                 _leave_far_out(axes, [(ticks.index(v.label), cell) for v, cell in found])
@@ -188,6 +192,13 @@ def _mark_limit(axes: Any, ours: MeanSE | None, metric: str) -> None:
     """A dotted line at the end of BatchEnsemble's interval that others have to pass."""
     if ours is not None:
         axes.axhline(near_end(ours, highest=metric in UP), color="0.4", ls=":", lw=1, zorder=0)
+
+
+def _mark_lost(axes: Any, x: int) -> None:
+    """In place of a point: all its networks were lost in training."""
+    axes.text(
+        x, 0.5, "lost", transform=axes.get_xaxis_transform(), ha="center", fontsize=8, color="0.4"
+    )
 
 
 def _leave_far_out(axes: Any, points: Sequence[tuple[int, MeanSE]]) -> None:

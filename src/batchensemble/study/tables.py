@@ -1,6 +1,7 @@
 """Results as tables: one row a number, and mean with standard error over the seeds."""
 
 import csv
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -112,11 +113,11 @@ def near_end(cell: MeanSE, *, highest: bool) -> float:
 
 
 def near_range(summaries: Sequence[MeanSE]) -> tuple[float, float] | None:
-    """What to draw of them if a few are so far out that they would hide the rest; None if not."""
+    """What to draw of them if one in four is so far out that it would hide the rest; else None."""
     middle = np.median([mean for mean, _ in summaries])
     by_reach = sorted(summaries, key=lambda one: abs(one.mean - middle) + one.se)
     low, high = _ends(by_reach)
-    for n in range(len(by_reach) - 1, len(by_reach) // 2, -1):
+    for n in range(len(by_reach) - 1, math.ceil(0.75 * len(by_reach)) - 1, -1):
         inner_low, inner_high = _ends(by_reach[:n])
         if high - low > FAR * (inner_high - inner_low) > 0:
             pad = 0.25 * (inner_high - inner_low)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from batchensemble.study.ablation_sheets import LOST
 from batchensemble.study.ablations import ABLATIONS, Ablation, Found, plain_of
 from batchensemble.study.checks import best_set
 from batchensemble.study.claims import Verdict
@@ -56,8 +57,11 @@ def _finding(ablation: Ablation, results: Sequence[Result], datasets: Sequence[s
     for dataset in datasets:
         found = ablation.found(results, dataset, "nll")
         best = best_set({variant.name: cell for variant, cell in found})
-        everybody = len(best) == len(found)
-        said.append(f"{dataset_name(dataset)} {'all tie' if everybody else '; '.join(best)}")
+        lost = [variant.name for variant in ablation.lost(results, dataset)]
+        tie = len(best) == len(found) and not lost
+        words = "all tie" if tie else "; ".join(best)
+        words += f" ({LOST}: {'; '.join(lost)})" if lost else ""
+        said.append(f"{dataset_name(dataset)} {words}")
     return f"Among the best in NLL: {' | '.join(said)}."
 
 
