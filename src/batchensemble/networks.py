@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Generator, Tensor, nn
 
-from batchensemble.nn.dropout import drop, keep_masks
+from batchensemble.nn.dropout import draw_keys, drop, keep_masks
 from batchensemble.nn.linear import BatchEnsembleLinear
 from batchensemble.nn.recurrent import GRU, GRUBE
 from batchensemble.words import one_of
@@ -100,7 +100,8 @@ class MLP(Network):
         There is no noise in an MLP.
         """
         if masks is None and self.training and self.dropout:
-            masks = keep_masks((*x.shape[:-1], self.mask_features), self.dropout, device=x.device)
+            shape = (*x.shape[:-1], self.mask_features)
+            masks = keep_masks(draw_keys(device=x.device), shape, self.dropout)
         by_layer = [None] * len(self.hidden) if masks is None else masks.split(self.hidden, -1)
         for layer, mask in zip(self.layers, by_layer, strict=True):
             x = torch.relu(layer(x))

@@ -20,12 +20,12 @@ from batchensemble.engines import (
     place_members,
 )
 from batchensemble.losses import Loss
-from batchensemble.nn.dropout import keep_masks
+from batchensemble.nn.dropout import draw_keys
 from batchensemble.progress import ProgressBar
 from batchensemble.words import one_of
 
 BATCHING = ("shared", "independent", "split")
-DRAWN_BYTES = 2**24
+DRAWN_BYTES, STEPS_AT_ONCE = 2**24, 256
 SCORED_ROWS = 8192  # of a table; of windows as many as have so many times together
 WORTH_THREADS = 200_000_000
 
@@ -123,7 +123,15 @@ def train(
         clip_norm=training.clip_norm,
     )
     n_steps = training.epochs * plan.n_steps
-    engine = choose_engine(bank, loss, data, adam, penalty=training.penalty, n_steps=n_steps)
+    engine = choose_engine(
+        bank,
+        loss,
+        data,
+        adam,
+        penalty=training.penalty,
+        n_steps=n_steps,
+        n_threads=torch.get_num_threads(),
+    )
     stopper = None
     if training.patience is not None and held_out is not None:
         score = _scorer(bank, loss, data, held_out, ensemble_size)
@@ -221,13 +229,11 @@ class Plan:
         self.own_steps = [-(-len(own) // self.rows_a_step) for own in rows]
         self.n_steps = max(self.own_steps)
         self.multiplications = bank.n_parameters * self.batch * n_members
-        self.mask_units = self.module.horizon * self.module.mask_features
-        drawn = self.mask_units + 4 * self.module.noise_features
-        bytes_a_step = len(rows) * self.batch * n_members * drawn
-        self.segment = max(1, DRAWN_BYTES // max(1, bytes_a_step))
+        bytes_a_step = 4 * len(rows) * self.batch * n_members * self.module.noise_features
+        self.segment = min(STEPS_AT_ONCE, max(1, DRAWN_BYTES // max(1, bytes_a_step)))
 
     def epoch(self, active: Sequence[bool]) -> Iterator[Steps]:
-        """The steps of one epoch, in parts whose masks and noise fit the memory for them."""
+        """The steps of one epoch, in parts short enough to wait for."""
         shape = (self.n_steps, len(self.rows), self.batch, self.width)
         # Padding repeats a row of the network's own, with weight 0.
         first = torch.stack([own[0] for own in self.rows])
@@ -242,8 +248,8 @@ class Plan:
             weights = weights * self.data.weight[rows]
         for start in range(0, self.n_steps, self.segment):
             stop = min(start + self.segment, self.n_steps)
-            masks, noise = self._draw(start, stop, active)
-            yield Steps(rows[start:stop], weights[start:stop], masks, noise)
+            keys, noise = self._draw(start, stop, active)
+            yield Steps(rows[start:stop], weights[start:stop], keys, noise)
 
     def _shuffle(self, i: int, rows: Tensor, weights: Tensor) -> None:
         """Write one network's rows in its own order, (steps, batch, width), and 1 where real."""
@@ -260,17 +266,14 @@ class Plan:
     def _draw(
         self, start: int, stop: int, active: Sequence[bool]
     ) -> tuple[Tensor | None, Tensor | None]:
-        """Dropout masks and noise of these steps, zeros for networks that rest."""
-        shape = (self.batch, self.module.n_members)
-
-        def empty(units: int, dtype: torch.dtype) -> Tensor | None:
-            if not units:
-                return None
-            size = (stop - start, len(self.rows), *shape, units)
-            return torch.zeros(size, dtype=dtype, device=self.device)
-
-        masks = empty(self.mask_units, torch.uint8)
-        noise = empty(self.module.noise_features, self.data.dtype)
+        """Keys of the dropout masks and noise of these steps, zeros for networks that rest."""
+        size = (stop - start, len(self.rows))
+        keys = noise = None
+        if self.module.mask_features:
+            keys = torch.zeros(size, dtype=torch.int32, device=self.device)
+        if self.module.noise_features:
+            shape = (self.batch, self.module.n_members, self.module.noise_features)
+            noise = torch.zeros(*size, *shape, dtype=self.data.dtype, device=self.device)
         for i, generator in enumerate(self.generators):
             own = min(stop, self.own_steps[i]) - start
             if not active[i] or own <= 0:
@@ -278,12 +281,11 @@ class Plan:
             # With noise they take turns step by step, which no cut and no other network changes.
             length = own if noise is None else 1
             for part in (slice(t, t + length) for t in range(0, own, length)):
-                if masks is not None:
-                    units = (length, *shape, self.mask_units)
-                    masks[part, i] = keep_masks(units, self.module.dropout, generator, self.device)
+                if keys is not None:
+                    keys[part, i] = draw_keys((length,), generator, self.device)
                 if noise is not None:
                     noise[part, i].normal_(generator=generator)
-        return masks, noise
+        return keys, noise
 
     def epoch_means(self, losses: Tensor) -> list[float]:
         """Each network's mean loss over its own steps: (steps, networks) -> (networks)."""

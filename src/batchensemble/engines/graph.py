@@ -34,13 +34,13 @@ class GraphEngine:
     def _load(self, steps: Steps) -> None:
         self.rows[: len(steps)].copy_(steps.rows)
         self.weights[: len(steps)].copy_(steps.weights)
-        for held, new in ((self.masks, steps.masks), (self.noise, steps.noise)):
+        for held, new in ((self.keys, steps.keys), (self.noise, steps.noise)):
             if held is not None and new is not None:
                 held[: len(steps)].copy_(new)
         self.counter.zero_()
 
     def _one(self) -> None:
-        held = (self.rows, self.weights, self.masks, self.noise)
+        held = (self.rows, self.weights, self.keys, self.noise)
         now = [None if h is None else h.index_select(0, self.counter)[0] for h in held]
         losses = self.plain.step(*now)  # type: ignore[arg-type]
         self.losses.index_copy_(0, self.counter, losses.unsqueeze(0))
@@ -50,7 +50,7 @@ class GraphEngine:
         self.capacity = len(steps)
         self.rows = steps.rows.clone()
         self.weights = steps.weights.clone()
-        self.masks = None if steps.masks is None else steps.masks.clone()
+        self.keys = None if steps.keys is None else steps.keys.clone()
         self.noise = None if steps.noise is None else steps.noise.clone()
         self.losses = steps.weights.new_zeros(steps.rows.shape[:2])
         self.counter = torch.zeros(1, dtype=torch.int64, device=steps.rows.device)

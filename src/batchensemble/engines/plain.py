@@ -12,6 +12,7 @@ from batchensemble.engines.adam import Adam
 from batchensemble.engines.data import Source
 from batchensemble.losses import Loss
 from batchensemble.nn import orthogonality_penalty
+from batchensemble.nn.dropout import keep_masks
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Steps:
 
     rows: Tensor  # (steps, networks, batch, members or 1)
     weights: Tensor  # the same
-    masks: Tensor | None = None  # (steps, networks, batch, members, units)
+    keys: Tensor | None = None  # (steps, networks), of the dropout masks
     noise: Tensor | None = None  # (steps, networks, batch, members, noise features)
 
     def __len__(self) -> int:
@@ -62,9 +63,14 @@ class PlainEngine:
         self.update: Callable[[Tensor, Tensor], None] = adam.step
 
     def _losses(
-        self, x: Tensor, y: Tensor, weights: Tensor, masks: Tensor | None, noise: Tensor | None
+        self, x: Tensor, y: Tensor, weights: Tensor, keys: Tensor | None, noise: Tensor | None
     ) -> Tensor:
         """Each network's loss: the weighted mean over rows of the members' own losses."""
+        masks = None
+        if keys is not None:
+            network = self.bank.module
+            shape = (x.shape[1], self.n_members, network.horizon * network.mask_features)
+            masks = keep_masks(keys, shape, network.dropout)
         x, y = place_members(x, y, self.n_members)
         by_row = mean_over_steps(self.loss(self.bank(x, masks, noise), y))
         loss = (by_row * weights).flatten(1).sum(1)
@@ -76,10 +82,10 @@ class PlainEngine:
         self,
         rows: Tensor,
         weights: Tensor,
-        masks: Tensor | None = None,
+        keys: Tensor | None = None,
         noise: Tensor | None = None,
     ) -> Tensor:
-        losses = self.losses(*self.data.take(rows), weights, masks, noise)
+        losses = self.losses(*self.data.take(rows), weights, keys, noise)
         gradients = torch.autograd.grad(losses.sum(), self.parameters)
         gradient = torch.cat([g.reshape(len(self.bank), -1) for g in gradients], dim=1)
         active = (weights.flatten(1).sum(1, keepdim=True) > 0).to(gradient.dtype)
@@ -89,8 +95,8 @@ class PlainEngine:
     def run(self, steps: Steps) -> Tensor:
         self.bank.module.train()
         nothing = [None] * len(steps)
-        masks, noise = (nothing if r is None else r for r in (steps.masks, steps.noise))
-        losses = map(self.step, steps.rows, steps.weights, masks, noise)
+        keys, noise = (nothing if r is None else r for r in (steps.keys, steps.noise))
+        losses = map(self.step, steps.rows, steps.weights, keys, noise)
         return torch.stack(list(losses))
 
 

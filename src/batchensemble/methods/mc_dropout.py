@@ -7,7 +7,7 @@ from torch import Generator
 from batchensemble.bank import Bank
 from batchensemble.methods.base import MakeNetwork, Members
 from batchensemble.networks import Network
-from batchensemble.nn.dropout import keep_masks
+from batchensemble.nn.dropout import draw_keys, keep_masks
 
 
 @dataclass(frozen=True)
@@ -28,5 +28,6 @@ class MCDropout:
         masks = None
         if network.mask_features:
             shape = (self.n_passes, network.mask_features)
-            masks = keep_masks(shape, network.dropout, generator, generator.device)
+            key = draw_keys((), generator, generator.device)
+            masks = keep_masks(key, shape, network.dropout)
         return Members(network, self.n_passes, masks)
