@@ -48,10 +48,13 @@ bench-peers: setup .venv-peers/ready
 	$(BIN)/python benchmarks/peers/scores.py $(PEERS_OUT)
 
 bench: setup
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[bench]"
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/speed.py --out build/bench
+	$(BIN)/python benchmarks/speed.py --threads 2 --section tables --section series
+	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/folding.py
-	$(BIN)/python benchmarks/bank.py
-	$(BIN)/python benchmarks/default_preset.py
 	$(BIN)/python benchmarks/sampling.py
+	$(BIN)/python benchmarks/default_preset.py
 
 docs: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[docs]"

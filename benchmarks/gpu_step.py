@@ -13,11 +13,12 @@ from torch import Generator
 
 from batchensemble.bank import Bank
 from batchensemble.engines.adam import Adam
+from batchensemble.engines.data import Data
 from batchensemble.engines.graph import GraphEngine
-from batchensemble.engines.plain import Data, PlainEngine, Steps
+from batchensemble.engines.plain import PlainEngine, Steps
 from batchensemble.losses import GaussianNLL
 from batchensemble.networks import MLP
-from batchensemble.nn.dropout import keep_masks
+from batchensemble.nn.dropout import draw_keys
 
 N_STEPS = 256
 DEVICE = "cuda"
@@ -47,8 +48,7 @@ def main() -> None:
     for n_networks, n_members in ((1, 10), (5, 10), (5, 1), (50, 1)):
         rows = torch.randint(16512, (N_STEPS, n_networks, 64, 1), generator=source, device=DEVICE)
         weights = torch.full(rows.shape, 1 / (64 * n_members), device=DEVICE)
-        shape = (N_STEPS, n_networks, 64, n_members, 64)
-        steps = Steps(rows, weights, keep_masks(shape, 0.1, source, DEVICE))
+        steps = Steps(rows, weights, draw_keys((N_STEPS, n_networks), source, DEVICE))
         reference = None
         for kind in ("plain", "graph", "compiled graph"):
             nets = bank(n_networks, n_members)

@@ -3,14 +3,15 @@ import time
 
 import pytest
 import torch
-from laws import generator, line
+from laws import SHOCK, SLOPE, generator
+from laws import autoregression as series
+from laws import bank_of_forecasters as forecasters
+from laws import bank_of_mlps as bank
+from laws import doubled_line as data
 
-from batchensemble.bank import Bank
 from batchensemble.engines import Data, Windows
 from batchensemble.losses import GaussianNLL
-from batchensemble.networks import MLP, Recurrent
 from batchensemble.training import (
-    Plan,
     Training,
     TrainingDiverged,
     train,
@@ -18,19 +19,6 @@ from batchensemble.training import (
 )
 
 LOSS = GaussianNLL()
-
-
-def bank(n_networks=3, n_members=4, dropout=0.1, double=True):
-    nets = [
-        MLP(3, (1, 1), hidden=(8,), n_members=n_members, dropout=dropout, generator=generator(i))
-        for i in range(n_networks)
-    ]
-    return Bank([net.double() if double else net for net in nets])
-
-
-def data(double=True):
-    d = line()
-    return Data(d.x.double(), d.y.double()) if double else d
 
 
 def fit(networks, training, *, rows=None, seed=10, held_out=None, one_by_one=False, **kwargs):
@@ -77,40 +65,10 @@ def test_the_same_seed_gives_bit_equal_networks_and_the_global_seed_stays():
     assert torch.equal(torch.get_rng_state(), state)
 
 
-@pytest.mark.parametrize("batching", ["shared", "independent", "split"])
-@pytest.mark.parametrize("n_rows", [1, 7, 64, 65, 150])
-def test_every_row_is_seen_once_an_epoch_by_every_member_or_once_by_one(batching, n_rows):
-    networks = bank(1)
-    rows = [torch.arange(n_rows)]
-    plan = Plan(networks, data(), Training(batch_size=16, batching=batching), rows, [generator()])
-    (steps,) = plan.epoch([True])
-    seen = steps.rows[steps.weights > 0]
-    times = {"shared": 1, "independent": 4, "split": 1}[batching]
-    assert torch.equal(seen.bincount(minlength=n_rows), torch.full((n_rows,), times))
-    # Each step's weights sum to 1 over rows and the members that see them.
-    share = steps.weights.sum((2, 3)) * (4 / steps.weights.shape[-1])
-    assert torch.allclose(share, torch.ones_like(share), atol=1e-6)
-    if batching == "independent" and n_rows == 150:
-        assert not torch.equal(steps.rows[..., 0], steps.rows[..., 1])
-
-
-def test_split_batches_cost_a_share_of_the_rows_a_step():
-    shared = Plan(bank(1), data(), Training(batch_size=16), [torch.arange(150)], [generator()])
-    split = Plan(
-        bank(1),
-        data(),
-        Training(batch_size=16, batching="split"),
-        [torch.arange(150)],
-        [generator()],
-    )
-    assert split.batch * 4 == shared.batch
-    assert split.n_steps == shared.n_steps
-
-
 def test_an_epoch_cut_into_parts_is_the_same_epoch(monkeypatch):
     whole, parts = bank(), bank()
     fit(whole, Training(epochs=2, batch_size=16))
-    monkeypatch.setattr("batchensemble.training.DRAWN_BYTES", 1)
+    monkeypatch.setattr("batchensemble.plan.STEPS_AT_ONCE", 1)
     fit(parts, Training(epochs=2, batch_size=16))
     assert torch.allclose(whole.theta, parts.theta, atol=1e-12)
 
@@ -180,7 +138,7 @@ def test_the_time_limit_ends_training_with_what_there_is():
 
 
 def test_the_time_limit_ends_an_epoch_that_is_too_long(monkeypatch):
-    monkeypatch.setattr("batchensemble.training.DRAWN_BYTES", 1)  # a look at the clock every step
+    monkeypatch.setattr("batchensemble.plan.STEPS_AT_ONCE", 1)  # a look at the clock every step
     networks, two_steps = bank(1), bank(1)
     history = fit(networks, Training(epochs=9, batch_size=32, time_limit=1e-9))
     fit(two_steps, Training(epochs=1, batch_size=32))
@@ -272,15 +230,6 @@ def test_losses_are_means_over_a_networks_own_steps():
     assert together.losses[0] == pytest.approx([h.losses[0][0] for h in alone], abs=1e-6)
 
 
-def test_padding_repeats_rows_of_the_networks_own():
-    networks = bank(2)
-    rows = [torch.arange(10, 50), torch.arange(60, 67)]
-    plan = Plan(networks, data(), Training(batch_size=16), rows, [generator(), generator(1)])
-    (steps,) = plan.epoch([True, True])
-    assert steps.rows[:, 0].min() >= 10
-    assert steps.rows[:, 1].min() >= 60
-
-
 def test_a_score_that_is_no_number_stops_with_words():
     d = data()
     d.x[160] = float("nan")
@@ -330,48 +279,10 @@ def test_one_by_one_refuses_what_is_about_the_ensemble(option):
         fit(bank(), Training(epochs=1, **option), one_by_one=True)
 
 
-SLOPE, SHOCK = 0.8, 0.5
-
-
-def series(weight=None):
-    """An autoregression of order 1; the windows are scaled to make it harder to cheat."""
-    shocks = SHOCK * torch.randn(260, generator=generator(3), dtype=torch.float64)
-    values = [shocks[0]]
-    for shock in shocks[1:]:
-        values.append(SLOPE * values[-1] + shock)
-    values = torch.stack(values)
-    location = torch.linspace(-1, 1, len(values)).double()
-    scale = torch.linspace(0.5, 2, len(values)).double()
-    covariate = torch.linspace(0, 1, len(values)).double()
-    return Windows(torch.stack([values, covariate], 1), location, scale, 4, 3, weight=weight)
-
-
 def plain_series():
     scaled = series()
     zeros, ones = torch.zeros(len(scaled.series)), torch.ones(len(scaled.series))
     return Windows(scaled.series, zeros.double(), ones.double(), 4, 3)
-
-
-def forecasters(n_networks=3, *, feedback="mean", n_members=2, dropout=0.2, adapters="rsb"):
-    nets = [
-        Recurrent(
-            1,
-            (1, 1),
-            draw=LOSS.draw,
-            context=3,
-            horizon=3,
-            lags=(1, 2),
-            feedback=feedback,
-            hidden_size=4,
-            hidden=(5,),
-            n_members=n_members,
-            adapters=adapters,
-            dropout=dropout,
-            generator=generator(i),
-        )
-        for i in range(n_networks)
-    ]
-    return Bank([net.double() for net in nets])
 
 
 @pytest.mark.parametrize("batching", ["shared", "independent", "split"])
@@ -391,35 +302,9 @@ def test_a_forecaster_learns_the_same_in_a_bank_and_alone(feedback, batching):
 def test_an_epoch_of_a_forecaster_cut_into_parts_is_the_same_epoch(feedback, monkeypatch):
     whole, parts = forecasters(feedback=feedback), forecasters(feedback=feedback)
     fit(whole, Training(epochs=2, batch_size=16), data=series())
-    monkeypatch.setattr("batchensemble.training.DRAWN_BYTES", 1)
+    monkeypatch.setattr("batchensemble.plan.STEPS_AT_ONCE", 1)
     fit(parts, Training(epochs=2, batch_size=16), data=series())
     assert torch.allclose(whole.theta, parts.theta, atol=1e-12)
-
-
-def test_noise_is_standard_and_independent_between_steps_rows_members_and_networks():
-    networks = forecasters(feedback="sample")
-    rows = [torch.arange(240)] * 3
-    own = [generator(), generator(1), generator(2)]
-    (steps,) = Plan(networks, series(), Training(batch_size=60), rows, own).epoch([True] * 3)
-    assert steps.noise.shape == (4, 3, 60, 2, 2)
-    assert steps.noise.dtype == torch.float64
-    n = steps.noise.numel()
-    assert abs(steps.noise.mean()) < 4 / n**0.5
-    assert abs(steps.noise.std() - 1) < 4 / n**0.5
-    for axis in (0, 1, 3, 4):
-        both = torch.stack([part.flatten() for part in steps.noise.unbind(axis)]).corrcoef()
-        both.fill_diagonal_(0)
-        assert both.abs().max() < 4 * (steps.noise.shape[axis] / n) ** 0.5
-    assert len(steps.noise.unique()) == n
-
-
-@pytest.mark.parametrize("feedback", ["mean", "teacher"])
-def test_noise_and_masks_are_drawn_only_for_networks_that_want_them(feedback):
-    networks = forecasters(1, feedback=feedback, dropout=0.0)
-    plan = Plan(networks, series(), Training(), [torch.arange(50)], [generator()])
-    (steps,) = plan.epoch([True])
-    assert steps.noise is None
-    assert steps.masks is None
 
 
 @pytest.mark.parametrize("feedback", ["mean", "sample", "teacher"])

@@ -91,7 +91,7 @@ class Columns:
     def __getitem__(self, index: int) -> Column:
         return self.columns[index]
 
-    def take(self, rows: NDArray[Any]) -> "Columns":
+    def take(self, rows: NDArray[Any] | slice) -> "Columns":
         """The same columns with the chosen rows."""
         return Columns(tuple(Column(c.name, c.kind, c.values[rows]) for c in self.columns))
 

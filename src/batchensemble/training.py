@@ -13,19 +13,17 @@ from torch import Generator, Tensor
 from batchensemble.bank import Bank
 from batchensemble.engines import (
     Adam,
+    Engine,
     Source,
-    Steps,
     choose_engine,
     mean_over_steps,
     place_members,
 )
 from batchensemble.losses import Loss
-from batchensemble.nn.dropout import draw_keys
+from batchensemble.plan import BATCHING, Plan
 from batchensemble.progress import ProgressBar
 from batchensemble.words import one_of
 
-BATCHING = ("shared", "independent", "split")
-DRAWN_BYTES, STEPS_AT_ONCE = 2**24, 256
 SCORED_ROWS = 8192  # of a table; of windows as many as have so many times together
 WORTH_THREADS = 200_000_000
 
@@ -114,24 +112,7 @@ def train(
     if len(bank) % ensemble_size:
         raise ValueError(f"expected ensembles of {ensemble_size} out of {len(bank)} networks")
     history = History()
-    plan = Plan(bank, data, training, rows, generators)
-    adam = Adam.over(
-        bank.theta,
-        bank.parameter_names(),
-        lr=training.lr,
-        weight_decay=training.weight_decay,
-        clip_norm=training.clip_norm,
-    )
-    n_steps = training.epochs * plan.n_steps
-    engine = choose_engine(
-        bank,
-        loss,
-        data,
-        adam,
-        penalty=training.penalty,
-        n_steps=n_steps,
-        n_threads=torch.get_num_threads(),
-    )
+    plan, engine = plan_and_engine(bank, loss, data, training, rows=rows, generators=generators)
     stopper = None
     if training.patience is not None and held_out is not None:
         score = _scorer(bank, loss, data, held_out, ensemble_size)
@@ -170,6 +151,44 @@ def train(
     return history
 
 
+def plan_and_engine(
+    bank: Bank,
+    loss: Loss,
+    data: Source,
+    training: Training,
+    *,
+    rows: Sequence[Tensor],
+    generators: Sequence[Generator],
+) -> tuple[Plan, Engine]:
+    """What cuts epochs into steps, and what runs them."""
+    plan = Plan(
+        bank,
+        data,
+        rows,
+        generators,
+        batch_size=training.batch_size,
+        batching=training.batching,
+    )
+    adam = Adam.over(
+        bank.theta,
+        bank.parameter_names(),
+        lr=training.lr,
+        weight_decay=training.weight_decay,
+        clip_norm=training.clip_norm,
+    )
+    engine = choose_engine(
+        bank,
+        loss,
+        data,
+        adam,
+        penalty=training.penalty,
+        batch=plan.batch,
+        n_steps=training.epochs * plan.n_steps,
+        n_threads=torch.get_num_threads(),
+    )
+    return plan, engine
+
+
 def train_one_by_one(
     bank: Bank,
     loss: Loss,
@@ -201,96 +220,6 @@ def train_one_by_one(
         with torch.no_grad():
             bank.theta[i] = alone.theta[0]
     return histories
-
-
-class Plan:
-    """Cuts an epoch into steps: each network's own shuffling, padding and dropout masks."""
-
-    def __init__(
-        self,
-        bank: Bank,
-        data: Source,
-        training: Training,
-        rows: Sequence[Tensor],
-        generators: Sequence[Generator],
-    ) -> None:
-        self.data, self.generators = data, generators
-        self.device = data.device
-        self.rows = [own.to(self.device) for own in rows]
-        self.module = bank.module
-        n_members = self.module.n_members
-        self.batch = min(training.batch_size, max(len(own) for own in rows))
-        if training.batching == "split":
-            self.batch = -(-self.batch // n_members)
-        # Members that see rows of their own, and shufflings of the rows these are taken from.
-        self.width = 1 if training.batching == "shared" else n_members
-        self.shufflings = n_members if training.batching == "independent" else 1
-        self.rows_a_step = self.batch * self.width // self.shufflings
-        self.own_steps = [-(-len(own) // self.rows_a_step) for own in rows]
-        self.n_steps = max(self.own_steps)
-        self.multiplications = bank.n_parameters * self.batch * n_members
-        bytes_a_step = 4 * len(rows) * self.batch * n_members * self.module.noise_features
-        self.segment = min(STEPS_AT_ONCE, max(1, DRAWN_BYTES // max(1, bytes_a_step)))
-
-    def epoch(self, active: Sequence[bool]) -> Iterator[Steps]:
-        """The steps of one epoch, in parts short enough to wait for."""
-        shape = (self.n_steps, len(self.rows), self.batch, self.width)
-        # Padding repeats a row of the network's own, with weight 0.
-        first = torch.stack([own[0] for own in self.rows])
-        rows = first.view(1, -1, 1, 1).repeat(shape[0], 1, *shape[2:])
-        weights = torch.zeros(shape, device=self.device)
-        for i, n_steps in enumerate(self.own_steps):
-            if active[i]:
-                self._shuffle(i, rows[:n_steps, i], weights[:n_steps, i])
-        share = weights.sum((2, 3), keepdim=True) * (self.module.n_members / self.width)
-        weights = weights / share.clamp(min=1)
-        if self.data.weight is not None:
-            weights = weights * self.data.weight[rows]
-        for start in range(0, self.n_steps, self.segment):
-            stop = min(start + self.segment, self.n_steps)
-            keys, noise = self._draw(start, stop, active)
-            yield Steps(rows[start:stop], weights[start:stop], keys, noise)
-
-    def _shuffle(self, i: int, rows: Tensor, weights: Tensor) -> None:
-        """Write one network's rows in its own order, (steps, batch, width), and 1 where real."""
-        own, generator = self.rows[i], self.generators[i]
-        padded = own[:1].repeat(len(rows) * self.rows_a_step, self.shufflings)
-        real = torch.zeros_like(padded, dtype=weights.dtype)
-        real[: len(own)] = 1
-        for column in range(self.shufflings):
-            order = torch.randperm(len(own), generator=generator, device=self.device)
-            padded[: len(own), column] = own[order]
-        rows.copy_(padded.view(rows.shape))
-        weights.copy_(real.view(rows.shape))
-
-    def _draw(
-        self, start: int, stop: int, active: Sequence[bool]
-    ) -> tuple[Tensor | None, Tensor | None]:
-        """Keys of the dropout masks and noise of these steps, zeros for networks that rest."""
-        size = (stop - start, len(self.rows))
-        keys = noise = None
-        if self.module.mask_features:
-            keys = torch.zeros(size, dtype=torch.int32, device=self.device)
-        if self.module.noise_features:
-            shape = (self.batch, self.module.n_members, self.module.noise_features)
-            noise = torch.zeros(*size, *shape, dtype=self.data.dtype, device=self.device)
-        for i, generator in enumerate(self.generators):
-            own = min(stop, self.own_steps[i]) - start
-            if not active[i] or own <= 0:
-                continue
-            # With noise they take turns step by step, which no cut and no other network changes.
-            length = own if noise is None else 1
-            for part in (slice(t, t + length) for t in range(0, own, length)):
-                if keys is not None:
-                    keys[part, i] = draw_keys((length,), generator, self.device)
-                if noise is not None:
-                    noise[part, i].normal_(generator=generator)
-        return keys, noise
-
-    def epoch_means(self, losses: Tensor) -> list[float]:
-        """Each network's mean loss over its own steps: (steps, networks) -> (networks)."""
-        own = zip(losses.cpu().unbind(1), self.own_steps, strict=True)
-        return [float(column[:n_steps].mean()) for column, n_steps in own]
 
 
 class _EarlyStopping:

@@ -11,6 +11,7 @@ from batchensemble.engines import Adam, Data, Steps, Windows, choose_engine
 from batchensemble.engines.plain import mean_over_steps, place_members
 from batchensemble.losses import GaussianNLL
 from batchensemble.networks import Recurrent
+from batchensemble.nn.dropout import draw_keys, keep_masks
 
 REACH, HORIZON, TIMES = 4, 3, 40
 LOSS = GaussianNLL()
@@ -118,9 +119,10 @@ def test_steps_on_windows_are_those_of_a_handwritten_loop_with_torch_adam(feedba
     engine = choose_engine(bank, LOSS, data, adam)
     rows = torch.randint(30, (4, 2, 6, width), generator=generator(5))
     weights = torch.rand(rows.shape, generator=generator(6), dtype=torch.float64)
-    masks = torch.randint(2, (4, 2, 6, 2, HORIZON * 4), generator=generator(7), dtype=torch.uint8)
+    keys = draw_keys((4, 2), generator(7))
+    masks = keep_masks(keys, (6, 2, HORIZON * 4), 0.3)
     noise = normal(4, 2, 6, 2, HORIZON - 1) if feedback == "sample" else None
-    losses = engine.run(Steps(rows, weights, masks, noise))
+    losses = engine.run(Steps(rows, weights, keys, noise))
     for i, net in enumerate(nets):
         optimiser = torch.optim.Adam(net.train().parameters(), lr=0.01)
         for t in range(4):

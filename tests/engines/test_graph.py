@@ -9,7 +9,7 @@ from batchensemble.engines.graph import GraphEngine
 from batchensemble.engines.plain import PlainEngine, Steps
 from batchensemble.losses import GaussianNLL
 from batchensemble.networks import MLP
-from batchensemble.nn.dropout import keep_masks
+from batchensemble.nn.dropout import draw_keys
 
 pytestmark = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="captured graphs need a CUDA device"
@@ -22,7 +22,7 @@ def test_captured_steps_are_the_plain_steps_also_in_parts_of_another_length(comp
     data = Data(x, x.sum(1))
     rows = torch.randint(200, (50, 2, 16, 1), device="cuda")
     weights = torch.full(rows.shape, 1 / 48, device="cuda")
-    masks = keep_masks((50, 2, 16, 3, 64), 0.1, None, "cuda")
+    keys = draw_keys((50, 2), device="cuda")
 
     def trained(graph: bool) -> torch.Tensor:
         bank = Bank([MLP(3, (1, 1), n_members=3, generator=generator(i)) for i in range(2)])
@@ -32,7 +32,7 @@ def test_captured_steps_are_the_plain_steps_also_in_parts_of_another_length(comp
         if graph:
             engine = GraphEngine(engine, compiled=compiled)
         for part in (slice(0, 20), slice(20, 30), slice(30, 50)):
-            engine.run(Steps(rows[part], weights[part], masks[part]))
+            engine.run(Steps(rows[part], weights[part], keys[part]))
         return bank.theta
 
     plain, captured = trained(False), trained(True)

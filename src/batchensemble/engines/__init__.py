@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from batchensemble.bank import Bank
 from batchensemble.engines.adam import Adam
+from batchensemble.engines.cuda import KernelEngine
+from batchensemble.engines.cuda import covers as kernel_covers
 from batchensemble.engines.data import Data, Source, Windows
 from batchensemble.engines.fused import FusedEngine, covers
 from batchensemble.engines.graph import GraphEngine
@@ -22,9 +24,9 @@ __all__ = [
     "place_members",
 ]
 
-# Compiling, once on a machine for loops on the CPU and once a training for a graph, takes as
-# long as is won back by about so many steps.
-STEPS_WORTH_COMPILING = {"table": 4_000, "series": 1_000, "cuda": 50_000}
+# Compiling, once on a machine for loops on the CPU, once a shape for a kernel and once a training
+# for a graph, takes as long as is won back by about so many steps.
+STEPS_WORTH_COMPILING = {"table": 4_000, "series": 1_000, "kernel": 10_000, "graph": 50_000}
 
 
 def choose_engine(
@@ -34,16 +36,25 @@ def choose_engine(
     adam: Adam,
     *,
     penalty: float | Sequence[float] = 0.0,
+    batch: int = 1,
     n_steps: int = 0,
     n_threads: int = 1,
 ) -> Engine:
-    """The fastest engine for this bank where it is; `n_steps` is how long the training may be."""
+    """The fastest engine for this bank where it is.
+
+    `batch` is how many rows a step has, `n_steps` how long the training may be, and `n_threads`
+    how many threads there are for it.
+    """
+
+    def pays(kind: str) -> bool:
+        return n_steps >= STEPS_WORTH_COMPILING[kind]
+
     plain = PlainEngine(bank, loss, data, adam, penalty=penalty)
     if bank.theta.device.type == "cuda":
-        return GraphEngine(plain, compiled=n_steps >= STEPS_WORTH_COMPILING["cuda"])
+        if plain.penalty is None and pays("kernel") and kernel_covers(bank, loss, data, batch):
+            return KernelEngine(bank, loss, data, adam, batch=batch)
+        return GraphEngine(plain, compiled=pays("graph"))
     kind = "series" if isinstance(data, Windows) else "table"
-    if n_steps < STEPS_WORTH_COMPILING[kind] or plain.penalty is not None:
-        return plain
-    if not covers(bank, loss, data):
-        return plain
-    return FusedEngine(bank, loss, data, adam, n_threads=n_threads)
+    if plain.penalty is None and pays(kind) and covers(bank, loss, data):
+        return FusedEngine(bank, loss, data, adam, n_threads=n_threads)
+    return plain

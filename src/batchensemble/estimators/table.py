@@ -18,7 +18,7 @@ from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
 from batchensemble.estimators.targets import read_target, read_weight
-from batchensemble.frames import read_columns
+from batchensemble.frames import Columns, read_columns
 from batchensemble.losses import Loss
 from batchensemble.methods import Members, Method, make_method
 from batchensemble.models import Rows, fit_models, make_members, maker, predict_rows
@@ -28,6 +28,7 @@ from batchensemble.preprocessing import TableEncoder
 from batchensemble.training import Training
 
 FEWEST_ROWS_HELD_OUT = 8
+ENCODED_ROWS = 2**15  # at a time
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -147,19 +148,30 @@ class TableEstimator(Estimator):
 
     def predict_dist(self, X: Any) -> Any:
         """The whole prediction, one object."""
-        return self._dist(torch.cat(list(self._outputs(X))))
+        return self._dist(torch.cat(list(self._outputs(self._read(X)))))
 
     def uncertainty(self, X: Any) -> Uncertainty:
         """Total, aleatoric and epistemic uncertainty of every row."""
-        parts = [self._dist(outputs).uncertainty() for outputs in self._outputs(X)]
+        chunks = self._outputs(self._read(X))
+        parts = [self._dist(outputs).uncertainty() for outputs in chunks]
         return Uncertainty(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _answer(self, X: Any, ask: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
         """Ask the predictions of a chunk of rows at a time, so that memory stays bounded."""
-        return np.concatenate([ask(self._dist(outputs)) for outputs in self._outputs(X)])
+        columns = self._read(X)
+        answers = (ask(self._dist(outputs)) for outputs in self._outputs(columns))
+        first = next(answers)
+        # One place for all: many small ones between large ones that go would leave holes.
+        whole = np.empty((columns.n_rows, *first.shape[1:]), first.dtype)
+        stop = len(first)
+        whole[:stop] = first
+        for answer in answers:
+            whole[stop : stop + len(answer)] = answer
+            stop += len(answer)
+        return whole
 
-    def _outputs(self, X: Any) -> Iterator[Tensor]:
-        """(rows, predictions, outputs) of the networks, chunk by chunk."""
+    def _read(self, X: Any) -> Columns:
+        """Rows to predict, with the columns of fit."""
         check_is_fitted(self, "bank_")
         columns = read_columns(X)
         validate_data(self, X, skip_check_array=True, reset=False)
@@ -169,12 +181,17 @@ class TableEstimator(Estimator):
                 f"expected the columns in the order of fit, {expected}, got {names}; "
                 "select them in that order"
             )
-        x = self.encoder_.transform(columns)
+        return columns
+
+    def _outputs(self, columns: Columns) -> Iterator[Tensor]:
+        """(rows, predictions, outputs) of the networks, chunk by chunk."""
         predictions = max(self.n_members, self.n_passes)
-        widest = max(x.shape[1], *self._settings["hidden"], *self._heads())
-        return predict_rows(
-            self._members, x, self.bank_.theta.device, floats_a_row=predictions * widest
-        )
+        for start in range(0, columns.n_rows, ENCODED_ROWS):
+            x = self.encoder_.transform(columns.take(slice(start, start + ENCODED_ROWS)))
+            widest = max(x.shape[1], *self._settings["hidden"], *self._heads())
+            yield from predict_rows(
+                self._members, x, self.bank_.theta.device, floats_a_row=predictions * widest
+            )
 
     def _make_members(self) -> Members:
         return make_members(self._method, self.bank_, self._prediction_seed)

@@ -30,7 +30,7 @@ def keep_masks(keys: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
     x ^= _shifted(x, SHIFT2)
     x *= FACTOR2 - 2**32
     x ^= _shifted(x, SHIFT3)
-    return (x >= threshold(p)).view(torch.uint8).view(*keys.shape, *shape)
+    return (x >= threshold(p)).to(torch.uint8).view(*keys.shape, *shape)
 
 
 def threshold(p: float) -> int:

@@ -20,7 +20,7 @@ from torch import Generator, Tensor
 
 from batchensemble.bank import Bank
 from batchensemble.datasets import SERIES, TABLES
-from batchensemble.engines import Adam, Data, Source, choose_engine
+from batchensemble.engines import Data, Source
 from batchensemble.losses import Loss
 from batchensemble.methods import METHODS, MakeNetwork, Members, Method, make_method
 from batchensemble.models import make_members, predict_rows, sample_paths
@@ -46,7 +46,7 @@ from batchensemble.study.series import N_PATHS
 from batchensemble.study.spec import PLAIN, Settings, Unit
 from batchensemble.study.store import describe_machine
 from batchensemble.study.tabular import to_predictive
-from batchensemble.training import Plan, Training, check_finite
+from batchensemble.training import Training, check_finite, plan_and_engine
 from batchensemble.words import one_of
 
 __all__ = ["cost_sheet", "measure_costs", "read_costs"]
@@ -253,17 +253,8 @@ class Trainee:
         self.training = training = task.training
         generators = [Generator(device).manual_seed(seed) for seed in seeds]
         rows = [task.rows] * len(seeds)
-        self.plan = Plan(self.bank, task.data, training, rows, generators)
-        adam = Adam.over(
-            self.bank.theta,
-            self.bank.parameter_names(),
-            lr=training.lr,
-            weight_decay=training.weight_decay,
-            clip_norm=training.clip_norm,
-        )
-        n_steps = training.epochs * self.plan.n_steps
-        self.engine = choose_engine(
-            self.bank, task.loss, task.data, adam, penalty=training.penalty, n_steps=n_steps
+        self.plan, self.engine = plan_and_engine(
+            self.bank, task.loss, task.data, training, rows=rows, generators=generators
         )
 
     def epoch(self) -> None:

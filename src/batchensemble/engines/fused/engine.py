@@ -1,6 +1,6 @@
 """The CPU engine: whole steps of common networks in compiled loops, networks side by side."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from itertools import pairwise
@@ -8,53 +8,32 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.linalg import blas  # noqa: F401 - it is what the loops multiply with
 from threadpoolctl import ThreadpoolController
-from torch import Tensor, nn
+from torch import Tensor
 
 from batchensemble.bank import Bank
 from batchensemble.engines.adam import Adam
 from batchensemble.engines.data import Data, Source, Windows
 from batchensemble.engines.plain import Steps
+from batchensemble.engines.shapes import is_known, layer_table, linear_layers
 from batchensemble.losses import CategoricalNLL, GaussianNLL, Loss
 from batchensemble.networks import MLP, Recurrent
 from batchensemble.nn.cells import GRUBECell
 from batchensemble.nn.dropout import threshold
-from batchensemble.nn.linear import BatchEnsembleLinear
 
 # With more the loops lose to plain torch, which does not make a weight for each member.
 MOST_WEIGHTS = 100_000
-
-PARAMETERS = ("weight", "r", "s", "bias")
 
 
 def covers(bank: Bank, loss: Loss, data: Source) -> bool:
     """Whether the loops can train this bank: a network and a loss they know, in float32, here."""
     if bank.theta.device.type != "cpu" or {bank.theta.dtype, data.dtype} != {torch.float32}:
         return False
-    return find_spec("numba") is not None and _knows(bank.module, loss, data)
-
-
-def _knows(network: nn.Module, loss: Loss, data: Source) -> bool:
-    if type(network) is Recurrent and isinstance(data, Windows):
-        if len(network.recurrent.cells) > 1 or network.feedback == "sample":
-            return False
-        if getattr(network.draw, "__self__", None) != loss:
-            return False
-        head = network.head
-    elif type(network) is MLP and isinstance(data, Data):
-        head = network
-    else:
+    weights = (layer.in_features * layer.out_features for layer in linear_layers(bank.module))
+    if find_spec("numba") is None or sum(weights) > MOST_WEIGHTS:
         return False
-    sizes = [layer.out_features for layer in head.heads]
-    if not (type(loss) is GaussianNLL and sizes == [1, 1]) and not (
-        type(loss) is CategoricalNLL and len(sizes) == 1
-    ):
-        return False
-    layers = [m for m in network.modules() if isinstance(m, BatchEnsembleLinear)]
-    n_weights = sum(layer.in_features * layer.out_features for layer in layers)
-    return n_weights <= MOST_WEIGHTS and all(layer.bias is not None for layer in layers)
+    return is_known(bank.module, loss, data)
 
 
 class FusedEngine:
@@ -98,7 +77,7 @@ class FusedEngine:
         decay = np.empty(0, np.float32) if adam.decay is None else adam.decay.numpy()
         own = np.empty((len(steps), len(theta)), np.float32)
         self.kernel(
-            theta, (moment1, moment2), count, decay, (adam.lr, adam.clip_norm),
+            theta, (moment1, moment2), count, decay, (float(adam.lr), float(adam.clip_norm)),
             *self.data, *inputs, *self.network, *self.settings, own,
         )  # fmt: skip
         losses[:, part] = own
@@ -132,7 +111,7 @@ def _of_series(bank: Bank, data: Windows) -> Kernel:
         train_recurrent,
         (data.series.numpy(), scaling, window, np.array(network.lags)),
         (
-            _table(bank, [getattr(cell, gate) for gate in gates]),
+            layer_table(bank, [getattr(cell, gate) for gate in gates]),
             is_grube,
             *_of_mlp(bank, network.head),
             network.feedback == "mean",
@@ -141,20 +120,4 @@ def _of_series(bank: Bank, data: Windows) -> Kernel:
 
 
 def _of_mlp(bank: Bank, mlp: MLP) -> tuple[Any, ...]:
-    return _table(bank, (*mlp.layers, *mlp.heads)), len(mlp.hidden), mlp.n_members
-
-
-def _table(bank: Bank, layers: Iterable[Any]) -> NDArray[np.int64]:
-    """A row for each layer, with the columns of `fused.layers`."""
-    starts, at = {}, 0
-    for name, size in bank.parameter_names():
-        starts[name] = at
-        at += size
-    names = {module: name for name, module in bank.module.named_modules()}
-    rows, unit = [], 0
-    for layer in layers:
-        weight, r, s, bias = (starts.get(f"{names[layer]}.{word}", -1) for word in PARAMETERS)
-        step = layer.out_features if "b" in layer.adapters else 0
-        rows.append([layer.in_features, layer.out_features, weight, r, s, bias, step, unit])
-        unit += layer.out_features
-    return np.array(rows)
+    return layer_table(bank, (*mlp.layers, *mlp.heads)), len(mlp.hidden), mlp.n_members

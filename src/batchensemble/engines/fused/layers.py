@@ -1,16 +1,13 @@
 """A member's layer: a dense one with the effective weight `weight * outer(s, r)`.
 
 With G the gradient of that weight, those of weight, r and s are G * outer(s, r), s @ (G * weight)
-and (G * weight) @ r.
+and (G * weight) @ r. Layers are rows of an `engines.shapes.layer_table`.
 """
 
 import numpy as np
 
 from batchensemble.engines.fused.compiling import F, Floats, Ints, compiled
-
-# A layer is a row of a table: its sizes, where in theta its parameters begin (-1: it has none), how
-# far apart two members' biases are (0: they share one), and its first unit that dropout decides on.
-N_IN, N_OUT, WEIGHT, R, S, BIAS, BIAS_STEP, UNIT = range(8)
+from batchensemble.engines.shapes import BIAS, BIAS_STEP, N_IN, N_OUT, WEIGHT, R, S
 
 ROWS_AT_ONCE = 256
 
@@ -40,9 +37,9 @@ def fold(theta: Floats, layers: Ints, k: int, ones: Floats, effective: Floats) -
 def unfold(
     theta: Floats, layers: Ints, k: int, ones: Floats, own: Floats, gradient: Floats
 ) -> None:
-    """Add the gradients of a member's effective weights, laid out as these, to its parameters'.
+    """From the gradients of a member's effective weights, laid out as these, to its parameters'.
 
-    What is in `own` is lost.
+    Those of what members share are added up, its own are set. What is in `own` is lost.
     """
     first = 0
     for layer in layers:

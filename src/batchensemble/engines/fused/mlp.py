@@ -5,10 +5,7 @@ import numpy as np
 from batchensemble.engines.fused.adam import adam_step
 from batchensemble.engines.fused.compiling import F, Floats, Ints, compiled
 from batchensemble.engines.fused.layers import (
-    N_IN,
-    N_OUT,
     ROWS_AT_ONCE,
-    UNIT,
     add_biases,
     add_products,
     biases,
@@ -19,6 +16,7 @@ from batchensemble.engines.fused.layers import (
 )
 from batchensemble.engines.fused.losses import categorical, gaussian
 from batchensemble.engines.fused.numbers import is_kept
+from batchensemble.engines.shapes import N_IN, N_OUT, UNIT
 
 
 @compiled

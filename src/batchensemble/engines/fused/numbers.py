@@ -8,8 +8,8 @@ from batchensemble.nn.dropout import FACTOR1, FACTOR2, SHIFT1, SHIFT2, SHIFT3
 
 @inlined
 def exp(x: F) -> F:
-    """To the last digit or two; beyond the range of numbers it is the last one within."""
-    x = min(max(x, F(-87)), F(88))
+    """To the last digit or two; infinite beyond the range of numbers, and never quite zero."""
+    x = min(max(x, F(-87)), F(89))
     k = np.floor(x * F(1.44269504) + F(0.5))  # e**x = 2**k * e**f
     f = x - k * F(0.693359375) + k * F(2.12194440e-4)
     value = F(1 / 5040)

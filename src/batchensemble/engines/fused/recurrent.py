@@ -13,7 +13,6 @@ from batchensemble.engines.fused.cells import (
 )
 from batchensemble.engines.fused.compiling import F, Floats, Ints, compiled
 from batchensemble.engines.fused.layers import (
-    N_IN,
     ROWS_AT_ONCE,
     add_biases,
     add_products,
@@ -32,6 +31,7 @@ from batchensemble.engines.fused.mlp import (
     total_weights,
     turn_all,
 )
+from batchensemble.engines.shapes import N_IN
 
 
 @compiled

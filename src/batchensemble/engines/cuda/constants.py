@@ -1,0 +1,190 @@
+"""The constants that a kernel is compiled with: the shape of a network and how it is trained."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchensemble.engines.adam import BETA1, BETA2, EPS, Adam
+from batchensemble.engines.shapes import BIAS, BIAS_STEP, N_IN, N_OUT, UNIT, WEIGHT, R, S
+from batchensemble.losses import CategoricalNLL, GaussianNLL, Loss
+from batchensemble.nn.dropout import FACTOR1, FACTOR2, SHIFT1, SHIFT2, SHIFT3, threshold
+
+CHUNK = 64
+STRIDE = CHUNK + 4
+THREADS = 256
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An MLP: its hidden layers and heads (rows of a `layer_table`), members and batch.
+
+    A network is spread over so many `blocks`, each of which has some of the members.
+    """
+
+    table: NDArray[np.int64]
+    n_hidden: int
+    n_members: int
+    n_rows: int
+    blocks: int
+
+    @property
+    def sizes(self) -> tuple[list[int], list[int]]:
+        """What the layers read and answer; the heads are one layer."""
+        n_in = self.table[: self.n_hidden + 1, N_IN].tolist()
+        n_out = self.table[: self.n_hidden, N_OUT].tolist()
+        return n_in, [*n_out, int(self.table[self.n_hidden :, N_OUT].sum())]
+
+    @property
+    def n_shared(self) -> int:
+        return sum(length for length, _ in self._shared())
+
+    @property
+    def n_own(self) -> int:
+        return sum(length for length, _ in self._own())
+
+    @property
+    def rounds(self) -> int:
+        return -(-self.n_members // self.blocks)
+
+    @property
+    def bytes(self) -> int:
+        """Of shared memory, as `Memory` in the kernel's text."""
+        n_in, n_out = self.sizes
+        pairs = list(zip(n_in, n_out, strict=True))
+        weights = sum(padded(i) * (padded(o) + 4) + padded(o) * (padded(i) + 4) for i, o in pairs)
+        part = -(-self.n_shared // self.blocks)
+        floats = (
+            2 * padded(n_in[0]) * STRIDE
+            + 8 * CHUNK
+            + sum(map(padded, n_in[1:])) * STRIDE
+            + 4
+            + 2 * max(map(padded, (*n_out, 4))) * STRIDE
+            + weights
+            + sum(map(padded, n_out))
+            + padded(max(o * (i + 1) for i, o in pairs))
+            + 2 * self.n_shared
+            + (3 * part if self.blocks > 1 else 2 * part + 1)
+            + 4 * self.rounds * (self.n_own + 1)
+            + 2 * (THREADS // 32)
+            + 2 * self.blocks
+        )
+        return 4 * floats
+
+    def _shared(self) -> list[tuple[int, int]]:
+        """Runs of theta that members share, weights first: length and place."""
+        weights = [(int(row[N_IN] * row[N_OUT]), int(row[WEIGHT])) for row in self.table]
+        biases = [(int(row[N_OUT]), int(row[BIAS])) for row in self.table if not row[BIAS_STEP]]
+        return weights + biases
+
+    def _own(self) -> list[tuple[int, int]]:
+        """Runs that each member has: length and place of the first member's."""
+        runs = []
+        for row in self.table:
+            for column, length in ((R, row[N_IN]), (S, row[N_OUT]), (BIAS, row[N_OUT])):
+                is_own = row[BIAS_STEP] > 0 if column == BIAS else row[column] >= 0
+                if is_own:
+                    runs.append((int(length), int(row[column])))
+        return runs
+
+    def constants(self) -> dict[str, Any]:
+        n_in, n_out = self.sizes
+        shared, own = self._shared(), self._own()
+        at_shared = dict(zip((place for _, place in shared), _starts(shared), strict=True))
+        at_own = dict(zip((place for _, place in own), _starts(own), strict=True))
+        first = [0] * self.n_hidden
+        first += [0, *np.cumsum(self.table[self.n_hidden : -1, N_OUT]).tolist()]
+        rows = self.table.tolist()
+        return {
+            "ROWS": self.n_rows,
+            "N_MEMBERS": self.n_members,
+            "BLOCKS": self.blocks,
+            "N_LAYERS": self.n_hidden + 1,
+            "N_IN": n_in,
+            "N_OUT": n_out,
+            "N_UNITS": int(self.table[: self.n_hidden, N_OUT].sum()),
+            "UNIT": self.table[: self.n_hidden + 1, UNIT].tolist(),
+            "N_PARTS": len(rows),
+            "LAYER_OF": [min(i, self.n_hidden) for i in range(len(rows))],
+            "PART_OUT": [row[N_OUT] for row in rows],
+            "FIRST_OUT": first,
+            "W_AT": [at_shared[row[WEIGHT]] for row in rows],
+            "R_AT": [at_own.get(row[R], -1) for row in rows],
+            "S_AT": [at_own.get(row[S], -1) for row in rows],
+            "B_OWN": [int(row[BIAS_STEP] > 0) for row in rows],
+            "B_AT": [(at_own if row[BIAS_STEP] else at_shared)[row[BIAS]] for row in rows],
+            "N_SHARED": self.n_shared,
+            "N_WEIGHTS": sum(length for length, _ in shared[: len(rows)]),
+            "N_OWN": self.n_own,
+            "N_SHARED_RUNS": len(shared),
+            "SHARED_RUN": [length for length, _ in shared],
+            "SHARED_PLACE": [place for _, place in shared],
+            "N_OWN_RUNS": len(own),
+            "OWN_RUN": [length for length, _ in own] or [0],
+            "OWN_PLACE": [place for _, place in own] or [0],
+        }
+
+
+def training_constants(loss: Loss, adam: Adam, dropout: float, decay: float) -> dict[str, Any]:
+    nll = loss if isinstance(loss, GaussianNLL) else GaussianNLL()
+    low, high = map(float, nll.bounds)
+    is_free = math.isinf(low)
+    width = high - low
+    return {
+        "IS_CLASSES": isinstance(loss, CategoricalNLL),
+        "IS_FREE": is_free,
+        "LOW": 0.0 if is_free else low,
+        "HIGH": 0.0 if is_free else high,
+        "STRETCH": 1.0 if is_free else width / math.log1p(math.exp(width)),
+        "BETA": float(nll.beta),
+        "HAS_DROPOUT": dropout > 0,
+        "SCALE": 1 / (1 - dropout),
+        "THRESHOLD": threshold(dropout),
+        "SHIFT1": SHIFT1,
+        "SHIFT2": SHIFT2,
+        "SHIFT3": SHIFT3,
+        "FACTOR1": np.uint32(FACTOR1),
+        "FACTOR2": np.uint32(FACTOR2),
+        "HAS_CLIP": adam.clip_norm < math.inf,
+        "CLIP": float(min(adam.clip_norm, 1e30)),
+        "DECAY": adam.lr * decay,
+        "LR": np.float64(adam.lr),
+        "BETA1": np.float64(BETA1),
+        "BETA2": np.float64(BETA2),
+        "EPS": np.float64(EPS),
+    }
+
+
+def text_of(constants: Mapping[str, Any]) -> str:
+    """As C++; Python's floats are single, numpy's are double precision."""
+    return "".join(f"{_line(name, value)}\n" for name, value in constants.items())
+
+
+def _line(name: str, value: Any) -> str:
+    if isinstance(value, list):
+        numbers = ", ".join(map(str, value))
+        return f"__device__ constexpr int {name}[] = {{{numbers}}};"
+    if isinstance(value, bool):
+        return f"constexpr bool {name} = {str(value).lower()};"
+    if isinstance(value, np.uint32):
+        return f"constexpr unsigned {name} = {int(value)}u;"
+    if isinstance(value, np.float64):
+        return f"constexpr double {name} = {float(value)!r};"
+    if isinstance(value, float):
+        return f"constexpr float {name} = {np.float32(value).item()!r}f;"
+    return f"constexpr int {name} = {value};"
+
+
+def _starts(runs: Iterable[tuple[int, int]]) -> list[int]:
+    starts, at = [], 0
+    for length, _ in runs:
+        starts.append(at)
+        at += length
+    return starts
+
+
+def padded(n: int) -> int:
+    return -(-n // 4) * 4

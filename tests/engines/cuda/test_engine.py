@@ -1,0 +1,134 @@
+import itertools
+
+import pytest
+import torch
+from laws import generator
+
+from batchensemble.bank import Bank
+from batchensemble.engines import Adam, Data, choose_engine
+from batchensemble.engines.cuda import KernelEngine, covers
+from batchensemble.engines.graph import GraphEngine
+from batchensemble.engines.plain import PlainEngine, Steps
+from batchensemble.losses import CategoricalNLL, GaussianNLL
+from batchensemble.networks import MLP
+from batchensemble.nn.dropout import draw_keys
+
+pytestmark = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="the kernels need a CUDA device"
+)
+FREE = (-float("inf"), float("inf"))
+
+
+class Task:
+    """A bank, its data, and steps, all on the device and always the same."""
+
+    def __init__(
+        self, n_members=3, n_networks=2, n_in=5, heads=(1, 1), loss=None, adapters="rsb",
+        hidden=(32, 20), dropout=0.0, batch=16, width=1, n_steps=50, clip=1.0, decay=0.0,
+    ):  # fmt: skip
+        source = generator(1)
+        networks = [
+            MLP(
+                n_in, heads, hidden=hidden, n_members=n_members, adapters=adapters,
+                dropout=dropout, generator=generator(i),
+            )
+            for i in range(n_networks)
+        ]  # fmt: skip
+        self.bank = Bank(networks).to("cuda")
+        x = torch.randn(200, n_in, generator=source)
+        y = x.sum(1) + 0.3 * torch.randn(200, generator=source)
+        self.loss = loss or GaussianNLL()
+        if isinstance(self.loss, CategoricalNLL):
+            y = (y > 0).long()
+        self.data, self.batch = Data(x.cuda(), y.cuda()), batch
+        shape = (n_steps, n_networks, batch, width)
+        rows = torch.randint(200, shape, generator=source)
+        weights = torch.rand(shape, generator=source) / (batch * n_members)
+        keys = draw_keys(shape[:2], source)
+        self.steps = Steps(rows.cuda(), weights.cuda(), keys.cuda() if dropout else None)
+        self.settings = {"lr": 0.005, "clip_norm": clip, "weight_decay": decay}
+
+    def run(self, kernel, steps=None):
+        """Trained parameters, Adam's first moment, and losses."""
+        bank = self.bank[list(range(len(self.bank)))]
+        adam = Adam.over(bank.theta, bank.parameter_names(), **self.settings)
+        if kernel:
+            assert covers(bank, self.loss, self.data, self.batch)
+            engine = KernelEngine(bank, self.loss, self.data, adam, batch=self.batch)
+        else:
+            engine = PlainEngine(bank, self.loss, self.data, adam)
+        losses = torch.cat([engine.run(part) for part in steps or [self.steps]])
+        return bank.theta, adam.moment1, losses
+
+
+def part(steps, which):
+    keys = None if steps.keys is None else steps.keys[which]
+    return Steps(steps.rows[which], steps.weights[which], keys)
+
+
+def relative(a, b):
+    return ((a - b).norm() / b.norm()).item()
+
+
+TASKS = [
+    {},
+    {"adapters": "", "n_members": 1, "n_networks": 7},
+    {"n_members": 10, "width": 10},
+    {"loss": CategoricalNLL(), "heads": (3,), "clip": float("inf")},
+    {"loss": GaussianNLL(bounds=FREE, beta=0.5)},
+    {"hidden": ()},
+    {"hidden": (32,) * 5, "n_in": 108},
+    {"batch": 150, "decay": 0.01},
+    {"adapters": ("", "rsb", "b"), "dropout": 0.1},
+    {"n_members": 32, "dropout": 0.1},
+    *({"adapters": "".join(word)} for n in (1, 2) for word in itertools.combinations("rsb", n)),
+]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_gradients_and_trained_parameters_are_those_of_plain_torch(task):
+    own = Task(**task)
+    first = [part(own.steps, slice(0, 1))]
+    _, ours, _ = own.run(True, first)
+    _, theirs, _ = own.run(False, first)
+    assert relative(ours, theirs) < 1e-4  # a tenth of the gradient
+    ours, _, losses = own.run(True)
+    theirs, _, expected = own.run(False)
+    assert relative(ours, theirs) < 1e-4 * (1 if not own.bank.module.dropout else 10)
+    assert torch.allclose(losses, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_a_training_repeats_bit_for_bit_also_in_parts():
+    own = Task(dropout=0.1, n_members=10)
+    cuts = (slice(0, 7), slice(7, 8), slice(8, 50))
+    whole, again = own.run(True)[0], own.run(True)[0]
+    assert torch.equal(whole, again)
+    parts = own.run(True, [part(own.steps, cut) for cut in cuts])[0]
+    assert relative(parts, whole) < 1e-5  # powers of beta begin anew
+
+
+def test_a_network_without_rows_rests():
+    own = Task()
+    own.steps.weights[:, 1] = 0
+    own.steps.weights[::2, 0] = 0
+    theta, _, losses = own.run(True)
+    assert torch.equal(theta[1], own.bank.theta[1])
+    assert (losses[::2] == 0).all()
+    expected, _, _ = own.run(False)
+    assert relative(theta, expected) < 1e-4
+
+
+def test_what_does_not_fit_the_chip_or_is_not_known_is_left_to_others():
+    own = Task()
+    adam = Adam.over(own.bank.theta, own.bank.parameter_names(), lr=0.01)
+
+    def chosen(bank, **settings):
+        engine = choose_engine(bank, own.loss, own.data, adam, batch=16, **settings)
+        return type(engine)
+
+    assert chosen(own.bank, n_steps=100_000) is KernelEngine
+    assert chosen(own.bank, n_steps=100) is GraphEngine
+    assert chosen(own.bank, n_steps=100_000, penalty=0.1) is GraphEngine
+    wide = Bank([MLP(5, (1, 1), hidden=(256, 256), n_members=3)]).to("cuda")
+    assert not covers(wide, own.loss, own.data, 16)
+    assert not covers(own.bank.to("cuda", torch.float64), own.loss, own.data, 16)
