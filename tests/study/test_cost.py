@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from batchensemble import training
 from batchensemble.methods import make_method
 from batchensemble.study import cost
 from batchensemble.study.cost import (
@@ -145,9 +146,9 @@ def test_what_is_timed_trains_the_networks_of_the_study(dataset, word):
 
 def test_the_engine_is_the_one_of_a_training_of_all_epochs(monkeypatch):
     asked = []
-    choose = cost.choose_engine
+    choose = training.choose_engine
     monkeypatch.setattr(
-        cost, "choose_engine", lambda *a, **k: asked.append(k["n_steps"]) or choose(*a, **k)
+        training, "choose_engine", lambda *a, **k: asked.append(k["n_steps"]) or choose(*a, **k)
     )
     task = make_task("diabetes", CPU, Settings())
     Trainee(task, make_method("single"))
