@@ -1,4 +1,4 @@
-"""One training step of a bank on the GPU: plain torch, captured as a graph, compiled and captured.
+"""One training step of a bank on the GPU: plain torch, a graph, compiled and captured, a kernel.
 
     python benchmarks/gpu_step.py
 
@@ -13,9 +13,10 @@ from torch import Generator
 
 from batchensemble.bank import Bank
 from batchensemble.engines.adam import Adam
+from batchensemble.engines.cuda import KernelEngine
 from batchensemble.engines.data import Data
 from batchensemble.engines.graph import GraphEngine
-from batchensemble.engines.plain import PlainEngine, Steps
+from batchensemble.engines.plain import Engine, PlainEngine, Steps
 from batchensemble.losses import GaussianNLL
 from batchensemble.networks import MLP
 from batchensemble.nn.dropout import draw_keys
@@ -45,18 +46,21 @@ def main() -> None:
     x = torch.rand(16512, 8, generator=source, device=DEVICE)
     data = Data(x, x.sum(1) + 0.1 * torch.randn(16512, generator=source, device=DEVICE))
     print(torch.cuda.get_device_name(), torch.__version__)
-    for n_networks, n_members in ((1, 10), (5, 10), (5, 1), (50, 1)):
+    for n_networks, n_members in ((1, 10), (5, 10), (5, 32), (5, 1), (50, 1)):
         rows = torch.randint(16512, (N_STEPS, n_networks, 64, 1), generator=source, device=DEVICE)
         weights = torch.full(rows.shape, 1 / (64 * n_members), device=DEVICE)
         steps = Steps(rows, weights, draw_keys((N_STEPS, n_networks), source, DEVICE))
         reference = None
-        for kind in ("plain", "graph", "compiled graph"):
+        for kind in ("plain", "graph", "compiled graph", "kernel"):
             nets = bank(n_networks, n_members)
             adam = Adam.over(nets.theta, nets.parameter_names(), lr=0.005, clip_norm=1.0)
-            engine = PlainEngine(nets, GaussianNLL(), data, adam)
-            if kind != "plain":
-                engine = GraphEngine(engine, compiled=kind == "compiled graph")
             start = time.perf_counter()
+            engine: Engine
+            plain = engine = PlainEngine(nets, GaussianNLL(), data, adam)
+            if kind == "kernel":
+                engine = KernelEngine(nets, GaussianNLL(), data, adam, batch=64)
+            elif kind != "plain":
+                engine = GraphEngine(plain, compiled=kind == "compiled graph")
             losses = engine.run(steps)
             torch.cuda.synchronize()
             first = time.perf_counter() - start

@@ -11,6 +11,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from torch import Generator, nn
 from batchensemble import Regressor
 from batchensemble.bank import Bank
 from batchensemble.engines import Data, Windows
+from batchensemble.estimators.presets import PRESETS
 from batchensemble.losses import GaussianNLL
 from batchensemble.methods import make_method
 from batchensemble.models import maker
@@ -150,40 +152,64 @@ def whole_fits(repeats: int) -> list[Row]:
     """Also says the final losses: a faster fit is the same fit."""
     data, epochs = table(), 150
     x, y = data.x.double().numpy(), data.y.double().numpy()
-    last: dict[str, float] = {}
+    last: dict[str, list[float]] = {"BatchEnsemble": [], "plain eager BatchEnsemble": []}
+    settings: dict[str, Any] = {"preset": "paper", "epochs": epochs}
+    model = Regressor("batch_ensemble", **settings)
 
     def ours() -> None:
-        model = Regressor("batch_ensemble", preset="paper", epochs=epochs, random_state=0).fit(x, y)
-        last["BatchEnsemble"] = float(np.mean(model.history_[0].losses[-10:]))
+        model.set_params(random_state=len(last["BatchEnsemble"])).fit(x, y)
+        last["BatchEnsemble"].append(float(np.mean(model.history_[0].losses[-10:])))
 
-    scaled = Data(data.x, (data.y - data.y.min()) / (data.y.max() - data.y.min()))
+    ours()
+    scaled = Data(
+        torch.tensor(model.encoder_.transform(x)),
+        torch.tensor((y - model.target_location_) / model.target_scale_).float(),
+    )
+    loss = GaussianNLL(bounds=PRESETS["paper"]["log_variance_bounds"])
 
     def theirs() -> None:
-        torch.manual_seed(0)
-        loop = eager(lambda i, o: EagerBatchEnsemble(i, o, K), scaled, K)
+        torch.manual_seed(len(last["plain eager BatchEnsemble"]))
+        network = Net(lambda i, o: EagerBatchEnsemble(i, o, K), INPUTS)
+        loop = Loop(network, scaled.x, scaled.y, n_members=K, loss=loss)
         losses = [loop.epoch() for _ in range(epochs)]
-        last["plain eager BatchEnsemble"] = float(np.mean(losses[-10:]))
+        last["plain eager BatchEnsemble"].append(float(np.mean(losses[-10:])))
 
     times = interleaved({"BatchEnsemble": ours, "plain eager BatchEnsemble": theirs}, repeats)
-    rows = ratios(f"whole fit, {epochs} epochs", times, "BatchEnsemble")
-    print("final training losses:", {name: round(loss, 3) for name, loss in last.items()})
-    return rows
+    for name, own in last.items():
+        print(f"final training loss, {name}: {np.mean(own):.3f} (sd {np.std(own, ddof=1):.3f})")
+    return ratios(f"whole fit, {epochs} epochs", times, "BatchEnsemble")
+
+
+class Sine:
+    """Windows of a noisy sine, for ours and for a loop in plain PyTorch."""
+
+    def __init__(self, horizon: int = HORIZON, length: int = 400) -> None:
+        source = Generator().manual_seed(0)
+        values = torch.sin(torch.arange(length) / 5) + 0.1 * torch.randn(length, generator=source)
+        nothing, one = torch.zeros(length), torch.ones(length)
+        self.windows = Windows(values.unsqueeze(1), nothing, one, CONTEXT, horizon)
+        self.horizon = horizon
+        cut = values.unfold(0, CONTEXT + horizon, 1)
+        self.x, self.y = cut[:, :CONTEXT].unsqueeze(-1), cut[:, CONTEXT:]
+
+    def ours(self, method: str) -> Ours:
+        make = maker(
+            Recurrent, 0, (1, 1), draw=GaussianNLL().draw, context=CONTEXT, horizon=self.horizon
+        )
+        return Ours(method, self.windows, make, len(self.x))
+
+    def plain(self) -> Loop:
+        network = Forecast(lambda i, o: EagerBatchEnsemble(i, o, K), CONTEXT, self.horizon)
+        return Loop(network, self.x, self.y, n_members=K)
 
 
 def training_of_series(repeats: int) -> list[Row]:
-    source = Generator().manual_seed(0)
-    values = torch.sin(torch.arange(400) / 5) + 0.1 * torch.randn(400, generator=source)
-    windows = Windows(values.unsqueeze(1), torch.zeros(400), torch.ones(400), CONTEXT, HORIZON)
-    n_windows = 400 - CONTEXT - HORIZON + 1
-    make = maker(Recurrent, 0, (1, 1), draw=GaussianNLL().draw, context=CONTEXT, horizon=HORIZON)
-    cut = values.unfold(0, CONTEXT + HORIZON, 1)
-    x, y = cut[:, :CONTEXT].unsqueeze(-1), cut[:, CONTEXT:]
-    plain = Forecast(lambda i, o: EagerBatchEnsemble(i, o, K), CONTEXT, HORIZON)
+    sine = Sine()
     calls: dict[str, Callable[[], object]] = {
-        "GRUBE": Ours("batch_ensemble", windows, make, n_windows).epoch,
-        "plain time loop": Loop(plain, x, y, n_members=K).epoch,
-        "our deep ensemble of GRUs": Ours("deep_ensemble", windows, make, n_windows).epoch,
-        "torch.nn.GRU, one network": TorchGRU(x, y).epoch,
+        "GRUBE": sine.ours("batch_ensemble").epoch,
+        "plain time loop": sine.plain().epoch,
+        "our deep ensemble of GRUs": sine.ours("deep_ensemble").epoch,
+        "torch.nn.GRU, one network": TorchGRU(sine.x, sine.y).epoch,
     }
     return ratios("training step, series", interleaved(calls, repeats), "GRUBE")
 
@@ -227,31 +253,41 @@ def predictions(repeats: int) -> list[Row]:
 
 
 def growth(repeats: int) -> list[Row]:
-    """How the cost of a training step grows, relative to ours at the first."""
-    rows: list[Row] = []
+    """How the cost of an epoch grows, relative to ours at the first."""
+
+    def of(data: Data, width: int = 32, k: int = K) -> tuple[Ours, Loop]:
+        loop = eager(lambda i, o: EagerBatchEnsemble(i, o, k), data, k, width)
+        return of_table("batch_ensemble", data, width, k), loop
+
+    def of_horizon(horizon: int) -> tuple[Ours, Loop]:
+        sine = Sine(horizon, length=64 + CONTEXT + horizon)
+        return sine.ours("batch_ensemble"), sine.plain()
+
     data = table()
-    members = {str(k): (data, 32, k) for k in (1, 2, 4, 8, 16, 32, 64)}
-    widths = {str(w): (data, w, K) for w in (32, 64, 128, 256, 512, 1024)}
-    sizes = {f"{n:.0e}": (table(n), 32, K) for n in (1_000, 10_000, 100_000)}
-    for axis, settings in (("members", members), ("width", widths), ("rows", sizes)):
+    axes: dict[str, dict[float, Callable[[], tuple[Ours, Loop]]]] = {
+        "members": {k: partial(of, data, k=k) for k in (1, 2, 4, 8, 16, 32, 64)},
+        "width": {w: partial(of, data, w) for w in (32, 64, 128, 256, 512, 1024)},
+        "rows": {n: lambda n=n: of(table(n)) for n in (1_000, 10_000, 100_000, 1_000_000)},  # type: ignore[misc]
+        "horizon": {h: partial(of_horizon, h) for h in (1, 5, 20, 60)},
+    }
+    rows: list[Row] = []
+    for axis, settings in axes.items():
         base = None
-        for label, (own, width, k) in settings.items():
-            ours = of_table("batch_ensemble", own, width, k)
-            loop = eager(lambda i, o, k=k: EagerBatchEnsemble(i, o, k), own, k, width)  # type: ignore[misc]
-            few = (
-                max(1, repeats // 4) if len(own.x) > 10_000 or width > 256 else max(3, repeats // 2)
+        for at, make in settings.items():
+            ours, loop = make()
+            large = (axis == "rows" and at > 10_000) or (axis == "width" and at > 256)
+            times = interleaved(
+                {"ours": ours.epoch, "eager": loop.epoch}, 1 if large else max(3, repeats // 2)
             )
-            times = interleaved({"ours": ours.epoch, "eager": loop.epoch}, few)
             found = {name: statistics.median(t) for name, t in times.items()}
             base = base or found["ours"]
-            engine = type(ours.engine).__name__
             rows.append({
-                "axis": axis, "at": label, "engine": engine,
+                "axis": axis, "at": at, "engine": type(ours.engine).__name__,
                 "ours": found["ours"] / base, "eager": found["eager"] / base,
             })  # fmt: skip
             print(
-                f"{axis:8} {label:>7}: ours {rows[-1]['ours']:8.2f}, plain eager "
-                f"{rows[-1]['eager']:8.2f}  times the first ({engine})",
+                f"{axis:8} {at:>9,}: ours {rows[-1]['ours']:8.2f}, plain eager "
+                f"{rows[-1]['eager']:9.2f}  times ours at the first ({rows[-1]['engine']})",
                 flush=True,
             )
     return rows
@@ -268,18 +304,20 @@ SECTIONS = {
 def plot(rows: list[Row], grown: list[Row], folder: Path) -> None:
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(9.5, 3), layout="constrained")
-    for panel, axis in zip(axes, ("members", "width", "rows"), strict=True):
+    figure, axes = plt.subplots(1, 4, figsize=(11, 2.8), layout="constrained")
+    for panel, axis in zip(axes, ("members", "width", "rows", "horizon"), strict=True):
         own = [row for row in grown if row["axis"] == axis]
-        at = [float(row["at"]) for row in own]
+        at = [row["at"] for row in own]
         panel.loglog(at, [row["eager"] for row in own], "s--", color="0.5", label="plain eager")
         panel.loglog(at, [row["ours"] for row in own], "o-", label="batchensemble")
-        panel.set(xlabel=axis, xticks=at, xticklabels=[row["at"] for row in own])
+        panel.set(xlabel=axis, xticks=at, xticklabels=[f"{n:g}" for n in at])
         panel.minorticks_off()
-    axes[0].set_ylabel("time of an epoch\\n(ours at the first = 1)")
+    axes[0].set_ylabel("time of an epoch\n(ours at the first = 1)")
     axes[0].legend(frameon=False)
     figure.savefig(folder / "growth.png", dpi=150)
+    ours = ("our", "torch.nn.GRU")
     bars = [row for row in rows if row["what"].startswith("training step")]
+    bars = [row for row in bars if not row["others"].startswith(ours)]
     figure, one = plt.subplots(figsize=(7.5, 0.4 * len(bars) + 0.8), layout="constrained")
     names = [f"{row['others']} / {row['ours']}" for row in bars]
     spread = [[r["ratio"] - r["low"] for r in bars], [r["high"] - r["ratio"] for r in bars]]
