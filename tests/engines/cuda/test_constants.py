@@ -1,9 +1,4 @@
-import shutil
-import subprocess
-from importlib.resources import files
-
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,8 +6,10 @@ from laws import generator
 
 from batchensemble.bank import Bank
 from batchensemble.engines.adam import Adam
-from batchensemble.engines.cuda.constants import Shape, text_of, training_constants
-from batchensemble.engines.shapes import N_IN, N_OUT, WEIGHT, layer_table
+from batchensemble.engines.cuda.constants import text_of, training_constants
+from batchensemble.engines.cuda.kernels import mlp_kernel
+from batchensemble.engines.data import Data
+from batchensemble.engines.shapes import N_IN, N_OUT, WEIGHT
 from batchensemble.losses import CategoricalNLL, GaussianNLL
 from batchensemble.networks import MLP
 
@@ -30,9 +27,9 @@ NETWORKS = {
 def shape_of(n_in, heads, hidden, n_members, adapters, blocks):
     network = MLP(n_in, heads, hidden=hidden, n_members=n_members, adapters=adapters)
     bank = Bank([network])
-    layers = (*bank.module.layers, *bank.module.heads)
+    data = Data(torch.zeros(1, n_in), torch.zeros(1))
     blocks = min(blocks, n_members)
-    return bank, Shape(layer_table(bank, layers), len(hidden), n_members, 64, blocks)
+    return bank, mlp_kernel(bank, bank.module, data, 64, blocks).shape
 
 
 @given(**NETWORKS)
@@ -77,7 +74,7 @@ def test_parameters_are_found_where_the_constants_say(**network):
     for name, size in bank.parameter_names():
         named[name] = theta[start : start + size]
         start += size
-    layers = [f"layers.{i}" for i in range(shape.n_hidden)]
+    layers = [f"layers.{i}" for i in range(len(network["hidden"]))]
     layers += [f"heads.{i}" for i in range(len(network["heads"]))]
     for part, layer in enumerate(layers):
         n_in, n_out = (int(shape.table[part, column]) for column in (N_IN, N_OUT))
@@ -96,24 +93,6 @@ def test_parameters_are_found_where_the_constants_say(**network):
             assert torch.equal(own[at : at + n_out], mine)
         else:
             assert torch.equal(shared[at : at + n_out], bias)
-
-
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
-@pytest.mark.parametrize("blocks", [1, 3])
-@pytest.mark.parametrize("adapters", ["", "rsb"])
-@pytest.mark.parametrize(("n_in", "hidden"), [(8, (32, 32)), (5, (7,)), (3, ()), (108, (20, 37))])
-def test_the_memory_asked_for_is_that_of_the_kernel(tmp_path, n_in, hidden, adapters, blocks):
-    bank, shape = shape_of(n_in, (1, 1), hidden, 6, adapters, blocks)
-    adam = Adam.over(bank.theta, bank.parameter_names(), lr=0.01)
-    constants = shape.constants() | training_constants(GaussianNLL(), adam, 0.1, 0.0)
-    kernel = files("batchensemble.engines.cuda").joinpath("mlp.cu").read_text()
-    layout = kernel[: kernel.index("// ---- the cluster")]
-    check = f"static_assert(sizeof(Memory) == {shape.bytes});"
-    source = tmp_path / "layout.cpp"
-    source.write_text(f"{text_of(constants)}\n{layout}\n{check}\n")
-    words = ["-D__host__=", "-D__device__=", "-std=c++17", "-fsyntax-only"]
-    done = subprocess.run(["g++", *words, str(source)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_numbers_become_constants_of_their_kind():

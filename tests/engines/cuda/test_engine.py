@@ -5,12 +5,12 @@ import torch
 from laws import generator
 
 from batchensemble.bank import Bank
-from batchensemble.engines import Adam, Data, choose_engine
+from batchensemble.engines import Adam, Data, Windows, choose_engine
 from batchensemble.engines.cuda import KernelEngine, covers
 from batchensemble.engines.graph import GraphEngine
 from batchensemble.engines.plain import PlainEngine, Steps
 from batchensemble.losses import CategoricalNLL, GaussianNLL
-from batchensemble.networks import MLP
+from batchensemble.networks import MLP, Recurrent
 from batchensemble.nn.dropout import draw_keys
 
 pytestmark = pytest.mark.skipif(
@@ -117,6 +117,65 @@ def test_a_network_without_rows_rests():
     assert (losses[::2] == 0).all()
     expected, _, _ = own.run(False)
     assert relative(theta, expected) < 1e-4
+
+
+def forecast_task(n_steps=20, n_members=3, width=1, batch=16, **settings):
+    loss, source = GaussianNLL(), generator(1)
+    settings = {"context": 6, "horizon": 3, "lags": (1,)} | settings
+    networks = [
+        Recurrent(
+            0, (1, 1), draw=loss.draw, n_members=n_members, generator=generator(i), **settings
+        )
+        for i in range(2)
+    ]
+    bank = Bank(networks).to("cuda")
+    values = torch.sin(torch.arange(150) / 5) + 0.1 * torch.randn(150, generator=source)
+    location, scale = 0.1 * torch.randn(150, generator=source), torch.rand(150, generator=source)
+    network = bank.module
+    data = Windows(
+        values.unsqueeze(1).cuda(), location.cuda(), (scale + 0.5).cuda(), network.reach,
+        network.horizon,
+    )  # fmt: skip
+    shape = (n_steps, 2, batch, width)
+    rows = torch.randint(150 - network.reach - network.horizon, shape, generator=source)
+    weights = torch.rand(shape, generator=source) / (batch * n_members)
+    keys = draw_keys(shape[:2], source).cuda()
+    return bank, loss, data, Steps(rows.cuda(), weights.cuda(), keys if network.dropout else None)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"dropout": 0.0},
+        {"dropout": 0.0, "feedback": "teacher", "lags": (1, 3)},
+        {"dropout": 0.0, "gates": "z", "hidden": (20,)},
+        {"dropout": 0.0, "adapters": "rb", "gates": "cf", "horizon": 1},
+        {"dropout": 0.0, "width": 3, "hidden": ()},
+        {"n_members": 10, "batch": 100},
+    ],
+)
+def test_gradients_and_trained_forecasters_are_those_of_plain_torch(settings):
+    bank, loss, data, steps = forecast_task(**settings)
+    batch = steps.rows.shape[2]
+
+    def run(kernel, own_steps):
+        own = bank[[0, 1]]
+        adam = Adam.over(own.theta, own.parameter_names(), lr=0.005, clip_norm=1.0)
+        if kernel:
+            assert covers(own, loss, data, batch)
+            engine = KernelEngine(own, loss, data, adam, batch=batch)
+        else:
+            engine = PlainEngine(own, loss, data, adam)
+        losses = engine.run(own_steps)
+        return own.theta, adam.moment1, losses
+
+    first = part(steps, slice(0, 1))
+    assert relative(run(True, first)[1], run(False, first)[1]) < 1e-4
+    ours, _, losses = run(True, steps)
+    theirs, _, expected = run(False, steps)
+    assert relative(ours, theirs) < 1e-3
+    assert torch.allclose(losses, expected, rtol=1e-3, atol=1e-4)
+    assert torch.equal(run(True, steps)[0], ours)
 
 
 def test_what_does_not_fit_the_chip_or_is_not_known_is_left_to_others():

@@ -20,23 +20,24 @@ THREADS = 256
 
 @dataclass(frozen=True)
 class Shape:
-    """An MLP: its hidden layers and heads (rows of a `layer_table`), members and batch.
+    """Layers, members and batch of a network, spread over so many blocks of threads.
 
-    A network is spread over so many `blocks`, each of which has some of the members.
+    `table` is a `layer_table` of the layers' parts, and `layer_of` says to which layer each
+    belongs: heads are parts of one layer, and so are gates that read the same.
     """
 
     table: NDArray[np.int64]
-    n_hidden: int
+    layer_of: tuple[int, ...]
+    n_units: int  # that dropout decides on
     n_members: int
     n_rows: int
     blocks: int
 
     @property
-    def sizes(self) -> tuple[list[int], list[int]]:
-        """What the layers read and answer; the heads are one layer."""
-        n_in = self.table[: self.n_hidden + 1, N_IN].tolist()
-        n_out = self.table[: self.n_hidden, N_OUT].tolist()
-        return n_in, [*n_out, int(self.table[self.n_hidden :, N_OUT].sum())]
+    def sizes(self) -> list[tuple[int, int]]:
+        """What each layer reads and answers."""
+        parts = [self.table[[one == layer for one in self.layer_of]] for layer in self._layers]
+        return [(int(own[0, N_IN]), int(own[:, N_OUT].sum())) for own in parts]
 
     @property
     def n_shared(self) -> int:
@@ -47,32 +48,26 @@ class Shape:
         return sum(length for length, _ in self._own())
 
     @property
-    def rounds(self) -> int:
-        return -(-self.n_members // self.blocks)
-
-    @property
-    def bytes(self) -> int:
-        """Of shared memory, as `Memory` in the kernel's text."""
-        n_in, n_out = self.sizes
-        pairs = list(zip(n_in, n_out, strict=True))
-        weights = sum(padded(i) * (padded(o) + 4) + padded(o) * (padded(i) + 4) for i, o in pairs)
+    def floats(self) -> int:
+        """Of shared memory, as `Network` in the kernels' text, to the next multiple of four."""
+        rounds = -(-self.n_members // self.blocks)
         part = -(-self.n_shared // self.blocks)
-        floats = (
-            2 * padded(n_in[0]) * STRIDE
-            + 8 * CHUNK
-            + sum(map(padded, n_in[1:])) * STRIDE
-            + 4
-            + 2 * max(map(padded, (*n_out, 4))) * STRIDE
-            + weights
-            + sum(map(padded, n_out))
-            + padded(max(o * (i + 1) for i, o in pairs))
+        weights = sum(
+            padded(i) * (padded(o) + 4) + padded(o) * (padded(i) + 4) for i, o in self.sizes
+        )
+        return padded(
+            weights
+            + sum(padded(o) for _, o in self.sizes)
             + 2 * self.n_shared
             + (3 * part if self.blocks > 1 else 2 * part + 1)
-            + 4 * self.rounds * (self.n_own + 1)
+            + 4 * rounds * (self.n_own + 1)
             + 2 * (THREADS // 32)
             + 2 * self.blocks
         )
-        return 4 * floats
+
+    @property
+    def _layers(self) -> range:
+        return range(max(self.layer_of) + 1)
 
     def _shared(self) -> list[tuple[int, int]]:
         """Runs of theta that members share, weights first: length and place."""
@@ -91,26 +86,27 @@ class Shape:
         return runs
 
     def constants(self) -> dict[str, Any]:
-        n_in, n_out = self.sizes
         shared, own = self._shared(), self._own()
         at_shared = dict(zip((place for _, place in shared), _starts(shared), strict=True))
         at_own = dict(zip((place for _, place in own), _starts(own), strict=True))
-        first = [0] * self.n_hidden
-        first += [0, *np.cumsum(self.table[self.n_hidden : -1, N_OUT]).tolist()]
         rows = self.table.tolist()
+        first_part = [self.layer_of.index(layer) for layer in self._layers]
+        starts = np.cumsum([0, *(row[N_OUT] for row in rows)]).tolist()
         return {
             "ROWS": self.n_rows,
             "N_MEMBERS": self.n_members,
             "BLOCKS": self.blocks,
-            "N_LAYERS": self.n_hidden + 1,
-            "N_IN": n_in,
-            "N_OUT": n_out,
-            "N_UNITS": int(self.table[: self.n_hidden, N_OUT].sum()),
-            "UNIT": self.table[: self.n_hidden + 1, UNIT].tolist(),
+            "N_LAYERS": len(self._layers),
+            "N_IN": [n_in for n_in, _ in self.sizes],
+            "N_OUT": [n_out for _, n_out in self.sizes],
+            "N_UNITS": self.n_units,
+            "UNIT": [rows[part][UNIT] for part in first_part],
             "N_PARTS": len(rows),
-            "LAYER_OF": [min(i, self.n_hidden) for i in range(len(rows))],
+            "LAYER_OF": list(self.layer_of),
             "PART_OUT": [row[N_OUT] for row in rows],
-            "FIRST_OUT": first,
+            "FIRST_OUT": [
+                starts[part] - starts[first_part[layer]] for part, layer in enumerate(self.layer_of)
+            ],
             "W_AT": [at_shared[row[WEIGHT]] for row in rows],
             "R_AT": [at_own.get(row[R], -1) for row in rows],
             "S_AT": [at_own.get(row[S], -1) for row in rows],

@@ -1,0 +1,96 @@
+import shutil
+import subprocess
+from importlib.resources import files
+
+import pytest
+import torch
+
+from batchensemble.bank import Bank
+from batchensemble.engines.adam import Adam
+from batchensemble.engines.cuda.constants import text_of, training_constants
+from batchensemble.engines.cuda.kernels import blocks_for, grube_kernel, mlp_kernel
+from batchensemble.engines.data import Data, Windows
+from batchensemble.losses import GaussianNLL
+from batchensemble.networks import MLP, Recurrent
+
+LOSS = GaussianNLL()
+# What a C++ compiler without CUDA can read: constants and layout, which come before the code.
+ENDS = {
+    "network.cuh": "// ---- the cluster",
+    "mlp.cu": "template <int L>",
+    "grube.cu": "__device__ __forceinline__ float tanh_of",
+}
+
+
+def of_table(n_in=8, hidden=(32, 32), adapters="rsb", blocks=3):
+    bank = Bank([MLP(n_in, (1, 1), hidden=hidden, n_members=6, adapters=adapters)])
+    data = Data(torch.zeros(1, n_in), torch.zeros(1))
+    return bank, mlp_kernel(bank, bank.module, data, 64, blocks)
+
+
+def of_series(covariates=0, blocks=3, **settings):
+    settings = {"context": 4, "horizon": 3, "lags": (1, 2), "n_members": 6} | settings
+    bank = Bank([Recurrent(covariates, (1, 1), draw=LOSS.draw, **settings)])
+    network = bank.module
+    one = torch.ones(50)
+    series = torch.zeros(50, 1 + covariates)
+    data = Windows(series, one, one, network.reach, network.horizon)
+    return bank, grube_kernel(bank, network, data, 64, blocks)
+
+
+KERNELS = [
+    *(
+        lambda n_in=n_in, hidden=hidden, adapters=adapters, blocks=blocks: of_table(
+            n_in, hidden, adapters, blocks
+        )
+        for n_in, hidden in ((8, (32, 32)), (5, (7,)), (3, ()), (108, (20, 37)))
+        for adapters in ("", "rsb")
+        for blocks in (1, 3)
+    ),
+    lambda: of_series(),
+    lambda: of_series(blocks=1, hidden=(16,), hidden_size=16),
+    lambda: of_series(gates="z", hidden=(30, 7), lags=(1,), feedback="teacher"),
+]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+@pytest.mark.parametrize("make", KERNELS)
+def test_the_memory_asked_for_is_that_of_the_kernel(make, tmp_path):
+    bank, kernel = make()
+    adam = Adam.over(bank.theta, bank.parameter_names(), lr=0.01)
+    constants = kernel.shape.constants() | kernel.constants
+    constants |= training_constants(LOSS, adam, 0.1, 0.0)
+    folder = files("batchensemble.engines.cuda")
+    texts = [folder.joinpath(name).read_text() for name in ("network.cuh", kernel.file)]
+    layouts = [
+        text[: text.index(ENDS[name])]
+        for name, text in zip(("network.cuh", kernel.file), texts, strict=True)
+    ]
+    check = f"static_assert(sizeof(Memory) == {kernel.n_bytes});"
+    source = tmp_path / "layout.cpp"
+    source.write_text("\n".join([text_of(constants), *layouts, check, ""]))
+    words = ["-D__host__=", "-D__device__=", "-std=c++17", "-fsyntax-only"]
+    done = subprocess.run(["g++", *words, str(source)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_members_are_spread_evenly_over_at_most_eight_blocks():
+    assert [blocks_for(k, True) for k in (1, 2, 8, 9, 10, 16, 32)] == [1, 2, 8, 5, 5, 8, 8]
+    assert blocks_for(10, False) == 1
+
+
+def test_the_layers_of_a_forecaster_are_gates_candidate_and_head():
+    _, kernel = of_series(hidden=(32, 20))
+    assert kernel.shape.layer_of == (0, 0, 1, 2, 3, 4, 4)
+    assert kernel.shape.sizes == [(34, 64), (34, 32), (32, 32), (32, 20), (20, 2)]
+    assert kernel.shape.constants()["FIRST_OUT"] == [0, 32, 0, 0, 0, 0, 1]
+    assert kernel.shape.constants()["UNIT"][2:4] == [0, 32]
+    assert kernel.scratch == (4 + 3 - 1) * 32 * 64
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"covariates": 1}, {"adapters": ""}, {"hidden_size": 6}, {"hidden": (90, 90)}],
+)
+def test_forecasters_it_does_not_know_are_left_to_others(settings):
+    assert of_series(**settings)[1] is None
