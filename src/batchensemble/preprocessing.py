@@ -2,7 +2,7 @@
 
 Four blocks of outputs, in this order: a number for every number, boolean and date column; a 0/1
 indicator for each of these with gaps at fit; the positions of dates in year, week and day; one-hot
-categories. Each block is the work of one scikit-learn part, kept as an attribute.
+categories.
 """
 
 from collections import Counter
@@ -13,22 +13,14 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import (
-    MinMaxScaler,
-    OneHotEncoder,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-)
 from sklearn.utils.validation import check_is_fitted
 
+from batchensemble.encodings import Numbers, Words
 from batchensemble.frames import Column, Columns, Kind, category_text, read_columns
 from batchensemble.words import one_of
 
 Scaling = Literal["minmax", "standard", "robust", "quantile"]
 SCALINGS = ("minmax", "standard", "robust", "quantile")
-SATURATION = 4.0  # how far out "robust" numbers can be
 
 
 class EncodedColumn(NamedTuple):
@@ -134,9 +126,10 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         dense = self._dense(columns)
         self.constant_ = dense.min(axis=0) == dense.max(axis=0)
 
-        self.onehot_ = self._learn_categories(columns, self.learned_, "auto", self.max_categories)
-        vocabulary = [np.array(given[self.names_[j]], dtype=object) for j in self.given_]
-        self.vocabulary_ = self._learn_categories(columns, self.given_, vocabulary, None)
+        texts = self._texts(columns, self.learned_)
+        self.words_ = Words.learn(texts, None, self.max_categories)
+        vocabulary = [given[self.names_[j]] for j in self.given_]
+        self.given_words_ = Words.learn(self._texts(columns, self.given_), vocabulary, None)
 
         owners = [owner for _, owner in self._outputs()]
         n_outputs = Counter(owners)
@@ -148,47 +141,14 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
 
     def _learn_numbers(self, numbers: NDArray[np.float64]) -> None:
         """numbers (rows, columns): no column is all NaN."""
-        self.imputer_ = self.scaler_ = None
         self.flags_ = np.all(np.isnan(numbers) | (numbers == 0) | (numbers == 1), axis=0)
         # Divided by a power of two, which is exact, the largest value lies in [0.5, 1):
         # no sum or square below can overflow, and no column is constant for being tiny.
         largest = np.nanmax(np.abs(numbers), axis=0, initial=0.0)
         self.exponents_ = np.where(self.flags_, 0, np.frexp(largest)[1])
-        if not numbers.shape[1]:
-            return
-        units = self._units(numbers)
-        self.imputer_ = SimpleImputer(strategy="median", add_indicator=True)
-        self.imputer_.set_output(transform="default").fit(units)
-        if self.flags_.all():
-            return
-        n_rows = len(numbers)
-        self.scaler_ = {
-            "minmax": MinMaxScaler(),
-            "standard": StandardScaler(),
-            "robust": RobustScaler(unit_variance=True),
-            "quantile": QuantileTransformer(
-                n_quantiles=min(n_rows, max(10, min(n_rows // 30, 1000))),
-                output_distribution="normal",
-                subsample=10_000,
-                random_state=self.random_state,
-            ),
-        }[self.scaling]
-        filled = self.imputer_.transform(units)[:, : units.shape[1]]
-        self.scaler_.set_output(transform="default").fit(filled[:, ~self.flags_])
-
-    def _learn_categories(
-        self, columns: Columns, positions: list[int], categories: Any, most: int | None
-    ) -> OneHotEncoder | None:
-        if not positions:
-            return None
-        encoder = OneHotEncoder(
-            categories=categories,
-            max_categories=most,
-            handle_unknown="infrequent_if_exist",  # all zeros where no infrequent ones exist
-            sparse_output=False,
-            dtype=np.float32,
+        self.numbers_ = Numbers.learn(
+            self._units(numbers), np.flatnonzero(~self.flags_), self.scaling, self.random_state
         )
-        return encoder.set_output(transform="default").fit(self._texts(columns, positions))
 
     def _check_parameters(self) -> None:
         one_of(self.scaling, SCALINGS, "scaling")
@@ -223,28 +183,19 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
     def _encode(self, columns: Columns) -> NDArray[np.float32]:
         dense = np.where(self.constant_, 0.0, self._dense(columns))
         blocks = [np.clip(dense, -self.clip, self.clip).astype(np.float32)]
-        for encoder, positions in self._encoders():
-            blocks.append(encoder.transform(self._texts(columns, positions)))
+        for words, positions in self._words():
+            blocks.append(words.apply(self._texts(columns, positions)))
         return np.ascontiguousarray(np.hstack(blocks))
 
     def _dense(self, columns: Columns) -> NDArray[np.float64]:
         """Numbers, indicators and dates, before constants are removed and the rest is clipped."""
-        units = self._units(self._numbers(columns))
-        if self.imputer_ is None:
-            return units
-        filled = self.imputer_.transform(units)  # (rows, numbers + indicators)
-        if self.scaler_ is not None:
-            scaled = np.flatnonzero(~self.flags_)
-            numbers = self.scaler_.transform(filled[:, scaled])
-            if self.scaling == "robust":
-                numbers = numbers / np.hypot(1.0, numbers / SATURATION)
-            filled[:, scaled] = numbers
+        numbers = self.numbers_.apply(self._units(self._numbers(columns)))
         cycles = [
             wave
             for j in self._of_kind("date")
             for wave in _cycles(columns[j].as_kind("date"), with_time=self.clocks_[j])
         ]
-        return np.column_stack([filled, *cycles])
+        return np.column_stack([numbers, *cycles])
 
     def _numbers(self, columns: Columns) -> NDArray[np.float64]:
         """(rows, numbers, booleans and dates): what the imputer and the scaler see."""
@@ -263,7 +214,10 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         return np.clip(units, -(2.0**500), 2.0**500)
 
     def _texts(self, columns: Columns, positions: list[int]) -> NDArray[Any]:
-        return np.column_stack([columns[j].as_kind("category").values for j in positions])
+        texts = np.empty((columns.n_rows, len(positions)), dtype=object)
+        for i, j in enumerate(positions):
+            texts[:, i] = columns[j].as_kind("category").values
+        return texts
 
     # -------------------------------------------------------------------------------- layout
 
@@ -273,26 +227,23 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
     def _numeric(self) -> list[int]:
         return [j for j, kind in enumerate(self.kinds_) if kind != "category" or self.empty_[j]]
 
-    def _encoders(self) -> list[tuple[OneHotEncoder, list[int]]]:
-        pairs = [(self.onehot_, self.learned_), (self.vocabulary_, self.given_)]
-        return [(encoder, positions) for encoder, positions in pairs if encoder is not None]
+    def _words(self) -> list[tuple[Words, list[int]]]:
+        return [(self.words_, self.learned_), (self.given_words_, self.given_)]
 
     def _outputs(self) -> list[tuple[str, int]]:
         """The name of every output and the position of the column it comes from."""
         numeric, dates = self._numeric(), self._of_kind("date")
         outputs = [(self.names_[j] + ("_days" if j in dates else ""), j) for j in numeric]
-        if self.imputer_ is not None:
-            gaps = [numeric[i] for i in self.imputer_.indicator_.features_]
-            outputs += [(f"{self.names_[j]}_missing", j) for j in gaps]
+        gaps = [numeric[i] for i in self.numbers_.gaps]
+        outputs += [(f"{self.names_[j]}_missing", j) for j in gaps]
         for j in dates:
             for cycle in ("year", "week", "day")[: 3 if self.clocks_[j] else 2]:
                 outputs += [(f"{self.names_[j]}_{cycle}_{wave}", j) for wave in ("sin", "cos")]
-        for encoder, positions in self._encoders():
-            names = iter(encoder.get_feature_names_out([self.names_[j] for j in positions]))
-            rare = getattr(encoder, "infrequent_categories_", [None] * len(positions))
-            for j, known, few in zip(positions, encoder.categories_, rare, strict=True):
-                width = len(known) if few is None else len(known) - len(few) + 1
-                outputs += [(next(names), j) for _ in range(width)]
+        for words, positions in self._words():
+            for j, names in zip(
+                positions, words.names([self.names_[j] for j in positions]), strict=True
+            ):
+                outputs += [(name, j) for name in names]
         return outputs
 
 

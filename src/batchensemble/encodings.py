@@ -1,0 +1,183 @@
+"""What columns teach, as plain numbers and texts: learned with scikit-learn, applied here.
+
+So an encoder can be kept in a file without pickling, and written down for other programs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    OneHotEncoder,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+
+SATURATION = 4.0  # how far out "robust" numbers can be
+SHARED = "infrequent_sklearn"  # the output of rare words, named as there
+EDGE = 1e-7  # of probability, beyond which quantiles say nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Gaps filled, indicators of gaps added, and the columns `scaled` scaled.
+
+    fill        (columns,), for gaps
+    gaps        the columns that have an indicator
+    scaled      the columns that are scaled, by (x - center) / spread
+    quantiles   (levels, scaled), empty unless numbers go through them to a normal distribution
+    """
+
+    fill: NDArray[np.float64]
+    gaps: NDArray[np.int64]
+    scaled: NDArray[np.int64]
+    center: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    quantiles: NDArray[np.float64]
+    saturates: bool
+
+    @classmethod
+    def learn(
+        cls,
+        numbers: NDArray[np.float64],
+        scaled: NDArray[np.int64],
+        scaling: str,
+        random_state: int | None,
+    ) -> Self:
+        """numbers (rows, columns): no column is all NaN."""
+        fill, gaps = np.zeros(0), np.zeros(0, np.int64)
+        if numbers.shape[1]:
+            imputer = SimpleImputer(strategy="median", add_indicator=True)
+            imputer.set_output(transform="default").fit(numbers)
+            fill, gaps = imputer.statistics_, np.asarray(imputer.indicator_.features_, np.int64)
+        center, spread = np.zeros(len(scaled)), np.ones(len(scaled))
+        quantiles = np.zeros((0, len(scaled)))
+        if len(scaled):
+            filled = _filled(numbers, fill)[:, scaled]
+            if scaling == "quantile":
+                quantiles = _quantiles(filled, random_state)
+            else:
+                center, spread = _center_and_spread(filled, scaling)
+        return cls(fill, gaps, scaled, center, spread, quantiles, scaling == "robust")
+
+    def apply(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(rows, columns) -> (rows, columns + indicators)."""
+        if not numbers.shape[1]:
+            return numbers
+        filled = _filled(numbers, self.fill)
+        if len(self.scaled):
+            filled[:, self.scaled] = self._scale(filled[:, self.scaled])
+        return np.hstack([filled, np.isnan(numbers[:, self.gaps])])
+
+    def _scale(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        if len(self.quantiles):
+            columns = zip(numbers.T, self.quantiles.T, strict=True)
+            return np.column_stack([_through_quantiles(*pair) for pair in columns])
+        scaled = (numbers - self.center) / self.spread
+        return scaled / np.hypot(1.0, scaled / SATURATION) if self.saturates else scaled
+
+
+def _filled(numbers: NDArray[np.float64], fill: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(np.isnan(numbers), fill, numbers)
+
+
+def _center_and_spread(
+    numbers: NDArray[np.float64], scaling: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if scaling == "minmax":
+        extremes = MinMaxScaler().set_output(transform="default").fit(numbers)
+        return extremes.data_min_, 1 / extremes.scale_
+    if scaling == "standard":
+        moments = StandardScaler().set_output(transform="default").fit(numbers)
+        return moments.mean_, moments.scale_
+    quartiles = RobustScaler(unit_variance=True).set_output(transform="default").fit(numbers)
+    return quartiles.center_, quartiles.scale_
+
+
+def _quantiles(numbers: NDArray[np.float64], random_state: int | None) -> NDArray[np.float64]:
+    n_rows = len(numbers)
+    learned = QuantileTransformer(
+        n_quantiles=min(n_rows, max(10, min(n_rows // 30, 1000))),
+        subsample=10_000,
+        random_state=random_state,
+    )
+    quantiles: NDArray[np.float64] = learned.fit(numbers).quantiles_
+    return quantiles
+
+
+def _through_quantiles(
+    x: NDArray[np.float64], quantiles: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """To a normal distribution; a value that many rows have goes to the middle of its levels."""
+    levels = np.linspace(0, 1, len(quantiles))
+    from_below = np.interp(x, quantiles, levels)
+    from_above = -np.interp(-x, -quantiles[::-1], -levels[::-1])
+    probability = 0.5 * (from_below + from_above)
+    probability[x + EDGE > quantiles[-1]] = 1
+    probability[x - EDGE < quantiles[0]] = 0
+    edge = EDGE - np.spacing(1)
+    normal: NDArray[np.float64] = ndtri(np.clip(probability, edge, 1 - edge))
+    return normal
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """One-hot outputs of category columns.
+
+    categories  of each column, those with an output of their own, in order
+    rare        of each column, those that share its last output
+    """
+
+    categories: tuple[tuple[str | None, ...], ...]
+    rare: tuple[tuple[str | None, ...], ...]
+
+    @classmethod
+    def learn(
+        cls, texts: NDArray[Any], given: Sequence[Sequence[str | None]] | None, most: int | None
+    ) -> Self:
+        """texts (rows, columns) of str and None; `given` are the categories, if they are known."""
+        if not texts.shape[1]:
+            return cls((), ())
+        known = "auto" if given is None else [np.array(own, dtype=object) for own in given]
+        encoder = OneHotEncoder(categories=known, max_categories=most)
+        encoder.set_params(handle_unknown="infrequent_if_exist").fit(texts)
+        few = getattr(encoder, "infrequent_categories_", [None] * texts.shape[1])
+        rare = tuple(() if own is None else tuple(own.tolist()) for own in few)
+        categories = tuple(
+            tuple(word for word in own.tolist() if word not in shared)
+            for own, shared in zip(encoder.categories_, rare, strict=True)
+        )
+        return cls(categories, rare)
+
+    @property
+    def widths(self) -> list[int]:
+        """How many outputs each column has."""
+        return [len(own) + bool(few) for own, few in zip(self.categories, self.rare, strict=True)]
+
+    def names(self, columns: Sequence[str]) -> list[list[str]]:
+        """Of each column's outputs."""
+        return [
+            [f"{column}_{word}" for word in own] + [f"{column}_{SHARED}"] * bool(few)
+            for column, own, few in zip(columns, self.categories, self.rare, strict=True)
+        ]
+
+    def apply(self, texts: NDArray[Any]) -> NDArray[np.float32]:
+        """(rows, columns) -> (rows, outputs); an unknown word is rare, or all zeros."""
+        outputs = np.zeros((len(texts), sum(self.widths)), np.float32)
+        first = 0
+        for column, own, few, width in zip(
+            texts.T, self.categories, self.rare, self.widths, strict=True
+        ):
+            place = {word: first + i for i, word in enumerate(own)}
+            unknown = first + len(own) if few else -1
+            places = np.array([place.get(word, unknown) for word in column], np.int64)
+            rows = np.flatnonzero(places >= 0)
+            outputs[rows, places[rows]] = 1
+            first += width
+        return outputs
