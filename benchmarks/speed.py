@@ -75,7 +75,7 @@ def ratios(title: str, times: Mapping[str, list[float]], ours: str) -> list[Row]
 def show(rows: Iterable[Row]) -> None:
     for row in rows:
         print(
-            f"{row['what']:34} {row['others']:34} / {row['ours']:26} {row['ratio']:7.1f}   "
+            f"{row['what']:34} {row['others']:34} / {row['ours']:26} {row['ratio']:7.2f}   "
             f"({row['low']:.1f} to {row['high']:.1f})",
             flush=True,
         )

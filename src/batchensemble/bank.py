@@ -7,7 +7,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from batchensemble.networks import Network
+from batchensemble.networks import MLP, Network
 from batchensemble.nn import fold
 
 
@@ -92,6 +92,9 @@ class Bank:
         """For inference: one network whose members are all members of all networks."""
         network: Network = fold(self.network(0) if len(self) == 1 else self.module)  # type: ignore[assignment]
         network.n_members = len(self) * self.module.n_members
+        for module in network.modules():
+            if isinstance(module, MLP):
+                module.join_heads()
         return network
 
     def network(self, index: int) -> Network:

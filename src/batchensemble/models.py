@@ -16,7 +16,7 @@ from batchensemble.methods import MakeNetwork, Members, Method
 from batchensemble.networks import Network, Recurrent
 from batchensemble.training import History, Training, train, train_one_by_one
 
-CHUNK_FLOATS = 2**22
+CHUNK_FLOATS = 2**16  # so many at a time stay in the cache
 PATH_FLOATS, PATH_FLOATS_GPU = 2**23, 2**28
 
 

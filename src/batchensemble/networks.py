@@ -7,7 +7,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from batchensemble.nn.dropout import draw_keys, drop, keep_masks
-from batchensemble.nn.linear import BatchEnsembleLinear
+from batchensemble.nn.linear import BatchEnsembleLinear, FoldedLinear
 from batchensemble.nn.recurrent import GRU, GRUBE
 from batchensemble.words import one_of
 
@@ -104,10 +104,16 @@ class MLP(Network):
             masks = keep_masks(draw_keys(device=x.device), shape, self.dropout)
         by_layer = [None] * len(self.hidden) if masks is None else masks.split(self.hidden, -1)
         for layer, mask in zip(self.layers, by_layer, strict=True):
-            x = torch.relu(layer(x))
+            x = torch.relu_(layer(x))
             if mask is not None:
                 x = drop(x, mask, self.dropout)
-        return torch.cat([head(x) for head in self.heads], dim=-1)
+        outputs = [head(x) for head in self.heads]
+        return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-1)
+
+    def join_heads(self) -> None:
+        """Make one layer of the heads of a folded network."""
+        heads = [head for head in self.heads if isinstance(head, FoldedLinear)]
+        self.heads = nn.ModuleList([FoldedLinear.joined(heads)])
 
 
 class Recurrent(Network):

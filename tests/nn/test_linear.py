@@ -10,6 +10,7 @@ from torch import nn
 
 from batchensemble.bank import Bank
 from batchensemble.nn import BatchEnsembleLinear, expand_members, orthogonality_penalty
+from batchensemble.nn.linear import FoldedLinear
 
 SUBSETS = ["".join(s) for n in range(4) for s in itertools.combinations("rsb", n)]
 
@@ -251,3 +252,13 @@ def test_a_folded_bank_of_plain_layers_refuses_another_number_of_members():
     for wrong in (1, 2, 4):
         with pytest.raises(ValueError, match="members=3"):
             folded(torch.zeros(7, wrong, 5, dtype=torch.float64))
+
+
+def test_folded_layers_that_read_the_same_can_be_one():
+    layers = [
+        randomised(BatchEnsembleLinear(5, n_out, 3), n_out).double().fold() for n_out in (1, 2)
+    ]
+    x = torch.randn(7, 3, 5, generator=generator(), dtype=torch.float64)
+    expected = torch.cat([layer(x) for layer in layers], -1)
+    assert torch.allclose(FoldedLinear.joined(layers)(x), expected, atol=1e-12)
+    assert torch.equal(FoldedLinear.joined(layers[:1])(x), layers[0](x))

@@ -185,7 +185,7 @@ class TableEstimator(Estimator):
 
     def _outputs(self, columns: Columns) -> Iterator[Tensor]:
         """(rows, predictions, outputs) of the networks, chunk by chunk."""
-        predictions = max(self.n_members, self.n_passes)
+        predictions = self._members.n_members
         for start in range(0, columns.n_rows, ENCODED_ROWS):
             x = self.encoder_.transform(columns.take(slice(start, start + ENCODED_ROWS)))
             widest = max(x.shape[1], *self._settings["hidden"], *self._heads())

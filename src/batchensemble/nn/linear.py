@@ -1,6 +1,7 @@
 """The BatchEnsemble layer, and the same layer folded for inference."""
 
 import copy
+from collections.abc import Sequence
 from typing import Self
 
 import torch
@@ -187,6 +188,16 @@ class FoldedLinear(nn.Module):
         self.register_buffer("weight", weight)  # (members, in_features, out_features)
         self.register_buffer("bias", bias)  # (members, 1, out_features)
         self.training = False
+
+    @classmethod
+    def joined(cls, layers: Sequence["FoldedLinear"]) -> "FoldedLinear":
+        """Layers that read the same as one, their outputs side by side."""
+        whole = copy.deepcopy(layers[0])
+        if len(layers) > 1:
+            whole.weight = torch.cat([layer.weight for layer in layers], -1)
+            whole.bias = torch.cat([layer.bias for layer in layers], -1)
+            whole.unfolded = None
+        return whole
 
     def effective(self) -> tuple[Tensor, Tensor]:
         return self.weight, self.bias
