@@ -117,7 +117,7 @@ def predict_rows(
     for start in range(0, len(x), size):
         part = torch.tensor(x[start : start + size], dtype=torch.float64, device=device)
         with torch.inference_mode():
-            yield members(part).cpu()
+            yield members(part).cpu().contiguous()
 
 
 def sample_paths(
