@@ -13,10 +13,10 @@ from batchensemble.bank import Bank
 from batchensemble.engines import Source, Windows
 from batchensemble.losses import Loss
 from batchensemble.methods import MakeNetwork, Members, Method
-from batchensemble.networks import Network, Recurrent
+from batchensemble.networks import MLP, Network, Recurrent
 from batchensemble.training import History, Training, train, train_one_by_one
 
-CHUNK_FLOATS = 2**16  # so many at a time stay in the cache
+CHUNK_FLOATS, CHUNK_FLOATS_GPU = 2**16, 2**26  # so many stay in the cache; fill the device
 PATH_FLOATS, PATH_FLOATS_GPU = 2**23, 2**28
 
 
@@ -110,10 +110,13 @@ def make_members(
 
 
 def predict_rows(
-    members: Members, x: NDArray[np.float32], device: torch.device, *, floats_a_row: int
+    members: Members, x: NDArray[np.float32], device: torch.device
 ) -> Iterator[Tensor]:
     """(rows, predictions, outputs) in float64 on the CPU, in chunks of bounded memory."""
-    size = max(1, CHUNK_FLOATS // floats_a_row)
+    assert isinstance(members.network, MLP)
+    widest = max(x.shape[1], *members.network.hidden, 1)
+    budget = CHUNK_FLOATS_GPU if device.type == "cuda" else CHUNK_FLOATS
+    size = max(1, budget // (members.n_members * widest))
     for start in range(0, len(x), size):
         part = torch.tensor(x[start : start + size], dtype=torch.float64, device=device)
         with torch.inference_mode():

@@ -185,13 +185,9 @@ class TableEstimator(Estimator):
 
     def _outputs(self, columns: Columns) -> Iterator[Tensor]:
         """(rows, predictions, outputs) of the networks, chunk by chunk."""
-        predictions = self._members.n_members
         for start in range(0, columns.n_rows, ENCODED_ROWS):
             x = self.encoder_.transform(columns.take(slice(start, start + ENCODED_ROWS)))
-            widest = max(x.shape[1], *self._settings["hidden"], *self._heads())
-            yield from predict_rows(
-                self._members, x, self.bank_.theta.device, floats_a_row=predictions * widest
-            )
+            yield from predict_rows(self._members, x, self.bank_.theta.device)
 
     def _make_members(self) -> Members:
         return make_members(self._method, self.bank_, self._prediction_seed)

@@ -55,7 +55,6 @@ SEED = 0
 TRAINED = ("batch_ensemble", "deep_ensemble", "single")  # MC dropout is the single network
 LEAST_SECONDS = {"cpu": 0.2, "cuda": 0.1}  # of a timed piece
 MOST_WINDOWS = 64
-FLOATS_A_ROW = 4096  # as the study predicts tables
 
 
 def measure_costs(
@@ -211,7 +210,7 @@ def _table(
     )
 
     def predict(members: Sequence[Members]) -> Predictive:
-        parts = [predict_rows(m, split.x_test, device, floats_a_row=FLOATS_A_ROW) for m in members]
+        parts = [predict_rows(m, split.x_test, device) for m in members]
         return to_predictive(torch.cat([torch.cat(list(part)) for part in parts], 1), loss)
 
     rows = torch.arange(len(split.x_train))

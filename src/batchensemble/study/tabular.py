@@ -137,7 +137,7 @@ def predict_outputs(splits: Sequence[Split], bank: Bank, method: Method) -> Iter
     for i, split in enumerate(splits):
         own = bank[i * method.n_networks : (i + 1) * method.n_networks]
         members = make_members(method, own, split.seed)
-        parts = predict_rows(members, split.x_test, bank.theta.device, floats_a_row=4096)
+        parts = predict_rows(members, split.x_test, bank.theta.device)
         yield torch.cat(list(parts))
 
 
