@@ -119,12 +119,14 @@ def test_a_network_without_rows_rests():
     assert relative(theta, expected) < 1e-4
 
 
-def forecast_task(n_steps=20, n_members=3, width=1, batch=16, **settings):
+def forecast_task(
+    n_steps=20, n_members=3, width=1, batch=16, covariates=0, n_past=0, **settings
+):
     loss, source = GaussianNLL(), generator(1)
     settings = {"context": 6, "horizon": 3, "lags": (1,)} | settings
     networks = [
         Recurrent(
-            0, (1, 1), draw=loss.draw, n_members=n_members, generator=generator(i), **settings
+            covariates, (1, 1), draw=loss.draw, n_members=n_members, generator=generator(i), **settings
         )
         for i in range(2)
     ]
@@ -132,9 +134,10 @@ def forecast_task(n_steps=20, n_members=3, width=1, batch=16, **settings):
     values = torch.sin(torch.arange(150) / 5) + 0.1 * torch.randn(150, generator=source)
     location, scale = 0.1 * torch.randn(150, generator=source), torch.rand(150, generator=source)
     network = bank.module
+    columns = torch.randn(150, covariates, generator=source)
     data = Windows(
-        values.unsqueeze(1).cuda(), location.cuda(), (scale + 0.5).cuda(), network.reach,
-        network.horizon,
+        torch.cat([values.unsqueeze(1), columns], 1).cuda(), location.cuda(),
+        (scale + 0.5).cuda(), network.reach, network.horizon, n_past,
     )  # fmt: skip
     shape = (n_steps, 2, batch, width)
     rows = torch.randint(150 - network.reach - network.horizon, shape, generator=source)
@@ -152,6 +155,16 @@ def forecast_task(n_steps=20, n_members=3, width=1, batch=16, **settings):
         {"dropout": 0.0, "adapters": "rb", "gates": "cf", "horizon": 1},
         {"dropout": 0.0, "width": 3, "hidden": ()},
         {"n_members": 10, "batch": 100},
+        {"dropout": 0.0, "covariates": 3, "n_past": 1, "lags": (1, 2)},
+        *(
+            {"adapters": "", "n_members": 1, "dropout": 0.0} | more
+            for more in (
+                {},
+                {"feedback": "teacher", "lags": (1, 3), "hidden": (20,)},
+                {"covariates": 2, "n_past": 2, "hidden": ()},
+                {"batch": 100, "dropout": 0.1},
+            )
+        ),
     ],
 )
 def test_gradients_and_trained_forecasters_are_those_of_plain_torch(settings):

@@ -23,11 +23,13 @@ class Shape:
     """Layers, members and batch of a network, spread over so many blocks of threads.
 
     `table` is a `layer_table` of the layers' parts, and `layer_of` says to which layer each
-    belongs: heads are parts of one layer, and so are gates that read the same.
+    belongs: heads are parts of one layer, and so are gates that read the same. A part's corner is
+    its first output and input among its layer's; parts of the same outputs are added up.
     """
 
     table: NDArray[np.int64]
     layer_of: tuple[int, ...]
+    corners: tuple[tuple[int, int], ...]
     n_units: int  # that dropout decides on
     n_members: int
     n_rows: int
@@ -36,8 +38,10 @@ class Shape:
     @property
     def sizes(self) -> list[tuple[int, int]]:
         """What each layer reads and answers."""
-        parts = [self.table[[one == layer for one in self.layer_of]] for layer in self._layers]
-        return [(int(own[0, N_IN]), int(own[:, N_OUT].sum())) for own in parts]
+        ends = np.array(self.corners) + self.table[:, [N_OUT, N_IN]]
+        layer_of = np.array(self.layer_of)
+        sizes = [ends[layer_of == layer].max(axis=0) for layer in self._layers]
+        return [(int(n_in), int(n_out)) for n_out, n_in in sizes]
 
     @property
     def n_shared(self) -> int:
@@ -91,7 +95,6 @@ class Shape:
         at_own = dict(zip((place for _, place in own), _starts(own), strict=True))
         rows = self.table.tolist()
         first_part = [self.layer_of.index(layer) for layer in self._layers]
-        starts = np.cumsum([0, *(row[N_OUT] for row in rows)]).tolist()
         return {
             "ROWS": self.n_rows,
             "N_MEMBERS": self.n_members,
@@ -104,8 +107,12 @@ class Shape:
             "N_PARTS": len(rows),
             "LAYER_OF": list(self.layer_of),
             "PART_OUT": [row[N_OUT] for row in rows],
-            "FIRST_OUT": [
-                starts[part] - starts[first_part[layer]] for part, layer in enumerate(self.layer_of)
+            "PART_IN": [row[N_IN] for row in rows],
+            "FIRST_OUT": [first_out for first_out, _ in self.corners],
+            "FIRST_IN": [first_in for _, first_in in self.corners],
+            "IS_ADDED": [
+                int(part > first_part[layer] and self.corners[part][0] == 0)
+                for part, layer in enumerate(self.layer_of)
             ],
             "W_AT": [at_shared[row[WEIGHT]] for row in rows],
             "R_AT": [at_own.get(row[R], -1) for row in rows],
@@ -122,6 +129,18 @@ class Shape:
             "OWN_RUN": [length for length, _ in own] or [0],
             "OWN_PLACE": [place for _, place in own] or [0],
         }
+
+
+def one_below_the_other(
+    table: NDArray[np.int64], layer_of: tuple[int, ...]
+) -> tuple[tuple[int, int], ...]:
+    """Corners of parts that read all of their layer's inputs."""
+    ends = dict.fromkeys(layer_of, 0)
+    corners = []
+    for row, layer in zip(table, layer_of, strict=True):
+        corners.append((ends[layer], 0))
+        ends[layer] += int(row[N_OUT])
+    return tuple(corners)
 
 
 def training_constants(loss: Loss, adam: Adam, dropout: float, decay: float) -> dict[str, Any]:

@@ -39,8 +39,9 @@ class KernelEngine:
         decay = 0.0 if adam.decay is None else float(adam.decay.max())
         constants = kernel.shape.constants() | kernel.constants
         constants |= training_constants(loss, adam, bank.module.dropout, decay)
-        self.blocks = len(bank) * kernel.shape.blocks
-        self.train = _compiled(kernel.file, text_of(constants), kernel.shape.blocks, kernel.n_bytes)
+        blocks = kernel.shape.blocks
+        self.blocks = len(bank) * blocks
+        self.train = _compiled(kernel.texts, text_of(constants), blocks, kernel.n_bytes)
         self.data = list(kernel.data)
         if kernel.scratch:
             self.data.append(bank.theta.new_empty(self.blocks, kernel.scratch))
@@ -67,9 +68,9 @@ class KernelEngine:
 
 
 @lru_cache(maxsize=64)
-def _compiled(file: str, constants: str, blocks: int, n_bytes: int) -> Any:
+def _compiled(names: tuple[str, ...], constants: str, blocks: int, n_bytes: int) -> Any:
     folder = files("batchensemble.engines.cuda")
-    texts = [folder.joinpath(name).read_text() for name in ("network.cuh", file)]
+    texts = [folder.joinpath(name).read_text() for name in names]
     source = "\n".join([f"#define BLOCKS_OF_NETWORK {blocks}", constants, *texts])
     kernel = torch.cuda._compile_kernel(source, "train", nvcc_options=["--std=c++17"])
     kernel.set_shared_memory_config(n_bytes)

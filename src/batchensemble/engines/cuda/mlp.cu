@@ -31,29 +31,11 @@ template <int L>
 __device__ void forward(Memory& m, const float* x, unsigned first_unit, unsigned key) {
     if constexpr (L < N_LAYERS - 1) {
         float* to = m.a + rows_before(L + 1) * STRIDE;
-        product<N_OUT[L], N_IN[L]>(m.by_in + by_in_before(L), x, [&](int j, int row, const float* z) {
-            const float bias = m.bias[outs_before(L) + j];
-            float v[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                v[i] = fmaxf((z[i] + bias) * SCALE, 0.f);
-                const unsigned unit = first_unit + (unsigned)(row + i) * (N_MEMBERS * N_UNITS) + UNIT[L] + j;
-                if (HAS_DROPOUT && !is_kept(unit, key)) v[i] = 0.f;
-            }
-            *reinterpret_cast<float4*>(to + j * STRIDE + row) = make_float4(v[0], v[1], v[2], v[3]);
-        });
+        hidden_layer<L, N_MEMBERS * N_UNITS>(m, x, to, first_unit, key);
         __syncthreads();
         forward<L + 1>(m, to, first_unit, key);
     } else {
-        constexpr int IN = N_IN[L], OUT = N_OUT[L];
-        const float* weight = m.by_out + by_out_before(L);
-        for (int e = threadIdx.x; e < OUT * CHUNK; e += THREADS) {
-            const int j = e / CHUNK, row = e % CHUNK;
-            float sum = m.bias[outs_before(L) + j];
-#pragma unroll 8
-            for (int k = 0; k < IN; k++) sum += weight[j * stride_of(IN) + k] * x[k * STRIDE + row];
-            m.d[L % 2][j * STRIDE + row] = sum;
-        }
+        last_layer<L>(m, x, m.d[L % 2]);
         __syncthreads();
     }
 }
@@ -63,25 +45,9 @@ __device__ void backward(Memory& m, const float* inputs, const float* own, float
     const float* d = m.d[L % 2];
     const float* x = L == 0 ? inputs : m.a + rows_before(L) * STRIDE;
     outer<N_OUT[L], N_IN[L]>(d, x, m.g);
-    if constexpr (L > 0) {
-        float* below = m.d[(L + 1) % 2];
-        product<N_IN[L], N_OUT[L]>(m.by_out + by_out_before(L), d, [&](int k, int row, const float* z) {
-            const float4 v = four(x + k * STRIDE + row);
-            *reinterpret_cast<float4*>(below + k * STRIDE + row) =
-                make_float4(v.x > 0.f ? z[0] * SCALE : 0.f, v.y > 0.f ? z[1] * SCALE : 0.f,
-                            v.z > 0.f ? z[2] * SCALE : 0.f, v.w > 0.f ? z[3] * SCALE : 0.f);
-        });
-    }
+    if constexpr (L > 0) hidden_layer_backward<L>(m, d, x, m.d[(L + 1) % 2]);
     __syncthreads();
-    unfold_layer<0, L>(m, own, d_own, m.g, [&](int j, int lane) {
-        float sum = 0.f;
-#pragma unroll
-        for (int row = lane * 4; row < CHUNK; row += LANES * 4) {
-            const float4 v = four(d + j * STRIDE + row);
-            sum += v.x + v.y + v.z + v.w;
-        }
-        return sum;
-    });
+    unfold_layer<0, L>(m, own, d_own, m.g, [&](int j, int lane) { return part_of_sum(d, j, lane); });
     __syncthreads();
     if constexpr (L > 0) backward<L - 1>(m, inputs, own, d_own);
 }
