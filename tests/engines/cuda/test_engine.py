@@ -80,6 +80,7 @@ TASKS = [
     {"hidden": (32,) * 4, "n_in": 10},
     {"n_in": 108, "n_members": 10},
     {"batch": 150, "decay": 0.01},
+    {"n_in": 108, "hidden": (64, 64), "adapters": "", "n_members": 1, "decay": 0.01},
     {"adapters": ("", "rsb", "b"), "dropout": 0.1},
     {"n_members": 32, "dropout": 0.1},
     *({"adapters": "".join(word)} for n in (1, 2) for word in itertools.combinations("rsb", n)),
@@ -119,14 +120,17 @@ def test_a_network_without_rows_rests():
     assert relative(theta, expected) < 1e-4
 
 
-def forecast_task(
-    n_steps=20, n_members=3, width=1, batch=16, covariates=0, n_past=0, **settings
-):
+def forecast_task(n_steps=20, n_members=3, width=1, batch=16, covariates=0, n_past=0, **settings):
     loss, source = GaussianNLL(), generator(1)
     settings = {"context": 6, "horizon": 3, "lags": (1,)} | settings
     networks = [
         Recurrent(
-            covariates, (1, 1), draw=loss.draw, n_members=n_members, generator=generator(i), **settings
+            covariates,
+            (1, 1),
+            draw=loss.draw,
+            n_members=n_members,
+            generator=generator(i),
+            **settings,
         )
         for i in range(2)
     ]

@@ -7,7 +7,7 @@ import torch
 
 from batchensemble.bank import Bank
 from batchensemble.engines.adam import Adam
-from batchensemble.engines.cuda.constants import text_of, training_constants
+from batchensemble.engines.cuda.constants import Spread, text_of, training_constants
 from batchensemble.engines.cuda.kernels import blocks_for, mlp_kernel, recurrent_kernel
 from batchensemble.engines.data import Data, Windows
 from batchensemble.losses import GaussianNLL
@@ -24,20 +24,20 @@ ENDS = {
 }
 
 
-def of_table(n_in=8, hidden=(32, 32), adapters="rsb", blocks=3):
+def of_table(n_in=8, hidden=(32, 32), adapters="rsb", blocks=3, outside=False):
     bank = Bank([MLP(n_in, (1, 1), hidden=hidden, n_members=6, adapters=adapters)])
     data = Data(torch.zeros(1, n_in), torch.zeros(1))
-    return bank, mlp_kernel(bank, bank.module, data, 64, blocks)
+    return bank, mlp_kernel(bank, bank.module, data, Spread(64, blocks, outside))
 
 
-def of_series(covariates=0, blocks=3, **settings):
+def of_series(covariates=0, blocks=3, outside=False, **settings):
     settings = {"context": 4, "horizon": 3, "lags": (1, 2), "n_members": 6} | settings
     bank = Bank([Recurrent(covariates, (1, 1), draw=LOSS.draw, **settings)])
     network = bank.module
     one = torch.ones(50)
     series = torch.zeros(50, 1 + covariates)
     data = Windows(series, one, one, network.reach, network.horizon)
-    return bank, recurrent_kernel(bank, network, data, 64, blocks)
+    return bank, recurrent_kernel(bank, network, data, Spread(64, blocks, outside))
 
 
 KERNELS = [
@@ -54,6 +54,9 @@ KERNELS = [
     lambda: of_series(gates="z", hidden=(30, 7), lags=(1,), feedback="teacher"),
     lambda: of_series(hidden=(90, 90), covariates=2),
     lambda: of_series(adapters="", n_members=1, blocks=1),
+    lambda: of_series(adapters="", n_members=1, blocks=1, outside=True),
+    lambda: of_table(outside=True),
+    lambda: of_table(outside=True, blocks=1),
     lambda: of_series(adapters="", n_members=1, blocks=1, hidden=(), covariates=3),
 ]
 

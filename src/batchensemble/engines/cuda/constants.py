@@ -19,8 +19,17 @@ THREADS = 256
 
 
 @dataclass(frozen=True)
+class Spread:
+    """How a network is spread over a chip."""
+
+    n_rows: int  # of a batch
+    blocks: int  # of threads, for the members
+    moments_outside: bool = False  # they are the first to go where a network is too large
+
+
+@dataclass(frozen=True)
 class Shape:
-    """Layers, members and batch of a network, spread over so many blocks of threads.
+    """Layers and members of a network.
 
     `table` is a `layer_table` of the layers' parts, and `layer_of` says to which layer each
     belongs: heads are parts of one layer, and so are gates that read the same. A part's corner is
@@ -32,8 +41,7 @@ class Shape:
     corners: tuple[tuple[int, int], ...]
     n_units: int  # that dropout decides on
     n_members: int
-    n_rows: int
-    blocks: int
+    spread: Spread
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
@@ -54,8 +62,8 @@ class Shape:
     @property
     def floats(self) -> int:
         """Of shared memory, as `Network` in the kernels' text, to the next multiple of four."""
-        rounds = -(-self.n_members // self.blocks)
-        part = -(-self.n_shared // self.blocks)
+        rounds = -(-self.n_members // self.spread.blocks)
+        part = -(-self.n_shared // self.spread.blocks)
         weights = sum(
             padded(i) * (padded(o) + 4) + padded(o) * (padded(i) + 4) for i, o in self.sizes
         )
@@ -63,10 +71,11 @@ class Shape:
             weights
             + sum(padded(o) for _, o in self.sizes)
             + 2 * self.n_shared
-            + (3 * part if self.blocks > 1 else 2 * part + 1)
+            + 2 * (1 if self.spread.moments_outside else part)
+            + (part if self.spread.blocks > 1 else 1)
             + 4 * rounds * (self.n_own + 1)
             + 2 * (THREADS // 32)
-            + 2 * self.blocks
+            + 2 * self.spread.blocks
         )
 
     @property
@@ -96,9 +105,10 @@ class Shape:
         rows = self.table.tolist()
         first_part = [self.layer_of.index(layer) for layer in self._layers]
         return {
-            "ROWS": self.n_rows,
+            "ROWS": self.spread.n_rows,
             "N_MEMBERS": self.n_members,
-            "BLOCKS": self.blocks,
+            "BLOCKS": self.spread.blocks,
+            "MOMENTS_OUTSIDE": self.spread.moments_outside,
             "N_LAYERS": len(self._layers),
             "N_IN": [n_in for n_in, _ in self.sizes],
             "N_OUT": [n_out for _, n_out in self.sizes],

@@ -14,7 +14,7 @@ from torch import Tensor
 from batchensemble.bank import Bank
 from batchensemble.engines.adam import Adam
 from batchensemble.engines.cuda.constants import THREADS, text_of, training_constants
-from batchensemble.engines.cuda.kernels import kernel_for, most_bytes
+from batchensemble.engines.cuda.kernels import kernel_for
 from batchensemble.engines.data import Source
 from batchensemble.engines.plain import Steps
 from batchensemble.engines.shapes import is_known
@@ -27,8 +27,7 @@ def covers(bank: Bank, loss: Loss, data: Source, batch: int) -> bool:
         return False
     if not is_known(bank.module, loss, data) or not hasattr(torch.cuda, "_compile_kernel"):
         return False
-    kernel = kernel_for(bank, data, batch)
-    return kernel is not None and kernel.n_bytes <= most_bytes(bank.theta.device)
+    return kernel_for(bank, data, batch) is not None
 
 
 class KernelEngine:
@@ -39,7 +38,7 @@ class KernelEngine:
         decay = 0.0 if adam.decay is None else float(adam.decay.max())
         constants = kernel.shape.constants() | kernel.constants
         constants |= training_constants(loss, adam, bank.module.dropout, decay)
-        blocks = kernel.shape.blocks
+        blocks = kernel.shape.spread.blocks
         self.blocks = len(bank) * blocks
         self.train = _compiled(kernel.texts, text_of(constants), blocks, kernel.n_bytes)
         self.data = list(kernel.data)

@@ -14,6 +14,7 @@ from batchensemble.engines.cuda.constants import (
     STRIDE,
     THREADS,
     Shape,
+    Spread,
     one_below_the_other,
     padded,
 )
@@ -41,14 +42,18 @@ class Kernel:
 
 
 def kernel_for(bank: Bank, data: Source, batch: int) -> Kernel | None:
-    """Of a known network; None if there is none for it."""
-    network = bank.module
-    has_clusters = torch.cuda.get_device_capability(bank.theta.device) >= (9, 0)
-    if isinstance(network, MLP) and isinstance(data, Data):
-        return mlp_kernel(bank, network, data, batch, blocks_for(network.n_members, has_clusters))
-    if isinstance(network, Recurrent) and isinstance(data, Windows):
-        blocks = blocks_for(network.n_members, has_clusters)
-        return recurrent_kernel(bank, network, data, batch, blocks)
+    """Of a known network; None if there is none for it, or if it does not fit the chip."""
+    network, device = bank.module, bank.theta.device
+    blocks = blocks_for(network.n_members, torch.cuda.get_device_capability(device) >= (9, 0))
+    for moments_outside in (False, True):
+        spread = Spread(batch, blocks, moments_outside)
+        kernel = None
+        if isinstance(network, MLP) and isinstance(data, Data):
+            kernel = mlp_kernel(bank, network, data, spread)
+        elif isinstance(network, Recurrent) and isinstance(data, Windows):
+            kernel = recurrent_kernel(bank, network, data, spread)
+        if kernel is None or kernel.n_bytes <= most_bytes(device):
+            return kernel
     return None
 
 
@@ -61,12 +66,12 @@ def blocks_for(n_members: int, has_clusters: bool) -> int:
     return -(-n_members // rounds)
 
 
-def mlp_kernel(bank: Bank, network: MLP, data: Data, batch: int, blocks: int) -> Kernel:
+def mlp_kernel(bank: Bank, network: MLP, data: Data, spread: Spread) -> Kernel:
     table = layer_table(bank, (*network.layers, *network.heads))
     n_hidden = len(network.hidden)
     layer_of = tuple(min(part, n_hidden) for part in range(len(table)))
     corners = one_below_the_other(table, layer_of)
-    shape = Shape(table, layer_of, corners, sum(network.hidden), network.n_members, batch, blocks)
+    shape = Shape(table, layer_of, corners, sum(network.hidden), network.n_members, spread)
     sizes = shape.sizes
     floats = (
         shape.floats
@@ -82,7 +87,7 @@ def mlp_kernel(bank: Bank, network: MLP, data: Data, batch: int, blocks: int) ->
 
 
 def recurrent_kernel(
-    bank: Bank, network: Recurrent, data: Windows, batch: int, blocks: int
+    bank: Bank, network: Recurrent, data: Windows, spread: Spread
 ) -> Kernel | None:
     size, head = network.hidden_size, network.head
     cell = cell_parts(bank, network.recurrent.cells[0])
@@ -97,8 +102,7 @@ def recurrent_kernel(
         cell.corners + one_below_the_other(table, layer_of),
         sum(head.hidden),
         network.n_members,
-        batch,
-        blocks,
+        spread,
     )
     sizes = shape.sizes
     n_xh = sizes[0][0]
