@@ -55,7 +55,7 @@ KERNELS = [
     lambda: of_series(hidden=(90, 90), covariates=2),
     lambda: of_series(adapters="", n_members=1, blocks=1),
     lambda: of_series(adapters="", n_members=1, blocks=1, outside=True),
-    lambda: of_table(outside=True),
+    lambda: of_table(outside=True, hidden=(32,) * 9),
     lambda: of_table(outside=True, blocks=1),
     lambda: of_series(adapters="", n_members=1, blocks=1, hidden=(), covariates=3),
 ]

@@ -24,7 +24,8 @@ class Spread:
 
     n_rows: int  # of a batch
     blocks: int  # of threads, for the members
-    moments_outside: bool = False  # they are the first to go where a network is too large
+    outside: bool = False
+    """Where a network is too large, what is missed least is in memory outside the chip."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Shape:
             weights
             + sum(padded(o) for _, o in self.sizes)
             + 2 * self.n_shared
-            + 2 * (1 if self.spread.moments_outside else part)
+            + 2 * (1 if self.spread.outside else part)
             + (part if self.spread.blocks > 1 else 1)
             + 4 * rounds * (self.n_own + 1)
             + 2 * (THREADS // 32)
@@ -108,7 +109,7 @@ class Shape:
             "ROWS": self.spread.n_rows,
             "N_MEMBERS": self.n_members,
             "BLOCKS": self.spread.blocks,
-            "MOMENTS_OUTSIDE": self.spread.moments_outside,
+            "OUTSIDE": self.spread.outside,
             "N_LAYERS": len(self._layers),
             "N_IN": [n_in for n_in, _ in self.sizes],
             "N_OUT": [n_out for _, n_out in self.sizes],

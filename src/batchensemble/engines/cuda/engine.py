@@ -41,9 +41,7 @@ class KernelEngine:
         blocks = kernel.shape.spread.blocks
         self.blocks = len(bank) * blocks
         self.train = _compiled(kernel.texts, text_of(constants), blocks, kernel.n_bytes)
-        self.data = list(kernel.data)
-        if kernel.scratch:
-            self.data.append(bank.theta.new_empty(self.blocks, kernel.scratch))
+        self.data = (*kernel.data, bank.theta.new_empty(self.blocks, kernel.scratch))
 
     def run(self, steps: Steps) -> Tensor:
         adam, (n_steps, n_networks, _, width) = self.adam, steps.rows.shape

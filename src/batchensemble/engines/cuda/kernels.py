@@ -38,15 +38,15 @@ class Kernel:
     constants: dict[str, Any]
     n_bytes: int
     data: tuple[Tensor, ...]
-    scratch: int = 0
+    scratch: int
 
 
 def kernel_for(bank: Bank, data: Source, batch: int) -> Kernel | None:
     """Of a known network; None if there is none for it, or if it does not fit the chip."""
     network, device = bank.module, bank.theta.device
     blocks = blocks_for(network.n_members, torch.cuda.get_device_capability(device) >= (9, 0))
-    for moments_outside in (False, True):
-        spread = Spread(batch, blocks, moments_outside)
+    for outside in (False, True):
+        spread = Spread(batch, blocks, outside)
         kernel = None
         if isinstance(network, MLP) and isinstance(data, Data):
             kernel = mlp_kernel(bank, network, data, spread)
@@ -73,17 +73,18 @@ def mlp_kernel(bank: Bank, network: MLP, data: Data, spread: Spread) -> Kernel:
     corners = one_below_the_other(table, layer_of)
     shape = Shape(table, layer_of, corners, sum(network.hidden), network.n_members, spread)
     sizes = shape.sizes
+    activations = sum(padded(n_in) for n_in, _ in sizes[1:]) * STRIDE + 4
     floats = (
         shape.floats
         + 2 * padded(sizes[0][0]) * STRIDE
         + 8 * CHUNK
-        + sum(padded(n_in) for n_in, _ in sizes[1:]) * STRIDE
-        + 4
+        + (4 if spread.outside else activations)
         + 2 * max(padded(n_out) for _, n_out in (*sizes, (0, 4))) * STRIDE
         + padded(max(n_out * (n_in + 1) for n_in, n_out in sizes))
     )
     tensors = (data.x.contiguous(), data.y.float().contiguous())
-    return Kernel(("network.cuh", "mlp.cu"), shape, {}, 4 * floats, tensors)
+    scratch = activations if spread.outside else 1
+    return Kernel(("network.cuh", "mlp.cu"), shape, {}, 4 * floats, tensors, scratch)
 
 
 def recurrent_kernel(

@@ -12,7 +12,7 @@ constexpr int STRIDE = CHUNK + 4;           // so that rows of features begin in
 constexpr int N_CHUNKS = (ROWS + CHUNK - 1) / CHUNK;
 constexpr int ROUNDS = (N_MEMBERS + BLOCKS - 1) / BLOCKS;
 constexpr int SLICE = (N_SHARED + BLOCKS - 1) / BLOCKS;
-constexpr int KEPT = MOMENTS_OUTSIDE ? 1 : SLICE;  // moments that are on the chip
+constexpr int KEPT = OUTSIDE ? 1 : SLICE;  // moments that are on the chip
 
 __host__ __device__ constexpr int padded(int n) { return (n + 3) / 4 * 4; }
 __host__ __device__ constexpr int stride_of(int n) { return padded(n) + 4; }  // of rows of weights
@@ -432,7 +432,7 @@ struct Place {  // of a block
 __device__ void load(Network& m, const Place& at) {
     const int tid = threadIdx.x;
     for (int i = tid; i < N_SHARED; i += THREADS) m.shared[i] = at.theta[place_of_shared(i)];
-    for (int i = tid; !MOMENTS_OUTSIDE && i < SLICE && at.rank * SLICE + i < N_SHARED; i += THREADS) {
+    for (int i = tid; !OUTSIDE && i < SLICE && at.rank * SLICE + i < N_SHARED; i += THREADS) {
         const int place = place_of_shared(at.rank * SLICE + i);
         m.moment1[i] = at.moment1[place];
         m.moment2[i] = at.moment2[place];
@@ -451,7 +451,7 @@ __device__ void store(const Network& m, const Place& at) {
     for (int i = tid; i < SLICE && at.rank * SLICE + i < N_SHARED; i += THREADS) {
         const int place = place_of_shared(at.rank * SLICE + i);
         at.theta[place] = m.shared[at.rank * SLICE + i];
-        if (MOMENTS_OUTSIDE) continue;
+        if (OUTSIDE) continue;
         at.moment1[place] = m.moment1[i];
         at.moment2[place] = m.moment2[i];
     }
@@ -505,9 +505,9 @@ __device__ float update(Network& m, const Place& at, Count& count, float loss) {
         const int place = at.rank * SLICE + i;
         if (place >= N_SHARED) break;
         float value = m.shared[place];
-        const int outside = MOMENTS_OUTSIDE ? place_of_shared(place) : 0;
-        float& moment1 = MOMENTS_OUTSIDE ? at.moment1[outside] : m.moment1[i];
-        float& moment2 = MOMENTS_OUTSIDE ? at.moment2[outside] : m.moment2[i];
+        const int outside = OUTSIDE ? place_of_shared(place) : 0;
+        float& moment1 = OUTSIDE ? at.moment1[outside] : m.moment1[i];
+        float& moment2 = OUTSIDE ? at.moment2[outside] : m.moment2[i];
         adam(value, moment1, moment2, (BLOCKS > 1 ? m.reduced[i] : m.d_shared[i]) * factor, rate, spread,
              place < N_WEIGHTS ? (float)DECAY : 0.f);
         for (int block = 0; block < BLOCKS; block++) write_to(&m.shared[place], block, value);
