@@ -1,5 +1,6 @@
 """A user's data as the arrays that an exported model is asked with."""
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.estimators import Forecaster
-from batchensemble.export.interface import GAP, Model, inputs_of
-from batchensemble.frames import Column, Kind
+from batchensemble.export.interface import GAP, Model, column_slots, inputs_of, outputs_of
+from batchensemble.frames import Column, Columns, Kind
 from batchensemble.models import path_noise
+from batchensemble.preprocessing import TableEncoder
 
 Inputs = dict[str, NDArray[Any]]
 
@@ -40,11 +42,16 @@ def onnx_inputs(
             f"expected nothing but a table for a {type(model).__name__}, got {', '.join(odd)}: "
             "they are for a Forecaster"
         )
-    columns, encoder = model._read(data), model.encoder_
+    return column_values(model.encoder_, model._read(data), outputs_of(model))
+
+
+def column_values(encoder: TableEncoder, columns: Columns, outputs: Collection[str]) -> Inputs:
+    """(rows, 1) for each column."""
+    slots = column_slots(encoder, outputs)
     return {
         slot.name: _values(column, kind, slot.dtype, is_empty)[:, None]
         for slot, column, kind, is_empty in zip(
-            inputs_of(model), columns, encoder.kinds_, encoder.empty_, strict=True
+            slots, columns, encoder.kinds_, encoder.empty_, strict=True
         )
     }
 

@@ -1,5 +1,6 @@
 """What goes into an exported model and what comes out: names, types, shapes and meanings."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.frames import Kind
 from batchensemble.networks import Recurrent
+from batchensemble.preprocessing import TableEncoder
 
 Model = Regressor | Classifier | Forecaster
 
@@ -62,7 +64,9 @@ _PATHS: Slots = (
 
 def inputs_of(model: Model) -> list[Slot]:
     """For a table one for each column, in their order."""
-    return _series(model) if isinstance(model, Forecaster) else _columns(model)
+    if isinstance(model, Forecaster):
+        return _series_slots(model)
+    return column_slots(model.encoder_, outputs_of(model))
 
 
 def outputs_of(model: Model) -> dict[str, Slot]:
@@ -78,15 +82,14 @@ def outputs_of(model: Model) -> dict[str, Slot]:
     return {slot.name: slot for slot in fixed}
 
 
-def _columns(model: Regressor | Classifier) -> list[Slot]:
+def column_slots(encoder: TableEncoder, outputs: Collection[str]) -> list[Slot]:
     """Named like the columns; one without a name, or named like an output, gets a "_" behind."""
-    encoder = model.encoder_
-    taken = {"", *outputs_of(model)}
-    free = set(encoder.names_) - taken
+    taken = {"", *outputs}
+    others = set(encoder.names_) - taken
     slots = []
     for name, kind in zip(encoder.names_, encoder.kinds_, strict=True):
         if name in taken:
-            while name in taken or name in free:
+            while name in taken or name in others:
                 name += "_"
             taken.add(name)
         dtype, meaning = _KINDS[kind]
@@ -94,7 +97,7 @@ def _columns(model: Regressor | Classifier) -> list[Slot]:
     return slots
 
 
-def _series(model: Forecaster) -> list[Slot]:
+def _series_slots(model: Forecaster) -> list[Slot]:
     network = model._members.network
     assert isinstance(network, Recurrent)
     location, scale = (
