@@ -87,9 +87,18 @@ def test_the_control_another_encoder_is_noticed():
 
 def test_a_new_year_is_found_in_every_year_of_the_calendar():
     first = np.arange("0001-01-01", "9999-01-02", dtype="datetime64[Y]").astype("datetime64[us]")
-    moments = np.concatenate([first, first[1:] - 1, first + np.timedelta64(59 * 24 + 13, "h")])
+    hours = np.timedelta64(12, "h"), np.timedelta64(59 * 24 + 13, "h")
+    moments = np.concatenate([first, first[1:] - 1, first[1:] - hours[0], first + hours[1]])
     # Pandas would hold them in nanoseconds, of which there are not enough.
     check(TableEncoder().fit(moments[:, None]), moments[:, None])
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_numbers_at_both_ends_of_float64_are_encoded_as_by_the_encoder(scaling):
+    X = np.array([[5e-324, 1.7e308], [0.0, -1.7e308], [2e-323, 1e300], [1e-323, np.nan]])
+    encoder = TableEncoder(scaling).fit(X)
+    check(encoder, X)
+    check(encoder, X[:, ::-1])
 
 
 def test_given_categories_keep_their_order_and_numbers_are_words():

@@ -84,9 +84,9 @@ def _through_quantiles(x: Value, quantiles: NDArray[np.float64]) -> Value:
 
 
 def _share_below(x: Value, quantiles: NDArray[np.float64]) -> Value:
-    """`np.interp(x, quantiles, np.linspace(0, 1, levels))`, column by column.
+    """`np.interp(x, quantiles, np.linspace(0, 1, levels))`, column by column; not below the first.
 
-    By halving, for the last quantile that is not above x.
+    It finds the last quantile that is not above x, by halving.
     """
     n = len(quantiles)
     step = 1 << (n - 1).bit_length()
@@ -97,8 +97,7 @@ def _share_below(x: Value, quantiles: NDArray[np.float64]) -> Value:
         reached = ladder.apply("GatherElements", place + step, axis=0) <= x
         place = place + reached.cast(np.int64) * step
     low, high = (ladder.apply("GatherElements", place + i, axis=0) for i in (0, 1))
-    share = ((x - low) / (high - low)).apply("Max", 0.0)
-    return (place.cast(np.float64) + share) / max(n - 1, 1)
+    return (place.cast(np.float64) + (x - low) / (high - low)) / max(n - 1, 1)
 
 
 def _days(x: Value) -> Value:
