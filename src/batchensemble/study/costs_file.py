@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from batchensemble.files import replacing
 from batchensemble.study.spec import Settings
-from batchensemble.study.store import read_json, replacing
+from batchensemble.study.store import read_json
 from batchensemble.study.tables import Cell, Sheet
 
 FORMAT = 1
