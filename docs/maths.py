@@ -19,5 +19,12 @@ def on_page_content(html: str, **_: Any) -> str:
 
 
 def _mathml(equation: re.Match[str]) -> str:
-    display = "block" if equation[1] == "div" else "inline"
-    return convert(unescape(equation[2]).strip(), display=display)
+    latex = unescape(equation[2]).strip()
+    mathml: str = convert(latex, display="block" if equation[1] == "div" else "inline")
+    # An unknown command, and what remains of an unknown environment, come through as letters.
+    if "\\" in mathml or "<mi>&</mi>" in mathml:
+        raise ValueError(
+            f"expected LaTeX that latex2mathml knows, got {latex!r}; say it in other commands, and "
+            "for several lines use split"
+        )
+    return mathml
