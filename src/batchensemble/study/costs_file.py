@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from batchensemble.persistence import replacing
 from batchensemble.study.spec import Settings
-from batchensemble.study.store import read_json, replacing
+from batchensemble.study.store import read_json
 from batchensemble.study.tables import Cell, Sheet
 
 FORMAT = 1
@@ -62,6 +63,7 @@ def add_costs(
         "machine": found["machine"] | {device: machine for device, _ in new},  # by device
         "rows": [*kept, *rows],
     }
+    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(json.dumps(book, indent=1).encode())
 

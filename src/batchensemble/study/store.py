@@ -3,17 +3,16 @@
 import json
 import os
 import platform
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from batchensemble.persistence import library_version, replacing
 from batchensemble.study.spec import Run, Settings
 
 FORMAT = 2
@@ -69,6 +68,7 @@ class Store:
 
     def write(self, result: Result) -> None:
         """Predictions first, then the numbers, each at once: half a result is never seen."""
+        self._path(result.run, "json").parent.mkdir(parents=True, exist_ok=True)
         if result.arrays:
             with replacing(self._path(result.run, "npz")) as file:
                 np.savez_compressed(file, **result.arrays)  # type: ignore[arg-type]
@@ -115,17 +115,12 @@ def describe_machine() -> dict[str, Any]:
 
 
 def _version(package: str) -> str:
+    if package == "batchensemble":
+        return library_version()
     try:
         return version(package)
-    except PackageNotFoundError:  # ours, run from its source
-        return _version_of_source() if package == "batchensemble" else "not installed"
-
-
-def _version_of_source() -> str:
-    project = Path(__file__).parents[3] / "pyproject.toml"
-    if not project.is_file():
+    except PackageNotFoundError:
         return "not installed"
-    return f"{tomllib.loads(project.read_text())['project']['version']} (source)"
 
 
 def read_json(path: Path, what: str, form: int) -> dict[str, Any]:
@@ -143,32 +138,3 @@ def read_json(path: Path, what: str, form: int) -> dict[str, Any]:
             "were made by another version: use another results folder, or delete the file"
         )
     return found
-
-
-class replacing:
-    """A binary file that appears under its name when it is complete, and not at all before."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> Any:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.file = NamedTemporaryFile(dir=self.path.parent, prefix=".", delete=False)
-        return self.file
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        self.file.close()
-        if kind is None:
-            os.chmod(self.file.name, 0o666 & ~_umask())
-            os.replace(self.file.name, self.path)
-        else:
-            os.unlink(self.file.name)
-
-
-def _umask() -> int:
-    """What this process takes from the rights of new files; temporary ones have few from birth."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
