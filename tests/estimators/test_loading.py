@@ -455,6 +455,30 @@ def test_the_crafting_of_these_files_is_not_what_fails(file, tmp_path):
     assert (tmp_path / "m.be").read_bytes() == file
 
 
+def test_endless_layers_are_refused_before_the_first_is_made(tmp_path):
+    forecaster().save(tmp_path / "m.be")
+
+    def change(contents, arrays):
+        settings = dict(contents["learned"]["_recipe"]["dict"]) | {"n_layers": 10**5}
+        contents["learned"]["_recipe"]["dict"] = list(settings.items())
+
+    data = rewritten((tmp_path / "m.be").read_bytes(), change)
+    started = time.perf_counter()
+    assert "expected fewer layers" in refused(tmp_path, data)
+    assert time.perf_counter() - started < 2
+
+
+def test_a_lost_network_is_noticed(tmp_path):
+    Regressor("deep_ensemble", **QUICK).fit(*regression_table(40)).save(tmp_path / "m.be")
+
+    def change(contents, arrays):
+        arrays["bank_.theta"] = arrays["bank_.theta"][1:]
+        contents["learned"]["n_parameters_"] = arrays["bank_.theta"].size
+
+    data = rewritten((tmp_path / "m.be").read_bytes(), change)
+    assert "expected 3 networks" in refused(tmp_path, data)
+
+
 def test_many_passes_are_refused_before_masks_are_drawn(tmp_path):
     x, y = regression_table(40)
     Regressor("mc_dropout", **QUICK).fit(x, y).save(tmp_path / "m.be")
