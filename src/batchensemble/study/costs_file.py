@@ -63,6 +63,7 @@ def add_costs(
         "machine": found["machine"] | {device: machine for device, _ in new},  # by device
         "rows": [*kept, *rows],
     }
+    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(json.dumps(book, indent=1).encode())
 
