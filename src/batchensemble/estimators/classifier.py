@@ -39,7 +39,7 @@ class Classifier(ClassifierMixin, TrustedTable):  # type: ignore[misc]
     calibration_
         After `calibrate`: the temperature, and the probabilities of the rows for sets.
     shift_scale_ : float
-        The epistemic uncertainty that 95 of 100 rows of fit stay below.
+        The members' disagreement that 95 of 100 rows of fit stay below.
     bank_, encoder_, history_
         The trained networks, the encoder of the columns, and losses and scores by epoch (a list
         of one history, or with `one_by_one` of one for each network).
@@ -75,7 +75,7 @@ class Classifier(ClassifierMixin, TrustedTable):  # type: ignore[misc]
         than `coverage` covers more than was asked for; with `allow_empty` it keeps to what was
         asked for, and is silent about some rows.
         """
-        self._calibrated()
+        self._check_calibrated()
         sets: NDArray[np.bool_] = self._answer(
             X, lambda dist: self.calibration_.sets(dist.mean, coverage, allow_empty=allow_empty)
         )
@@ -86,6 +86,11 @@ class Classifier(ClassifierMixin, TrustedTable):  # type: ignore[misc]
         if not hasattr(self, "calibration_"):
             return outputs
         return outputs / self.calibration_.temperature
+
+    def _disagreement(self, outputs: Tensor) -> NDArray[np.float64]:
+        centred = outputs - outputs.mean(-1, keepdim=True)  # a constant added to logits is nothing
+        variances: NDArray[np.float64] = centred.var(1, correction=0).sum(-1).numpy()
+        return variances
 
     def _calibration(self, columns: Columns, values: NDArray[Any]) -> SetCalibration:
         outputs = torch.cat(list(self._outputs(columns)))

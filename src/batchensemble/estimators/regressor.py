@@ -45,7 +45,7 @@ class Regressor(RegressorMixin, TrustedTable):  # type: ignore[misc]
     calibration_
         After `calibrate`: predictions for the calibration rows, beside the truth.
     shift_scale_ : float
-        The epistemic uncertainty that 95 of 100 rows of fit stay below.
+        The members' disagreement that 95 of 100 rows of fit stay below.
     bank_, encoder_, history_
         The trained networks, the encoder of the columns, and losses and scores by epoch (a list
         of one history, or with `one_by_one` of one for each network).
@@ -103,6 +103,9 @@ class Regressor(RegressorMixin, TrustedTable):  # type: ignore[misc]
 
     def _tempered(self, outputs: Tensor) -> Tensor:
         return outputs
+
+    def _disagreement(self, outputs: Tensor) -> NDArray[np.float64]:
+        return self._dist(outputs).epistemic
 
     def _calibration(self, columns: Columns, values: NDArray[Any]) -> IntervalCalibration:
         y, parts, start = _numbers(values), [], 0

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from batchensemble.conformal import IntervalCalibration, SetCalibration
 from batchensemble.engines import Data
-from batchensemble.estimators.base import Estimator, pick_device
+from batchensemble.estimators.base import CALIBRATION_SHARE, Estimator, pick_device
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
 from batchensemble.estimators.targets import read_target, read_weight
@@ -30,7 +30,6 @@ from batchensemble.training import Training
 
 FEWEST_ROWS_HELD_OUT = 8
 ENCODED_ROWS = 2**15  # at a time
-CALIBRATION_SHARE = 0.2  # of the rows, with fit(calibrate=True)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -1,15 +1,15 @@
 """How far to trust the answers for tables: calibration, unusual rows, when to abstain."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
-from batchensemble.conformal import REPORTED, IntervalCalibration, SetCalibration
+from batchensemble.conformal import REPORTED
 from batchensemble.estimators.table import TableEstimator
 from batchensemble.estimators.targets import read_target
 from batchensemble.models import predict_rows
@@ -19,7 +19,11 @@ SHIFT_ROWS, SHIFT_LEVEL = 1000, 0.95
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TrustedTable(TableEstimator):
-    """Abstract: `Regressor` and `Classifier` say what a calibration is."""
+    """Abstract: `Regressor` and `Classifier` say what calibration and disagreement are."""
+
+    @abstractmethod
+    def _disagreement(self, outputs: Tensor) -> NDArray[np.float64]:
+        """(rows,), the members' disagreement, larger the farther they are apart."""
 
     def calibrate(self, X: Any, y: ArrayLike) -> Self:
         """Learn from rows that fit has not seen how far the answers are to be trusted.
@@ -46,8 +50,8 @@ class TrustedTable(TableEstimator):
         differ from the nominal one: `assured_after` says more, what the coverage of many new rows
         is not below after 95 of 100 calibrations with so many rows.
         """
-        calibration = self._calibrated()
-        report = {**calibration.report(), "rows": len(calibration)}
+        self._check_calibrated()
+        report = {**self.calibration_.report(), "rows": len(self.calibration_)}
         return pd.DataFrame(report, index=pd.Index(REPORTED, name="coverage"))
 
     def abstain_threshold(self, max_error: float) -> float:
@@ -57,12 +61,16 @@ class TrustedTable(TableEstimator):
         wrong classes is at most `max_error`. An estimate: chosen to suit these rows, it may suit
         others a little less.
         """
-        return self._calibrated().abstain_threshold(max_error)
+        self._check_calibrated()
+        return self.calibration_.abstain_threshold(max_error)
 
     def shift_score(self, X: Any) -> NDArray[np.float64]:
-        """How unusual each row looks: its epistemic uncertainty beside that of the rows of fit.
+        """How unusual each row looks: how far members disagree about it, beside the rows of fit.
 
-        95 of 100 rows of fit are below 1; there is no upper end. Calibration does not change it.
+        95 of 100 rows of fit are below 1, of fresh rows like them 90 to 95; there is no upper end.
+        Of numbers it is the variance of the members' means, the epistemic uncertainty. Of classes
+        it is the variance of their logits: far away all members may be sure of one class, and
+        their probabilities agree. Calibration does not change it.
         """
         columns = self._read(X)
         if self._members.n_members == 1:
@@ -70,23 +78,14 @@ class TrustedTable(TableEstimator):
                 "expected several members, whose disagreement tells unusual rows, got one "
                 f"(method={self.method!r}); fit with another method, or more members"
             )
-        parts = [self._dist(outputs).epistemic for outputs in self._outputs(columns)]
+        parts = [self._disagreement(outputs) for outputs in self._outputs(columns)]
         scores: NDArray[np.float64] = np.concatenate(parts) / self.shift_scale_
         return scores
 
     def _learn_shift(self, x: NDArray[np.float32], random: np.random.Generator) -> None:
         some = random.permutation(len(x))[:SHIFT_ROWS]
         outputs = predict_rows(self._members, x[some], self.bank_.theta.device)
-        epistemic = np.concatenate([self._dist(part).epistemic for part in outputs])
+        apart = np.concatenate([self._disagreement(part) for part in outputs])
         # Where members agree to the last bit, the least doubt is unusual.
         smallest = float(np.finfo(np.float64).tiny)
-        self.shift_scale_ = max(float(np.quantile(epistemic, SHIFT_LEVEL)), smallest)
-
-    def _calibrated(self) -> IntervalCalibration | SetCalibration:
-        check_is_fitted(self, "bank_")
-        if not hasattr(self, "calibration_"):
-            raise NotFittedError(
-                f"expected a calibrated {type(self).__name__}, got one that is not; call "
-                "calibrate(X, y) with rows that fit has not seen, or fit(X, y, calibrate=True)"
-            )
-        return self.calibration_
+        self.shift_scale_ = max(float(np.quantile(apart, SHIFT_LEVEL)), smallest)
