@@ -70,7 +70,8 @@ class TrustedTable(TableEstimator):
         95 of 100 rows of fit are below 1, of fresh rows like them 90 to 95; there is no upper end.
         Of numbers it is the variance of the members' means, the epistemic uncertainty. Of classes
         it is the variance of their logits: far away all members may be sure of one class, and
-        their probabilities agree. Calibration does not change it.
+        their probabilities agree. `scaling="robust"` draws outliers in, so that very far rows
+        score like far ones. Calibration does not change it.
         """
         columns = self._read(X)
         if self._members.n_members == 1:

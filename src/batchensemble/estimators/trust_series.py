@@ -112,8 +112,8 @@ class TrustedSeries(SeriesEstimator):
             n_learned = int(times.searchsorted(self._learned_until[name], side="right"))
             first = max(n_learned - 1, self._reach - 1, int(n_old[i]) - h)
             parts.append(panel.starts[i] + np.arange(first, len(times) - h))
-        rows: Ints = np.concatenate(parts)
-        in_time = np.asarray(panel.times[rows].argsort(kind="stable"))
+        rows = np.concatenate(parts)
+        in_time: Ints = panel.times[rows].argsort(kind="stable")
         return rows[in_time[-MOST_FORECASTS:]]
 
     def _compared(self, panel: Panel, rows: Ints) -> IntervalCalibration:
