@@ -12,8 +12,8 @@ from batchensemble.conformal import (
     fit_temperature,
     label_scores,
     label_sets,
+    promised_sets,
 )
-from batchensemble.conformal.sets import promised_sets
 
 
 def drawn(n=400, seed=0, *, heat=1.0, members=3, classes=4):

@@ -12,8 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
 
 from batchensemble import Classifier, Regressor
-from batchensemble.conformal import conformal_rank, fit_temperature
-from batchensemble.conformal.sets import promised_sets
+from batchensemble.conformal import conformal_rank, fit_temperature, promised_sets
 from batchensemble.datasets import DatasetMissing, load_table
 from batchensemble.methods import METHODS
 from batchensemble.metrics import interval_coverage

@@ -20,6 +20,7 @@ from batchensemble.conformal.sets import (
     fit_temperature,
     label_scores,
     label_sets,
+    promised_sets,
 )
 
 __all__ = [
@@ -35,5 +36,6 @@ __all__ = [
     "label_scores",
     "label_sets",
     "left_out_quantiles",
+    "promised_sets",
     "widened",
 ]
