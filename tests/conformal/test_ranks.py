@@ -3,7 +3,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from batchensemble.conformal import (
@@ -18,6 +18,7 @@ SHARES = st.integers(1, 999).map(lambda n: Fraction(n, 1000))
 
 
 @given(SHARES, st.integers(1, 3000))
+@example(Fraction(7, 100), 99)  # 100 * 0.07 is above 7 in floating point
 def test_the_rank_is_the_smallest_that_suffices_in_exact_arithmetic(share, n):
     enough = [k for k in range(1, n + 1) if Fraction(k, n + 1) >= share]
     if enough:

@@ -10,7 +10,7 @@ from batchensemble.predictive import Array, check_array, check_coverage
 
 REPORTED = (0.5, 0.8, 0.9, 0.95)  # the coverages of a calibration report
 
-# 10 * 0.7 is 7.000000000000001 in floating point: shrink before rounding up.
+# 100 * 0.07 is 7.000000000000001 in floating point: shrink before rounding up.
 _SHRINK = 1 - 1e-12
 
 

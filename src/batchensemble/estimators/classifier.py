@@ -56,7 +56,10 @@ class Classifier(ClassifierMixin, TrustedTable):  # type: ignore[misc]
         return self._answer(X, lambda dist: dist.mode)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities, averaged over the members: (rows, classes) in the order of `classes_`."""
+        """Probabilities, averaged over the members: (rows, classes) in the order of `classes_`.
+
+        After calibration all members share a temperature, here and in every other answer.
+        """
         return self._answer(X, lambda dist: dist.mean)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
