@@ -7,7 +7,7 @@ times by chance into rows to calibrate with and rows to judge by. Prints, for ea
 nominal coverage: the model's own coverage on the other half (of classes: sets whose probabilities
 add up), the mean over the 50 calibrations, and the mean width of intervals or size of sets before
 and after. Sets may be empty here; those of `predict_set` hold the most probable class by default
-and then cover at least as often. Takes about ten minutes on two cores; needs BATCHENSEMBLE_DATA.
+and then cover at least as often. Takes four minutes on one core; needs BATCHENSEMBLE_DATA.
 """
 
 import numpy as np
