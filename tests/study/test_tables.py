@@ -3,15 +3,14 @@ import pandas as pd
 import pytest
 from scipy.stats import sem
 
+from batchensemble.page.sheets import MeanSE, near_range
 from batchensemble.study.spec import PLAIN, Change, Run, Settings
 from batchensemble.study.store import Result
 from batchensemble.study.tables import (
     COLUMNS,
     QUICK,
     UNFINISHED,
-    MeanSE,
     label_of,
-    near_range,
     of_place,
     over_seeds,
     write_runs,

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from batchensemble.page.sheets import Cell, Sheet
 from batchensemble.study.spec import Settings
-from batchensemble.study.store import read_json, replacing
-from batchensemble.study.tables import Cell, Sheet
+from batchensemble.study.store import read_json
+from batchensemble.writing import replacing
 
 FORMAT = 1
 ONE_BY_ONE = "deep_ensemble one by one"

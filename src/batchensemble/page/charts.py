@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from batchensemble.study.looks import Look
-from batchensemble.study.tables import MeanSE, near_range, show
+from batchensemble.page.looks import Look
+from batchensemble.page.sheets import MeanSE, near_range, show
 
 SHAPES = {
     "o": "circle",
