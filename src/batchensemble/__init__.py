@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from batchensemble import datasets, metrics, nn
-    from batchensemble.estimators import Classifier, Forecaster, Regressor
+    from batchensemble.estimators import Classifier, Forecaster, Regressor, load
     from batchensemble.predictive import (
         CategoricalPredictive,
         GaussianPredictive,
@@ -20,6 +20,7 @@ __all__ = [
     "Regressor",
     "SamplePredictive",
     "datasets",
+    "load",
     "metrics",
     "nn",
 ]
@@ -32,6 +33,7 @@ _ROOMS = {
     "GaussianPredictive": "predictive",
     "Regressor": "estimators",
     "SamplePredictive": "predictive",
+    "load": "estimators",
 }
 
 

@@ -44,11 +44,27 @@ class Bank:
     def __getstate__(self) -> dict[str, Any]:
         # Views do not survive pickling as views: keep theta, and of the module only its form.
         module = copy.deepcopy(self.module).to("meta")
-        return {"_shapes": self._shapes, "module": module, "theta": self.theta}
+        theta, device = self.theta.cpu(), self.theta.device
+        return {"_shapes": self._shapes, "module": module, "theta": theta, "device": device}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        # Back to where it was, if that is here: what a GPU has learned can be used without one.
         self._shapes = state["_shapes"]
-        self._hold(state["module"], state["theta"])
+        device = state["device"] if _is_here(state["device"]) else "cpu"
+        self._hold(state["module"], state["theta"].to(device))
+
+    @classmethod
+    def of(cls, network: Network, theta: Tensor) -> Self:
+        """Networks of the form of this one, which may be on "meta", with these parameters."""
+        bank = cls.__new__(cls)
+        bank._shapes = [(name, p.shape) for name, p in network.named_parameters()]
+        n_parameters = sum(shape.numel() for _, shape in bank._shapes)
+        if theta.ndim != 2 or theta.shape[1] != n_parameters:
+            raise ValueError(
+                f"expected theta of (networks, {n_parameters} parameters), got {tuple(theta.shape)}"
+            )
+        bank._hold(network.eval(), theta)
+        return bank
 
     def __len__(self) -> int:
         return len(self.theta)
@@ -105,3 +121,11 @@ class Bank:
             own = nn.Parameter(parameter.detach()[0].clone())
             setattr(single.module.get_submodule(owner), leaf, own)
         return single.module
+
+
+def _is_here(device: torch.device) -> bool:
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError):
+        return False
+    return True

@@ -1,18 +1,17 @@
-"""Files that appear under their names when they are complete; tables that grow batch by batch."""
+"""Tables written to files batch by batch, complete or not at all."""
 
 import gzip
 import io
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 import pandas as pd
 
 from batchensemble.files import CSV, PARQUET, PIPE, check_suffix
+from batchensemble.persistence import replacing
 
 
 def check_place(path: Path, *, beside: Sequence[Path] = ()) -> None:
@@ -78,32 +77,3 @@ class TableWriter:
             self._sink = self._stack.enter_context(make(self._file, self._schema))
         rows = pa.Table.from_pandas(frame, schema=self._schema, preserve_index=False)
         self._sink.write_table(rows.replace_schema_metadata())
-
-
-class replacing:
-    """A binary file that appears under its name when it is complete, and not at all before."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> Any:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.file = NamedTemporaryFile(dir=self.path.parent, prefix=".", delete=False)
-        return self.file
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        self.file.close()
-        if kind is None:
-            os.chmod(self.file.name, 0o666 & ~_umask())
-            os.replace(self.file.name, self.path)
-        else:
-            os.unlink(self.file.name)
-
-
-def _umask() -> int:
-    """What this process takes from the rights of new files; temporary ones have few from birth."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

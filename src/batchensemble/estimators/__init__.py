@@ -2,6 +2,7 @@
 
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
+from batchensemble.estimators.loading import load
 from batchensemble.estimators.regressor import Regressor
 
-__all__ = ["Classifier", "Forecaster", "Regressor"]
+__all__ = ["Classifier", "Forecaster", "Regressor", "load"]

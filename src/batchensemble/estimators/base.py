@@ -1,24 +1,32 @@
-"""What all estimators share: their common parameters, training, and fits that fail cleanly."""
+"""What all estimators share: their parameters, training, fits that fail cleanly, and files."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.bank import Bank
+from batchensemble.codec import Arrays
+from batchensemble.estimators.forms import CODEC, shown
 from batchensemble.estimators.parameters import CONSTRAINTS
-from batchensemble.methods import Members, Method
-from batchensemble.training import Training
+from batchensemble.methods import MakeNetwork, Members, Method
+from batchensemble.persistence import FilePath, write_model
+from batchensemble.training import History, Training
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """Abstract: a fitted one has `bank_`, and makes `_members` of it."""
+    """Abstract: a fitted one has `bank_`, and makes `_members` of it.
+
+    `_recipe` are the arguments that its networks were made with.
+    """
 
     method: str = field(default="batch_ensemble", kw_only=False)
     n_members: int = 10
@@ -46,9 +54,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     verbose: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    _task: ClassVar[str]
 
     _settings: dict[str, Any] = field(init=False)
     _method: Method = field(init=False)
+    _recipe: dict[str, Any] = field(init=False)
     _members: Members = field(init=False)
     bank_: Bank = field(init=False)
 
@@ -80,9 +90,67 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             verbose=self.verbose,
         )
 
+    def _keep(self, bank: Bank, history: list[History]) -> None:
+        """Keep what a training gave."""
+        self.bank_, self.history_ = bank, history
+        self.n_parameters_ = bank.n_parameters
+        self.fitted_at_ = datetime.now(UTC).isoformat(timespec="seconds")
+        self._members = self._make_members()
+
+    @abstractmethod
+    def _maker(self) -> MakeNetwork:
+        """Builds networks by the `_recipe`."""
+
     @abstractmethod
     def _make_members(self) -> Members:
         """Of `bank_`."""
+
+    @abstractmethod
+    def _shorter(self) -> dict[str, Any]:
+        """Attributes of which a file keeps less: they are kept like this."""
+
+    @abstractmethod
+    def _about_data(self) -> dict[str, Any]:
+        """The columns and the target, in plain words."""
+
+    def save(self, path: FilePath) -> None:
+        """Write the fitted model to one file, for `batchensemble.load(path)`.
+
+        The file holds numbers and texts, no code: parameters of the networks, settings and what
+        was learned of the columns, not the data. A file of that name is replaced once the new one
+        is whole. A `random_state` that is a RandomState is kept as None; predictions do not need
+        it. A `Forecaster` keeps the end of each series: what forecasts, updates and a usual plot
+        need.
+        """
+        check_is_fitted(self, "bank_")
+        parameters = self.get_params(deep=False)
+        learned = {name: value for name, value in vars(self).items() if name not in parameters}
+        for name in ("bank_", "_members"):
+            del learned[name]
+        if isinstance(parameters["random_state"], np.random.RandomState):
+            parameters["random_state"] = None
+        shorter = self._shorter()
+        arrays: Arrays = {}
+        contents: dict[str, Any] = {"about": self._about()}
+        for part, values in (("parameters", parameters), ("learned", learned)):
+            contents[part] = {
+                name: CODEC.encode(shorter.get(name, value), name, arrays)
+                for name, value in values.items()
+            }
+        arrays["theta"] = self.bank_.theta.cpu().numpy()
+        write_model(path, contents, arrays)
+
+    def _about(self) -> dict[str, Any]:
+        settings = self.get_params(deep=False) | self._settings
+        return {
+            "estimator": type(self).__name__,
+            "task": self._task,
+            "method": self.method,
+            **shown(self._about_data()),
+            "n_parameters": self.n_parameters_,
+            "fitted_at": self.fitted_at_,
+            "settings": shown(settings),
+        }
 
     def __getstate__(self) -> dict[str, Any]:
         # They are made again from the bank, which is smaller.

@@ -33,12 +33,15 @@ class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         The classes, in the order of the probabilities.
     n_parameters_ : int
         Trained numbers, of all networks together.
+    target_name_ : str or None
+        Of a named pandas or polars Series.
     bank_, encoder_, history_
         The trained networks, the encoder of the columns, and losses and scores by epoch (a list
         of one history, or with `one_by_one` of one for each network).
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = CLASSIFIER_PRESETS
+    _task: ClassVar[str] = "classification"
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class."""
@@ -74,6 +77,9 @@ class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     def _loss(self) -> CategoricalNLL:
         return CategoricalNLL()
+
+    def _about_target(self) -> dict[str, Any]:
+        return {"classes": self.classes_}
 
     def _heads(self) -> tuple[int, ...]:
         return (len(self.classes_),)

@@ -45,7 +45,8 @@ class Forecaster(SeriesEstimator):
     n_parameters_ : int
         Trained numbers, of all networks together.
     panel_, season_, context_, lags_
-        What it forecasts from: the series, and how they are read.
+        What it forecasts from: the series, and how they are read. A file keeps of each series
+        what a forecast reads, and at least three contexts and three horizons.
     bank_, encoder_, history_
         The trained networks, the encoder of the series, and losses and scores by epoch.
     """
@@ -186,8 +187,9 @@ class Forecaster(SeriesEstimator):
         mean, *bounds = self._ask(ahead, self._columns(level, None)).values()
         shares = dict.fromkeys(_listed(level, "level", 100))
         fan = dict(zip(shares, zip(bounds[::2], bounds[1::2], strict=True), strict=True))
-        history = max(3 * self.context_, 3 * ahead.h) if history is None else history
-        return plot_forecast(panel, mean, fan, history=check_horizon(history, "history"), ax=ax)
+        history = self._usual_history(ahead.h) if history is None else history
+        self._refuse_forgotten(panel, check_horizon(history, "history"))
+        return plot_forecast(panel, mean, fan, history=history, ax=ax)
 
     def _past(
         self, df: Any, h: int | None, n_windows: int, step_size: int, refit: bool
@@ -223,6 +225,15 @@ class Forecaster(SeriesEstimator):
                     f"series {i!r}: expected windows after what this forecaster has learned from, "
                     f"up to {when(learned)}, got a first cutoff at {when(cutoff)}; pass "
                     "refit=True, or fit it to less"
+                )
+
+    def _refuse_forgotten(self, panel: Panel, history: int) -> None:
+        for i, n in zip(panel.ids.tolist()[:MOST_SERIES], panel.lengths, strict=False):
+            if n < history and i in self._forgotten:
+                raise ValueError(
+                    f"series {i!r}: expected history of at most {n} steps, since the file that "
+                    f"this forecaster was loaded from kept no more, got {history}; pass "
+                    f"history={n}, or plot with the forecaster that was fitted"
                 )
 
     def _ask(self, ahead: Ahead, ask: Callable[[SamplePredictive], Answers]) -> Answers:

@@ -40,12 +40,15 @@ class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
     ----------
     n_parameters_ : int
         Trained numbers, of all networks together.
+    target_name_ : str or None
+        Of a named pandas or polars Series.
     bank_, encoder_, history_
         The trained networks, the encoder of the columns, and losses and scores by epoch (a list
         of one history, or with `one_by_one` of one for each network).
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = PRESETS
+    _task: ClassVar[str] = "regression"
 
     target_scaling: str | None = None
     log_variance_bounds: tuple[float, float] | None = None
@@ -112,6 +115,9 @@ class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
 
     def _loss(self) -> GaussianNLL:
         return GaussianNLL(bounds=tuple(self._settings["log_variance_bounds"]), beta=self.beta)
+
+    def _about_target(self) -> dict[str, Any]:
+        return {"location": self.target_location_, "scale": self.target_scale_}
 
     def _heads(self) -> tuple[int, ...]:
         return (1, 1)

@@ -20,7 +20,7 @@ from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.parameters import SERIES_CONSTRAINTS
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
 from batchensemble.losses import GaussianNLL
-from batchensemble.methods import Members, make_method
+from batchensemble.methods import MakeNetwork, Members, make_method
 from batchensemble.models import Rows, fit_models, make_members, maker, sample_paths
 from batchensemble.networks import Recurrent
 from batchensemble.panels import Names, Panel, check_lengths, read_future, read_panel
@@ -74,7 +74,11 @@ class SeriesEstimator(Estimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = SERIES_CONSTRAINTS
 
+    _task: ClassVar[str] = "forecasting"
+
     panel_: Panel = field(init=False)
+    _forgotten: dict[Any, int] = field(init=False)
+    """By series, rows before those of `panel_` that a file did not keep."""
 
     def _resolve(self) -> dict[str, Any]:
         self._validate_params()
@@ -99,31 +103,34 @@ class SeriesEstimator(Estimator):
         rows, held_out = self._split(panel)
         if training.patience is not None and held_out is None and self.epochs is None:
             training = dataclasses.replace(training, epochs=max(1, training.epochs // 3))
-        make = maker(
-            Recurrent,
-            data.series.shape[1] - 1,
-            (1, 1),
-            draw=self._loss().draw,
-            context=self.context_,
-            horizon=self._horizon,
-            lags=self.lags_,
-            feedback=self._settings["feedback"],
-            hidden_size=self._settings["hidden_size"],
-            n_layers=self._settings["n_layers"],
-            hidden=tuple(self._settings["hidden"]),
-            dropout=self._settings["dropout"],
-            adapters=str(self.adapters),
-            gates=self.gates,
-            init=self.init,
-        )
+        self._recipe = {
+            "covariates": data.series.shape[1] - 1,
+            "heads": (1, 1),
+            "context": self.context_,
+            "horizon": self._horizon,
+            "lags": self.lags_,
+            "feedback": self._settings["feedback"],
+            "hidden_size": self._settings["hidden_size"],
+            "n_layers": self._settings["n_layers"],
+            "hidden": tuple(self._settings["hidden"]),
+            "dropout": self._settings["dropout"],
+            "adapters": str(self.adapters),
+            "gates": self.gates,
+            "init": self.init,
+        }
         own = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
-        self.bank_, self.history_ = fit_models(
-            self._method, make, self._loss(), data, training, rows=[own], one_by_one=self.one_by_one
+        bank, history = fit_models(
+            self._method,
+            self._maker(),
+            self._loss(),
+            data,
+            training,
+            rows=[own],
+            one_by_one=self.one_by_one,
         )
-        self.panel_ = panel
+        self.panel_, self._forgotten = panel, {}
         self._learned_until = dict(zip(panel.ids.tolist(), panel.last_times, strict=True))
-        self.n_parameters_ = self.bank_.n_parameters
-        self._members = self._make_members()
+        self._keep(bank, history)
 
     def _choose_reading(self, panel: Panel) -> None:
         """Context and lags, as given or as the frequency and the shortest series allow."""
@@ -184,8 +191,43 @@ class SeriesEstimator(Estimator):
     def _loss(self) -> GaussianNLL:
         return GaussianNLL(bounds=tuple(self._settings["log_variance_bounds"]))
 
+    def _maker(self) -> MakeNetwork:
+        return maker(Recurrent, **self._recipe, draw=self._loss().draw)
+
     def _make_members(self) -> Members:
         return make_members(self._method, self.bank_, self._prediction_seed, torch.float32)
+
+    def _shorter(self) -> dict[str, Any]:
+        kept = self.panel_.tail(max(self._reach, self._usual_history(self._horizon)))
+        dropped = self.panel_.lengths - kept.lengths
+        forgotten = {
+            i: n + self._forgotten.get(i, 0)
+            for i, n in zip(kept.ids.tolist(), dropped.tolist(), strict=True)
+        }
+        return {"panel_": kept, "_forgotten": {i: n for i, n in forgotten.items() if n}}
+
+    def _usual_history(self, h: int) -> int:
+        """Past steps that a plot of h steps shows unless told otherwise."""
+        return 3 * max(self.context_, h)
+
+    def _about_data(self) -> dict[str, Any]:
+        panel = self.panel_
+        columns = [
+            {"name": name, "kind": kind, "known": known}
+            for known, encoder in self.encoder_.encoders_.items()
+            for name, kind, _ in encoder.columns_
+        ]
+        return {
+            "columns": columns,
+            "target": {
+                "name": self.target_col,
+                "n_series": len(panel),
+                "freq": panel.freq if isinstance(panel.freq, int) else panel.freq.freqstr,
+                "last_time": max(panel.last_times),
+                "horizon": self._horizon,
+                "context": self.context_,
+            },
+        }
 
     def _read(self, df: Any, *, fill: str | None, freq: Any) -> Panel:
         names = Names(self.id_col, self.time_col, self.target_col)

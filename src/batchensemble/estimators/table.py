@@ -20,7 +20,7 @@ from batchensemble.estimators.presets import resolve
 from batchensemble.estimators.targets import read_target, read_weight
 from batchensemble.frames import Columns, read_columns
 from batchensemble.losses import Loss
-from batchensemble.methods import Members, Method, make_method
+from batchensemble.methods import MakeNetwork, Members, Method, make_method
 from batchensemble.models import Rows, fit_models, make_members, maker, predict_rows
 from batchensemble.networks import MLP
 from batchensemble.predictive import Uncertainty
@@ -53,6 +53,10 @@ class TableEstimator(Estimator):
         """The sizes of the network's heads."""
 
     @abstractmethod
+    def _about_target(self) -> dict[str, Any]:
+        """What was learned of it."""
+
+    @abstractmethod
     def _dist(self, outputs: Tensor) -> Any:
         """The prediction that these outputs, (rows, predictions, outputs), mean."""
 
@@ -74,6 +78,8 @@ class TableEstimator(Estimator):
         training = self._training()
         columns = read_columns(X)
         validate_data(self, X, skip_check_array=True)
+        name = getattr(y, "name", None)
+        self.target_name_ = name if isinstance(name, str) and name else None
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
@@ -88,7 +94,7 @@ class TableEstimator(Estimator):
         self.encoder_ = TableEncoder(
             self._settings["scaling"],
             max_categories=self._settings["max_categories"],
-            categories=self.categories,
+            categories=_plain(self.categories),
         )
         x = self.encoder_.fit_transform(columns)
         self._train(x, target, weight, method, training)
@@ -105,27 +111,31 @@ class TableEstimator(Estimator):
         split_seed, seed, self._prediction_seed = map(int, random.randint(2**31 - 1, size=3))
         rows, held_out = self._split(target, split_seed)
         device = pick_device(self.device)
-        make = maker(
-            MLP,
-            x.shape[1],
-            self._heads(),
-            hidden=tuple(self._settings["hidden"]),
-            dropout=self._settings["dropout"],
-            adapters=self.adapters,
-            init=self.init,
-        )
+        self._recipe = {
+            "in_features": x.shape[1],
+            "heads": self._heads(),
+            "hidden": tuple(self._settings["hidden"]),
+            "dropout": self._settings["dropout"],
+            "adapters": self.adapters,
+            "init": self.init,
+        }
         data = Data(
             torch.tensor(x, device=device),
             torch.tensor(target, device=device),
             None if weight is None else torch.tensor(weight, dtype=torch.float32, device=device),
         )
         own = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
-        self.bank_, self.history_ = fit_models(
-            method, make, self._loss(), data, training, rows=[own], one_by_one=self.one_by_one
+        bank, history = fit_models(
+            method,
+            self._maker(),
+            self._loss(),
+            data,
+            training,
+            rows=[own],
+            one_by_one=self.one_by_one,
         )
-        self.n_parameters_ = self.bank_.n_parameters
         self._method = method
-        self._members = self._make_members()
+        self._keep(bank, history)
 
     def _split(
         self, target: NDArray[Any], seed: int
@@ -189,11 +199,32 @@ class TableEstimator(Estimator):
             x = self.encoder_.transform(columns.take(slice(start, start + ENCODED_ROWS)))
             yield from predict_rows(self._members, x, self.bank_.theta.device)
 
+    def _maker(self) -> MakeNetwork:
+        return maker(MLP, **self._recipe)
+
     def _make_members(self) -> Members:
         return make_members(self._method, self.bank_, self._prediction_seed)
+
+    def _shorter(self) -> dict[str, Any]:
+        return {"categories": _plain(self.categories)}
+
+    def _about_data(self) -> dict[str, Any]:
+        columns = [{"name": name, "kind": kind} for name, kind, _ in self.encoder_.columns_]
+        return {"columns": columns, "target": {"name": self.target_name_} | self._about_target()}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _plain(categories: Mapping[str, Sequence[Any]] | None) -> dict[str, Any] | None:
+    """Lists in place of other libraries' arrays, which no file can keep."""
+    if categories is None:
+        return None
+    plain = (list, tuple, np.ndarray)
+    return {
+        name: words if isinstance(words, plain) else list(words)
+        for name, words in categories.items()
+    }

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from batchensemble.page.sheets import Cell, Sheet
+from batchensemble.persistence import replacing
 from batchensemble.study.spec import Settings
 from batchensemble.study.store import read_json
-from batchensemble.writing import replacing
 
 FORMAT = 1
 ONE_BY_ONE = "deep_ensemble one by one"
@@ -63,6 +63,7 @@ def add_costs(
         "machine": found["machine"] | {device: machine for device, _ in new},  # by device
         "rows": [*kept, *rows],
     }
+    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(json.dumps(book, indent=1).encode())
 

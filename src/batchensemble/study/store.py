@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -13,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchensemble.persistence import library_version, replacing
 from batchensemble.study.spec import Run, Settings
-from batchensemble.writing import replacing
 
 FORMAT = 2
 PACKAGES = ("batchensemble", "torch", "numpy", "scipy", "scikit-learn", "pandas")
@@ -69,6 +68,7 @@ class Store:
 
     def write(self, result: Result) -> None:
         """Predictions first, then the numbers, each at once: half a result is never seen."""
+        self._path(result.run, "json").parent.mkdir(parents=True, exist_ok=True)
         if result.arrays:
             with replacing(self._path(result.run, "npz")) as file:
                 np.savez_compressed(file, **result.arrays)  # type: ignore[arg-type]
@@ -115,17 +115,12 @@ def describe_machine() -> dict[str, Any]:
 
 
 def _version(package: str) -> str:
+    if package == "batchensemble":
+        return library_version()
     try:
         return version(package)
-    except PackageNotFoundError:  # ours, run from its source
-        return _version_of_source() if package == "batchensemble" else "not installed"
-
-
-def _version_of_source() -> str:
-    project = Path(__file__).parents[3] / "pyproject.toml"
-    if not project.is_file():
+    except PackageNotFoundError:
         return "not installed"
-    return f"{tomllib.loads(project.read_text())['project']['version']} (source)"
 
 
 def read_json(path: Path, what: str, form: int) -> dict[str, Any]:

@@ -1,0 +1,180 @@
+"""Values <-> JSON and arrays, without pickle: what may be kept stands in a closed table.
+
+None, booleans, whole numbers, texts and lists are themselves in JSON, and so are finite numbers.
+Everything else is an object with one entry, from a word of the table to what it is made of. Nothing
+is ever imported or called because a file says so.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays = dict[str, NDArray[Any]]
+
+DEEPEST = 50  # of values within values
+MOST_TEXT = 2**28  # bytes of an array of texts, each as long as the longest
+
+
+class NotKept(TypeError):
+    """A value that has no place in a file."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How values of one kind are kept: taken apart into simpler values, and made of them again.
+
+    Only `exact` members of the kind have this form, or those of its subclasses, too.
+    """
+
+    word: str
+    kind: type
+    taken: Callable[[Any], Any]
+    made: Callable[[Any], Any]
+    exact: bool = True
+
+
+class Codec:
+    """Turns values into JSON and arrays, and back.
+
+    `forms` says how other people's classes are kept; objects of our own `classes` are kept field by
+    field, under the name of their class.
+    """
+
+    def __init__(self, forms: Iterable[Form] = (), classes: Iterable[type] = ()) -> None:
+        self._forms = {form.word: form for form in (*PLAIN, *forms)}
+        self._classes = {kind.__name__: kind for kind in classes}
+
+    def encode(self, value: Any, where: str, arrays: Arrays, depth: int = 0) -> Any:
+        """JSON; arrays are added to `arrays`. `where` names the value in errors, and arrays."""
+        if depth > DEEPEST:
+            raise NotKept(f"expected {where:.200} to end, got values within values without end")
+        if value is None or type(value) in (bool, int, str) or _is_finite(value):
+            return value
+        if type(value) is list:
+            return [
+                self.encode(each, f"{where}[{i}]", arrays, depth + 1)
+                for i, each in enumerate(value)
+            ]
+        if type(value) is np.ndarray and value.dtype.kind in "biuf" and value.dtype.itemsize <= 8:
+            arrays[where] = np.asarray(value, dtype=value.dtype.newbyteorder("="), order="C")
+            return {"array": where}
+        if self._classes.get(type(value).__name__) is type(value):
+            fields = {
+                name: self.encode(each, f"{where}.{name}", arrays, depth + 1)
+                for name, each in fields_of(value).items()
+            }
+            return {type(value).__name__: fields}
+        form = self._form_of(value)
+        try:
+            if form is None:
+                raise NotKept("it is none of what a file can keep")
+            parts = form.taken(value)
+        except NotKept as error:
+            raise NotKept(
+                f"expected {where} to be of plain values, numbers, texts, arrays and dates, got "
+                f"{type(value).__name__} {value!r:.80}: {error}; give it in a plainer form and fit "
+                "again, or keep the model with joblib"
+            ) from None
+        return {form.word: self.encode(parts, where, arrays, depth + 1)}
+
+    def decode(self, tree: Any, arrays: Mapping[str, NDArray[Any]], depth: int = 0) -> Any:
+        """The value again; any failure is one of a file that is not as we write it."""
+        if depth > DEEPEST:
+            raise ValueError(f"expected values at most {DEEPEST} deep, got deeper ones")
+        if isinstance(tree, list):
+            return [self.decode(each, arrays, depth + 1) for each in tree]
+        if not isinstance(tree, dict):
+            return tree
+        ((word, parts),) = tree.items()
+        if word == "array":
+            return arrays[parts]
+        if word in self._classes:
+            fields = {
+                name: self.decode(each, arrays, depth + 1) for name, each in dict(parts).items()
+            }
+            return with_fields(self._classes[word], fields)
+        if word not in self._forms:
+            raise ValueError(f"expected values of known kinds, got one of the kind {word!r:.80}")
+        return self._forms[word].made(self.decode(parts, arrays, depth + 1))
+
+    def _form_of(self, value: Any) -> Form | None:
+        for form in self._forms.values():
+            if type(value) is form.kind or (not form.exact and isinstance(value, form.kind)):
+                return form
+        return None
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """What an object consists of, by name."""
+    if isinstance(value, tuple):
+        return dict(value._asdict())  # type: ignore[attr-defined]
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return vars(value)
+
+
+def with_fields(kind: type, fields: Mapping[str, Any]) -> Any:
+    """An object of one of our classes; names of what the class itself does are refused."""
+    if issubclass(kind, tuple) or dataclasses.is_dataclass(kind):
+        return kind(**fields)
+    made = object.__new__(kind)
+    set_fields(made, fields)
+    return made
+
+
+def set_fields(target: Any, fields: Mapping[str, Any]) -> None:
+    for name, value in fields.items():
+        if hasattr(type(target), name):
+            raise ValueError(f"expected only what {type(target).__name__} learns, got {name!r:.80}")
+        vars(target)[name] = value
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) is float and math.isfinite(value)
+
+
+def _parts_of(array: NDArray[Any]) -> list[Any]:
+    """Dates and spans of time as whole numbers; texts and objects as a list."""
+    kind, word = array.dtype.kind, array.dtype.newbyteorder("<").str
+    if kind in "mM":
+        return ["moments", word, array.astype(np.int64)]
+    if kind in "OUS":
+        _check_text(array.dtype, array.size)
+        return ["objects", word, list(array.shape), array.ravel().tolist()]
+    raise NotKept(f"it is an array of the type {array.dtype}")
+
+
+def _array_of(parts: list[Any]) -> NDArray[Any]:
+    what, word, *rest = parts
+    dtype = np.dtype(str(word))
+    if what == "moments" and dtype.kind in "mM":
+        (ticks,) = rest
+        return np.asarray(ticks, dtype=np.int64).astype(dtype)
+    shape, items = rest
+    if what != "objects" or dtype.kind not in "OUS":
+        raise ValueError(f"expected an array of dates, texts or objects, got {dtype}")
+    _check_text(dtype, len(items))
+    array = np.empty(len(items), dtype)
+    for i, item in enumerate(items):  # one by one: numpy would look into lists
+        array[i] = item
+    return array.reshape(shape)
+
+
+def _check_text(dtype: np.dtype[Any], count: int) -> None:
+    if dtype.kind != "O" and dtype.itemsize * count > MOST_TEXT:
+        raise NotKept(f"it is longer than {MOST_TEXT} bytes")
+
+
+PLAIN = (
+    Form("float", float, repr, {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}.__getitem__),
+    Form("tuple", tuple, list, tuple),
+    Form("dict", dict, lambda items: [list(pair) for pair in items.items()], dict),
+    Form("bytes", bytes, bytes.hex, bytes.fromhex),
+    Form("ndarray", np.ndarray, _parts_of, _array_of),
+    Form("scalar", np.generic, np.asarray, lambda array: array[()], exact=False),
+)

@@ -1,0 +1,79 @@
+"""A file -> the fitted estimator that was saved."""
+
+from typing import Any
+
+import torch
+
+from batchensemble.bank import Bank
+from batchensemble.codec import set_fields
+from batchensemble.estimators.base import Estimator, pick_device
+from batchensemble.estimators.classifier import Classifier
+from batchensemble.estimators.forecaster import Forecaster
+from batchensemble.estimators.forms import CODEC
+from batchensemble.estimators.regressor import Regressor
+from batchensemble.networks import Network
+from batchensemble.persistence import FilePath, broken, read_model
+from batchensemble.words import one_of
+
+ESTIMATORS: dict[str, type[Estimator]] = {
+    "Classifier": Classifier,
+    "Forecaster": Forecaster,
+    "Regressor": Regressor,
+}
+MOST_MASK_UNITS = 2**31  # of all passes of MC dropout together
+
+
+def load(path: FilePath, device: str = "auto") -> Any:
+    """The fitted estimator that `model.save(path)` wrote; it predicts as the saved one does.
+
+    `device` says where: "auto" (a GPU where there is one), "cpu", "cuda", ... wherever it was
+    trained. Loading runs no code from the file. One that is damaged, not ours or of a newer format
+    is a ValueError that says so.
+    """
+    place = pick_device(device)
+    contents, arrays = read_model(path)
+    try:
+        return _built(contents, arrays, place)
+    except (
+        *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
+        *(NotImplementedError, RecursionError, RuntimeError, TypeError, ValueError),
+    ) as error:
+        raise broken(path, error) from error
+
+
+def _built(contents: dict[str, Any], arrays: dict[str, Any], device: torch.device) -> Estimator:
+    kind = ESTIMATORS[one_of(contents["about"]["estimator"], ESTIMATORS, "the estimator")]
+    parameters, learned = (
+        {name: CODEC.decode(tree, arrays) for name, tree in contents[part].items()}
+        for part in ("parameters", "learned")
+    )
+    model = kind(**parameters)
+    model._validate_params()
+    set_fields(model, learned)
+    model.bank_ = Bank.of(_network(model, arrays["theta"]), torch.tensor(arrays["theta"]))
+    _check_sizes(model)
+    model.bank_ = model.bank_.to(device)
+    model._members = model._make_members()
+    return model
+
+
+def _network(model: Estimator, theta: Any) -> Network:
+    """Its form alone, which takes no memory, however large a file says it is."""
+    recipe = model._recipe
+    n_layers = len(recipe["hidden"]) + recipe.get("n_layers", 1)
+    if n_layers > 1 + theta.size:
+        raise ValueError(f"expected fewer layers than {theta.size} parameters, got {n_layers}")
+    with torch.device("meta"):
+        return model._method.network(model._maker(), torch.Generator("cpu"))
+
+
+def _check_sizes(model: Estimator) -> None:
+    bank, method = model.bank_, model._method
+    if len(bank) != method.n_networks or bank.n_parameters != model.n_parameters_:
+        raise ValueError(
+            f"expected {method.n_networks} networks of {model.n_parameters_} parameters in all, "
+            f"got {len(bank)} of {bank.n_parameters}"
+        )
+    units = getattr(method, "n_passes", 1) * bank.module.mask_features
+    if units > MOST_MASK_UNITS:
+        raise ValueError(f"expected at most {MOST_MASK_UNITS} units of masks, got {units}")
