@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.files import TableFile
 from batchensemble.frames import Column, Kind, read_columns
+from batchensemble.reading import TableFile
 
 GAPS = frozenset(
     ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None")
@@ -38,7 +38,8 @@ class Recognised:
 
 def recognise(frame: pd.DataFrame, file: TableFile) -> dict[str, Recognised]:
     """The kind of every column of a whole table."""
-    return {name: _recognise(column, frame.index, file) for name, column in _columns(frame)}
+    columns = _columns(frame, file)
+    return {name: _recognise(column, frame.index, file) for name, column in columns.items()}
 
 
 def read_as(frame: pd.DataFrame, kinds: Mapping[str, Kind], file: TableFile) -> pd.DataFrame:
@@ -46,14 +47,16 @@ def read_as(frame: pd.DataFrame, kinds: Mapping[str, Kind], file: TableFile) -> 
 
     What is not of its kind is refused with the file, the column and the row.
     """
-    own = dict(_columns(frame[list(kinds)]))
-    index = frame.index
+    own, index = _columns(frame[list(kinds)], file), frame.index
     read = pd.DataFrame({n: _read(own[n], kind, index, file) for n, kind in kinds.items()})
     return read.set_axis(index)
 
 
-def _columns(frame: pd.DataFrame) -> list[tuple[str, Column]]:
-    return [(column.name, column) for column in read_columns(frame)]
+def _columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
+    try:
+        return {column.name: column for column in read_columns(frame)}
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{file.name}: {error}") from None
 
 
 def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from batchensemble.files import CSV, PARQUET, PIPE, check_suffix
 from batchensemble.persistence import replacing
+from batchensemble.reading import CSV, PARQUET, PIPE, check_suffix
 
 
 def check_place(path: Path, *, beside: Sequence[Path] = ()) -> None:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from batchensemble.cells import read_as, recognise
 from batchensemble.datasets.tables import Table
-from batchensemble.files import open_table
 from batchensemble.frames import Kind
+from batchensemble.reading import open_table
 from batchensemble.words import one_of
 
 Task = Literal["regression", "classification"]

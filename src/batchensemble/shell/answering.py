@@ -3,17 +3,18 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from batchensemble.cells import read_as
 from batchensemble.estimators import Classifier, Forecaster, Regressor
-from batchensemble.files import TableFile, open_table
 from batchensemble.frames import Kind
+from batchensemble.reading import TableFile, check_suffix, open_table
 from batchensemble.shell.given import long_frame
 from batchensemble.words import one_of
-from batchensemble.writing import TableWriter
+from batchensemble.writing import TableWriter, check_place
 
 ALL = "all"
 Watch = Callable[[int, float | None], None]
@@ -25,6 +26,31 @@ class Answered:
     file: str
     n_rows: int
     columns: list[str]
+
+
+def predict_file(
+    model: Any,
+    data: Path | None,
+    out: Path,
+    *,
+    coverage: float,
+    keep: Sequence[str],
+    horizon: int | None,
+    ahead: Path | None,
+    watch: Watch,
+) -> Answered:
+    """Rows of a table, or the next steps of series."""
+    check_suffix(out)
+    check_place(out, beside=[path for path in (data, ahead) if path])
+    if isinstance(model, Forecaster):
+        if keep:
+            raise ValueError("expected no --keep: a forecast has rows of its own")
+        return forecast(model, out, history=data, ahead=ahead, horizon=horizon, coverage=coverage)
+    if horizon or ahead:
+        raise ValueError("expected neither --horizon nor --ahead: the model is for tables")
+    if data is None:
+        raise ValueError("expected a file with rows to predict after the model's; - is a pipe")
+    return predict_table(model, data, out, coverage=coverage, keep=keep, watch=watch)
 
 
 def predict_table(

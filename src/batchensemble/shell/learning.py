@@ -1,6 +1,7 @@
 """Learn from what a file gives, and judge the model on what it did not see."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,13 @@ from sklearn.model_selection import train_test_split
 
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
-from batchensemble.metrics import summarise_classification, summarise_paths, summarise_regression
-from batchensemble.shell.given import GivenSeries, GivenTable
+from batchensemble.metrics import summarise_paths
+from batchensemble.reading import PIPE, check_suffix
+from batchensemble.shell.given import Given, GivenSeries, GivenTable
+from batchensemble.shell.judging import score_classes, score_numbers
+from batchensemble.shell.scores import percent
+from batchensemble.training import TrainingDiverged
+from batchensemble.writing import check_place
 
 FEWEST_JUDGED = 20  # rows; fewer say too little
 FEWEST_HORIZONS = 4  # that a series must have, to have one held back
@@ -26,22 +32,81 @@ class Learned:
     n_judged: int
     scores: dict[str, float]
     judged_on: str
+    calibrated: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """All but the model."""
+        return {name: value for name, value in vars(self).items() if name != "model"}
+
+
+def place_of(data: Path, out: Path | None) -> Path:
+    """Where the model goes, checked before the work."""
+    if out is None:
+        if data == PIPE:
+            raise ValueError("expected a name for the model of a pipe: -o MODEL.be")
+        out = Path(data.name.removesuffix(check_suffix(data))).with_suffix(".be")
+    check_place(out, beside=[data])
+    return out
+
+
+def learn(
+    given: GivenTable | GivenSeries,
+    settings: dict[str, Any],
+    *,
+    holdout: float,
+    seed: int,
+    calibrate: bool,
+) -> Learned:
+    """`settings` are those of the estimator."""
+    try:
+        if isinstance(given, GivenTable):
+            return learn_table(given, settings, holdout=holdout, seed=seed, calibrate=calibrate)
+        return learn_series(given, settings, holdout=holdout, seed=seed)
+    except TrainingDiverged as error:
+        raise ValueError(str(error)) from error
+
+
+def keep(learned: Learned, about: Given, path: Path) -> None:
+    """The model in its file, and with it where it comes from."""
+    learned.model.verbose = False
+    learned.model.origin_ = {**about.as_dict(), **learned.as_dict()}
+    learned.model.save(path)
 
 
 def learn_table(
-    given: GivenTable, settings: dict[str, Any], *, holdout: float, seed: int
+    given: GivenTable, settings: dict[str, Any], *, holdout: float, seed: int, calibrate: bool
 ) -> Learned:
-    """Part of the rows, `holdout`, is kept from learning and judges the model."""
+    """Part of the rows, `holdout`, is kept from learning, and judges the model.
+
+    With `calibrate` the same rows, once they have judged it, calibrate it.
+    """
     kind = Regressor if given.about.task == "regression" else Classifier
     rows, judges = _split(given.y, holdout, seed, is_classes=kind is Classifier)
-    model = kind(random_state=seed, **settings).fit(given.X.iloc[rows], given.y[rows])
+    y = pd.Series(given.y, name=given.about.target)
+    model = kind(random_state=seed, **settings).fit(given.X.iloc[rows], y.iloc[rows])
     if not len(judges):
         return Learned(model, len(rows), 0, {}, _unjudged(holdout, f"{FEWEST_JUDGED} rows"))
     dist = model.predict_dist(given.X.iloc[judges])
-    summarise = summarise_regression if kind is Regressor else summarise_classification
-    scores = summarise(given.y[judges], dist)
+    score = score_numbers if kind is Regressor else score_classes
+    scores = score(given.y[judges], dist)
     words = f"{len(judges):,} rows, chosen at random, that it did not learn from"
-    return Learned(model, len(rows), len(judges), scores, words)
+    calibrated = ""
+    if calibrate and hasattr(model, "calibrate"):
+        calibrated = _calibrate(model, given.X.iloc[judges], given.y[judges])
+    return Learned(model, len(rows), len(judges), scores, words, calibrated)
+
+
+def _calibrate(model: Any, X: pd.DataFrame, y: NDArray[Any]) -> str:
+    """What it changed, or why it could not be done."""
+    try:
+        at_90 = model.calibrate(X, y).calibration_report().loc[0.9]
+    except ValueError as error:
+        return f"not, {error}"
+    what = "intervals" if isinstance(model, Regressor) else "sets of classes"
+    return (
+        f"{what} of 90 % held {percent(at_90['coverage_before'])} of these rows before, and hold "
+        f"{percent(at_90['coverage_after'])} after it"
+    )
 
 
 def _split(
