@@ -89,7 +89,6 @@ def test_results_of_other_settings_are_refused_in_one_line(swift, monkeypatch):
         (["--only", "californa"], "did you mean"),
         (["--device", "tpu9"], "expected device"),
         (["--method", "batchensemble"], "did you mean 'batch_ensemble'"),
-        (["--table", "houses.csv"], "expected a --target for each --table"),
         (["--table", "none.csv", "--target", "price"], "there is no file"),
         (["--table", "cut.csv", "--target", "price"], "it may be cut off"),
         (["--table", "houses.csv", "--target", "prize"], "did you mean 'price'"),
@@ -112,6 +111,13 @@ def test_what_is_wrong_ends_with_a_line_that_says_what_to_do(
     said = " ".join(done.output.replace("│", " ").split())
     assert words in said
     assert "Traceback" not in said
+
+
+def test_a_command_that_is_not_understood_is_another_code_than_data_that_cannot_be_used(swift):
+    done = swift.invoke(app, ["reproduce", "--table", "houses.csv"])
+    assert done.exit_code == 2
+    assert "expected a --target for each --table" in " ".join(done.output.split())
+    assert swift.invoke(app, ["reproduce", "--table"]).exit_code == 2
 
 
 def test_a_report_of_what_is_no_folder_of_results_is_refused(swift, tmp_path):

@@ -412,7 +412,7 @@ def test_a_folder_without_results_is_answered_with_what_to_do(tmp_path):
     for folder in (tmp_path, tmp_path / "nowhere"):
         done = CliRunner().invoke(app, ["report", str(folder)])
         words = " ".join(done.output.replace("│", " ").split())
-        assert done.exit_code == 2
+        assert done.exit_code == 1
         assert "batchensemble reproduce" in words
         assert "Traceback" not in words
 

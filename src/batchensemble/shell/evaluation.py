@@ -101,7 +101,8 @@ def _cell(value: Any) -> Cell:
     if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, float | np.floating):
-        return int(value) if float(value).is_integer() and abs(value) < 1e15 else float(value)
+        number = float(value)
+        return int(number) if number.is_integer() and abs(number) < 1e15 else number
     text = str(value).removesuffix(" 00:00:00")
     return text if len(text) <= 60 else text[:59] + "…"
 

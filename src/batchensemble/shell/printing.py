@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from batchensemble.page.sheets import Cell
 from batchensemble.shell.evaluation import Evaluation
 from batchensemble.shell.given import Given
 from batchensemble.shell.learning import Learned
@@ -70,6 +71,12 @@ def print_evaluation(console: Console, found: Evaluation) -> None:
         table.add_row(*map(escape, cells))
     console.print()
     console.print(table)
+
+
+def _written(cell: Cell) -> str:
+    if isinstance(cell, float):
+        return brief(cell)
+    return "" if cell is None else str(cell)
 
 
 def print_inspected(console: Console, facts: Mapping[str, Any]) -> None:
