@@ -49,8 +49,9 @@ class TableWriter:
         self._file = self._stack.enter_context(replacing(self._path))
         if self._suffix in CSV:
             packed = self._suffix.endswith(".gz")
-            # Without the time of writing, the same table is the same file.
-            binary = gzip.GzipFile(fileobj=self._file, mode="wb", mtime=0) if packed else self._file
+            # Without its name and time of writing, the same table is the same file.
+            how: Any = {"filename": "", "mtime": 0}
+            binary = gzip.GzipFile(fileobj=self._file, mode="wb", **how) if packed else self._file
             if packed:
                 self._stack.enter_context(binary)
             self._text = io.TextIOWrapper(binary, encoding="utf-8", newline="")

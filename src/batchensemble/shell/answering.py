@@ -1,6 +1,6 @@
 """A model's answers for files: rows in batches, in their order, whatever the file's size."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.frames import Kind
 from batchensemble.reading import TableFile, check_suffix, open_table
 from batchensemble.shell.given import long_frame
-from batchensemble.words import one_of
+from batchensemble.words import closest, one_of
 from batchensemble.writing import TableWriter, check_place
 
 ALL = "all"
@@ -173,16 +173,18 @@ def series_kinds(model: Forecaster) -> dict[str, Kind]:
     return kinds
 
 
-def check_columns(wanted: Iterable[str], file: TableFile) -> None:
+def check_columns(wanted: Collection[str], file: TableFile) -> None:
     """All of them have to be in the file; one that is not may be there under a similar name."""
     missing = [name for name in wanted if name not in file.names]
-    if len(missing) == 1:
-        one_of(missing[0], file.names, f"a column of {file.name} that the model needs")
-    if missing:
-        raise ValueError(
-            f"{file.name}: expected the columns that the model learned from, got none of the "
-            f"names {', '.join(map(repr, missing))}; add them, empty where nothing is known"
-        )
+    if not missing:
+        return
+    spare = [name for name in file.names if name not in wanted]
+    close = {name: closest(name, spare) for name in missing}
+    told = [f"{n!r} (did you mean {c!r}?)" if c else repr(n) for n, c in close.items()]
+    raise ValueError(
+        f"{file.name}: expected all columns that the model learned from, got none called "
+        f"{', '.join(told)}; add them, empty where nothing is known"
+    )
 
 
 def _kept(keep: Sequence[str], file: TableFile) -> list[str]:

@@ -58,6 +58,7 @@ class Evaluation:
     doubtful: Sheet
     mistakes: Sheet | None = None
     detail: Pairs | Windows | None = None
+    note: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """What is told: all but the points of charts."""
@@ -89,7 +90,7 @@ def doubtful(
         f"Of the file's columns the first {N_SHOWN}; {more} more are not shown." if more > 0 else ""
     )
     return Sheet(
-        "doubtful", "What it is least sure of", (unit, *values, *shown), tuple(lines), note
+        "doubtful", f"The {unit}s of most doubt", (unit, *values, *shown), tuple(lines), note
     )
 
 

@@ -69,7 +69,7 @@ def read_table_to_learn(
             reason = _useless(kept[name], kind)
             if reason:
                 left_out[name] = reason
-            elif _counts_rows(kept[name], kind):
+            elif _counts_rows(own.frame[name], kind):
                 notes.append(f"{name!r} counts the rows: if it means nothing, --drop {name}")
     columns = {n: k for n, k in own.kinds.items() if n != target and n not in left_out}
     if not columns:

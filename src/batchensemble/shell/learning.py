@@ -44,7 +44,7 @@ def place_of(data: Path, out: Path | None) -> Path:
     if out is None:
         if data == PIPE:
             raise ValueError("expected a name for the model of a pipe: -o MODEL.be")
-        out = Path(data.name.removesuffix(check_suffix(data))).with_suffix(".be")
+        out = Path(data.name[: -len(check_suffix(data))] + ".be")
     check_place(out, beside=[data])
     return out
 

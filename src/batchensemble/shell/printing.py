@@ -57,10 +57,11 @@ def print_evaluation(console: Console, found: Evaluation) -> None:
     without = found.n_without_target
     left = f"; {counted(without, 'row')} without a {found.target} left out" if without else ""
     console.print(f"[bold]{escape(Path(found.file).name)}[/]: {counted(found.n_rows, 'row')}{left}")
+    if found.note:
+        console.print(f"[yellow]Note[/]: {escape(found.note)}")
     _print_scores(console, found.scores, found.target, found.task, found.coverage)
     sheet = found.doubtful
-    title = f"{sheet.title}, the first {N_TERMINAL}"
-    table = Table(title=title, title_justify="left", title_style="none", box=None)
+    table = Table(box=None)
     for i, column in enumerate(sheet.columns[:N_COLUMNS]):
         is_number = any(isinstance(row[i], int | float) for row in sheet.rows)
         table.add_column(escape(column), justify="right" if is_number else "left")
@@ -69,7 +70,7 @@ def print_evaluation(console: Console, found: Evaluation) -> None:
             brief(cell) if isinstance(cell, float) else str(cell or "") for cell in row[:N_COLUMNS]
         )
         table.add_row(*map(escape, cells))
-    console.print()
+    console.print("What it is least sure of:")
     console.print(table)
 
 

@@ -44,6 +44,7 @@ def render(model: Any, path: Path, found: Evaluation) -> str:
         note="",
         title=f"{found.target}: how far to trust {path.name}",
         lead=_lead(found),
+        warning=found.note,
         left_out=counted(found.n_without_target, "row") if found.n_without_target else "",
         scores=Sheet("scores", "Scores", ("score", "value", "meaning"), tuple(scores)),
         charts=[*_promises(found, own), *_details(found, own)],
