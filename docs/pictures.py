@@ -1,19 +1,114 @@
-"""Draws the pictures of the pages: python docs/pictures.py"""
+"""Draws the pictures of the pages, all or those named: python docs/pictures.py [NAME ...]
 
+A picture is the same from run to run on one machine, so that a change of it is a change of its
+numbers. All are drawn on white, so that they read on dark pages too.
+"""
+
+import sys
+from io import BytesIO
 from pathlib import Path
 
-from batchensemble import Forecaster
+import numpy as np
+import torch
+from batchensemble.study.looks import LOOKS
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from PIL import Image
+
+from batchensemble import Forecaster, GaussianPredictive, Regressor
 from batchensemble.datasets import load_series
+from batchensemble.nn import BatchEnsembleLinear
 
 FOLDER = Path(__file__).parent / "images"
+INK, NOISE, DOUBT = "#222222", "#56B4E9", "#E69F00"
 
 
 def forecast() -> None:
+    """A series and the fan of its future."""
     series = load_series("seasonal").frame
     model = Forecaster(horizon=24, random_state=0).fit(series)
     model.plot(history=96).savefig(FOLDER / "forecast.png", dpi=120)
 
 
+def gap() -> None:
+    """Four methods on a noisy curve, with a stretch in the middle that none of them has seen."""
+    random = np.random.default_rng(0)
+    x = np.concatenate([random.uniform(-4, -1.5, 150), random.uniform(1.5, 4, 150)])
+    y = np.sin(1.5 * x) + np.where(x < 0, 0.25, 0.08) * random.normal(size=len(x))
+    grid = np.linspace(-6, 6, 121)
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    axes = figure.subplots(2, 2, sharex=True, sharey=True)
+    for ax, (method, look) in zip(axes.flat, LOOKS.items(), strict=True):
+        model = Regressor(
+            method,
+            hidden=(64, 64),
+            epochs=200,
+            batch_size=64,
+            lr=0.003,
+            dropout=0.05,
+            weight_decay=0.0,
+            validation_fraction=0.0,
+            random_state=0,
+        ).fit(x[:, None], y)
+        dist = model.predict_dist(grid[:, None])
+        bands(ax, grid, dist)
+        ax.plot(x, y, ".", color=INK, ms=2)
+        ax.set(title=look.label, xlim=(-6, 6), ylim=(-3, 3))
+        unseen, seen = dist[np.abs(grid) < 0.5], model.predict_dist(x[:, None])
+        stds = (np.sqrt(part.epistemic.mean()) for part in (unseen, seen))
+        print("{}: epistemic std {:.2f} in the gap, {:.2f} on the rows".format(method, *stds))
+    handles = [
+        Patch(color=NOISE, label="noise (aleatoric)"),
+        Patch(color=DOUBT, label="noise and doubt (total)"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
+    save(figure, "gap.png")
+
+
+def bands(ax: Axes, grid: np.ndarray, dist: GaussianPredictive) -> None:
+    """Ten members' means, and two standard deviations of noise and of everything."""
+    for variance, colour in ((dist.total, DOUBT), (dist.aleatoric, NOISE)):
+        reach = 2 * np.sqrt(variance)
+        ax.fill_between(grid, dist.mean - reach, dist.mean + reach, color=colour, lw=0)
+    ax.plot(grid, dist.means[:, :10], color=INK, lw=0.5, alpha=0.6)
+
+
+def layer() -> None:
+    """One weight that all members share, and three members' own signs of it."""
+    generator = torch.Generator().manual_seed(1)
+    linear = BatchEnsembleLinear(6, 4, n_members=3, generator=generator)
+    weight, r, s = (p.detach().numpy() for p in (linear.weight, linear.r, linear.s))
+    effective = linear.effective()[0].detach().numpy().swapaxes(1, 2)
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    for k, (shared, own, product) in enumerate(figure.subplots(3, 3)):
+        tiles(shared, weight, "shared weight" if k == 0 else "the same weight")
+        tiles(own, np.outer(s[k], r[k]), f"outer(s, r) of member {k}")
+        tiles(product, effective[k], f"what member {k} computes with")
+        for ax, sign in ((own, "×"), (product, "=")):
+            ax.text(-0.14, 0.5, sign, transform=ax.transAxes, fontsize=20, ha="center", va="center")
+    save(figure, "layer.png")
+
+
+def tiles(ax: Axes, matrix: np.ndarray, title: str) -> None:
+    """A matrix as tiles, blue below zero and red above."""
+    limit = np.abs(matrix).max()
+    ax.pcolormesh(matrix[::-1], cmap="RdBu_r", vmin=-limit, vmax=limit, edgecolors="white", lw=1)
+    ax.set_title(title, fontsize=10)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+
+
+def save(figure: Figure, name: str) -> None:
+    """In 64 colours, which makes the file a third as large."""
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=110)
+    Image.open(drawn).convert("RGB").quantize(64).save(FOLDER / name, optimize=True)
+
+
+PICTURES = {picture.__name__: picture for picture in (forecast, gap, layer)}
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    forecast()
+    for name in sys.argv[1:] or PICTURES:
+        PICTURES[name]()

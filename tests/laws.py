@@ -196,3 +196,32 @@ def bank_of_forecasters(n_networks=3, *, feedback="mean", n_members=2, dropout=0
         for i in range(n_networks)
     ]
     return Bank([net.double() for net in nets])
+
+
+def scrambled(estimator, seed=0):
+    """A fitted estimator with every parameter moved: a bias near zero hides mistakes."""
+    theta = estimator.bank_.theta
+    theta += 0.2 * torch.randn(theta.shape, generator=generator(seed))
+    estimator._members = estimator._make_members()
+    return estimator
+
+
+def onnx_session(model_or_path):
+    """onnxruntime on the CPU, of a file or of bytes."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(model_or_path, options, providers=["CPUExecutionProvider"])
+
+
+def onnx_answers(session, inputs):
+    """All outputs by name."""
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def torch_exported(module, x):
+    """The module as a program for batches of any size."""
+    shapes = ({0: torch.export.Dim.DYNAMIC},)
+    return torch.export.export(module.eval(), (x,), dynamic_shapes=shapes).module()

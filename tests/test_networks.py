@@ -5,7 +5,7 @@ import sys
 
 import pytest
 import torch
-from laws import generator, randomised
+from laws import bank_of_forecasters, generator, randomised, torch_exported
 
 from batchensemble.bank import Bank
 from batchensemble.losses import FREE, GaussianNLL
@@ -505,3 +505,21 @@ def test_samples_fed_back_in_training_follow_the_same_autoregression():
 def test_bad_arguments_of_a_recurrent_network_are_refused_with_words(kwargs, words):
     with pytest.raises(ValueError, match=words):
         Recurrent(0, (1, 1), draw=GaussianNLL().draw, **({"context": 2, "horizon": 2} | kwargs))
+
+
+@pytest.mark.parametrize("adapters", ["rsb", ""])
+@pytest.mark.parametrize("kind", ["mlp", "mean", "teacher"])
+def test_torch_exports_networks_and_folded_banks_for_batches_of_any_size(kind, adapters):
+    n_members = 3 if adapters else 1
+    if kind == "mlp":
+        one = MLP(3, (1, 1), hidden=(8, 6), n_members=n_members, adapters=adapters)
+        bank, times = Bank([randomised(one), one]), ()
+    else:
+        bank = bank_of_forecasters(2, feedback=kind, n_members=n_members, adapters=adapters)
+        bank = bank.to("cpu", torch.float32)
+        times = (bank.module.reach + bank.module.horizon,)
+    features = 3 if kind == "mlp" else 2
+    for network in (bank.network(0), bank.folded()):
+        exported = torch_exported(network, torch.randn(7, *times, network.n_members, features))
+        x = torch.randn(3, *times, network.n_members, features, generator=generator())
+        torch.testing.assert_close(exported(x), network(x))

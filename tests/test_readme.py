@@ -1,16 +1,30 @@
-"""Every block of code in the README and the docs runs, from the top of its page to the end."""
+"""What the README and the docs say, runs and is there.
 
+Blocks marked ```python run, from the top of their page to the end. Blocks marked ```py show the
+code of other packages and do not.
+"""
+
+import importlib.util
 import re
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
+import batchensemble
+from batchensemble import metrics
+
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 
 
-def blocks(page: Path) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+def read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def blocks(page: Path, language: str = "python") -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", read(page), re.M | re.S)
 
 
 @pytest.mark.usefixtures("registries")
@@ -22,8 +36,15 @@ def test_the_code_of_a_page_runs(page, monkeypatch):
         exec(compile(block, f"{page.name}, block {number}", "exec"), names)
 
 
+def test_code_that_is_shown_and_not_run_is_python_all_the_same():
+    shown = [(page.name, block) for page in PAGES for block in blocks(page, "py")]
+    assert len(shown) >= 4
+    for name, block in shown:
+        compile(block, name, "exec")
+
+
 def test_the_readme_has_code_and_the_two_commands():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = read(ROOT / "README.md")
     assert len(blocks(ROOT / "README.md")) >= 4
     for command in ("make reproduce", "make test"):
         assert command in text
@@ -31,5 +52,69 @@ def test_the_readme_has_code_and_the_two_commands():
 
 def test_links_between_pages_lead_somewhere():
     for page in PAGES:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", read(page)):
             assert (page.parent / target).exists(), f"{page.name} points to {target}"
+
+
+def test_every_page_is_in_the_navigation():
+    navigation = read(ROOT / "mkdocs.yml").partition("nav:")[2]
+    assert sorted(re.findall(r"\S+\.md", navigation)) == sorted(page.name for page in PAGES[1:])
+
+
+def test_every_metric_has_its_convention_and_a_line_that_runs_it():
+    page = DOCS / "conventions.md"
+    code = "\n".join(blocks(page))
+    for name in metrics.__all__:
+        assert f"`{name}`" in read(page), f"{name} is not explained"
+        assert f"metrics.{name}" in code, f"{name} is not run"
+
+
+def test_pictures_are_light_and_every_one_is_shown():
+    shown = {(page.parent / path).resolve() for page in PAGES for path in pictures(page)}
+    for picture in (p for p in (DOCS / "images").rglob("*") if p.is_file()):
+        assert picture in shown, f"no page shows {picture.name}"
+        if picture.parent.name == "images":
+            assert picture.stat().st_size < 100_000, f"{picture.name} is too large"
+
+
+def pictures(page: Path) -> list[str]:
+    return re.findall(r"!\[[^\]]+\]\(([^)]+)\)", read(page))
+
+
+@pytest.fixture
+def maths():
+    """The hook that turns equations into MathML; its packages come with the docs."""
+    pytest.importorskip("latex2mathml")
+    spec = importlib.util.spec_from_file_location("maths", DOCS / "maths.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", PAGES[1:], ids=lambda p: p.name)
+def test_equations_become_mathml_that_needs_no_script(page, maths):
+    markdown = pytest.importorskip("markdown")
+    extensions = ["tables", "pymdownx.superfences", "pymdownx.arithmatex"]
+    generic = {"pymdownx.arithmatex": {"generic": True}}
+    html = markdown.markdown(read(page), extensions=extensions, extension_configs=generic)
+    drawn = maths.on_page_content(html)
+    assert drawn.count("<math ") == html.count('class="arithmatex"')
+    assert "arithmatex" not in drawn
+    assert "$$" not in drawn
+
+
+@pytest.mark.parametrize("latex", [r"\nosuch{x}", r"\begin{aligned} a &= b \end{aligned}"])
+def test_an_equation_that_would_come_out_wrong_is_refused_with_a_cure(latex, maths):
+    with pytest.raises(ValueError, match=r"expected LaTeX that latex2mathml knows, got .* split"):
+        maths.on_page_content(rf'<span class="arithmatex">\({latex}\)</span>')
+
+
+@pytest.mark.parametrize("name", ["Regressor", "Classifier", "Forecaster"])
+def test_the_reference_explains_every_parameter_of_an_estimator(name):
+    griffe = pytest.importorskip("griffe")
+    extensions = griffe.load_extensions(DOCS / "docstrings.py")
+    module = f"batchensemble.estimators.{name.lower()}"
+    docstring = griffe.load(f"{module}.{name}", extensions=extensions).docstring
+    (parameters,) = (part for part in docstring.parsed if part.kind.value == "parameters")
+    explained = {parameter.name for parameter in parameters.value}
+    assert explained == set(signature(getattr(batchensemble, name)).parameters)

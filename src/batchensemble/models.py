@@ -142,12 +142,11 @@ def sample_paths(
     budget = PATH_FLOATS_GPU if windows.device.type == "cuda" else PATH_FLOATS
     size = max(1, budget // floats)
     paths_at_once = max(1, n_paths * budget // floats)
-    shape = (windows.horizon, n_paths, members.n_members)
     for first in range(0, len(starts), size):
         rows = torch.tensor(starts[first : first + size], device=windows.device)
         x, _ = windows.take(rows)
-        noise = torch.stack([_noise(seed, shape) for seed in seeds[first : first + size]])
-        noise = noise.permute(0, 2, 3, 1).to(windows.device)
+        own = seeds[first : first + size]
+        noise = path_noise(own, n_paths, members.n_members, windows.horizon).to(windows.device)
         with torch.inference_mode():
             parts = [network.simulate(x, part, masks) for part in noise.split(paths_at_once, 1)]
             paths = torch.cat(parts, 1).transpose(1, 2)
@@ -158,6 +157,12 @@ def sample_paths(
             .cpu()
             .numpy()
         )
+
+
+def path_noise(seeds: Sequence[int], n_paths: int, n_members: int, horizon: int) -> Tensor:
+    """Standard noise of windows with these seeds, (windows, n_paths, members, horizon)."""
+    noise = torch.stack([_noise(seed, (horizon, n_paths, n_members)) for seed in seeds])
+    return noise.permute(0, 2, 3, 1)
 
 
 def _noise(seed: int, shape: tuple[int, int, int]) -> Tensor:

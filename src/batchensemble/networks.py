@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Generator, Tensor, nn
 
+from batchensemble.nn.cells import Cell
 from batchensemble.nn.dropout import draw_keys, drop, keep_masks
 from batchensemble.nn.linear import BatchEnsembleLinear, FoldedLinear
 from batchensemble.nn.recurrent import GRU, GRUBE
@@ -188,6 +189,11 @@ class Recurrent(Network):
     @property
     def mask_features(self) -> int:
         return self.head.mask_features
+
+    @property
+    def n_covariates(self) -> int:
+        first: Cell = self.recurrent.cells[0]  # type: ignore[assignment]
+        return first.input_size - len(self.lags)
 
     @property
     def floats_a_path(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from batchensemble.persistence import replacing
+from batchensemble.files import replacing
 from batchensemble.reading import CSV, PARQUET, PIPE, check_suffix
 
 

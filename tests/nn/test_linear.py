@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import generator, randomised
+from laws import generator, randomised, torch_exported
 from tabm import LinearBatchEnsemble
 from torch import nn
 
@@ -262,3 +262,12 @@ def test_folded_layers_that_read_the_same_can_be_one():
     expected = torch.cat([layer(x) for layer in layers], -1)
     assert torch.allclose(FoldedLinear.joined(layers)(x), expected, atol=1e-12)
     assert torch.equal(FoldedLinear.joined(layers[:1])(x), layers[0](x))
+
+
+def test_torch_exports_a_large_folded_layer_as_one_program_for_batches_of_any_size(monkeypatch):
+    monkeypatch.setattr("batchensemble.nn.linear.CACHED_WEIGHTS", 0)
+    folded = layer().fold()
+    exported = torch_exported(folded, torch.randn(7, 4, 5, dtype=torch.float64))
+    for n_rows in (3, 700):
+        x = torch.randn(n_rows, 4, 5, dtype=torch.float64, generator=generator())
+        torch.testing.assert_close(exported(x), folded(x))

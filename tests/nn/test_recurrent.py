@@ -2,7 +2,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import generator, randomised
+from laws import generator, randomised, torch_exported
 from torch import nn
 from torch.func import functional_call
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -235,3 +235,11 @@ def test_a_gradient_of_one_member_leaves_the_other_members_vectors_alone():
 def test_no_layers_are_refused_with_words():
     with pytest.raises(ValueError, match="n_layers of at least 1, got 0"):
         GRUBE(INPUT, HIDDEN, MEMBERS, n_layers=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_torch_exports_a_layer_as_a_program_for_batches_of_any_size(kind):
+    layer = randomised(KINDS[kind](1))
+    exported = torch_exported(layer, torch.randn(7, 3, MEMBERS, INPUT))
+    x = torch.randn(3, 3, MEMBERS, INPUT, generator=generator())
+    torch.testing.assert_close(exported(x), layer(x))

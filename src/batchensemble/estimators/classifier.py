@@ -21,6 +21,8 @@ from batchensemble.predictive import CategoricalPredictive
 class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     __doc__ = f"""Predict a class, its probability, and how far to trust that.
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = Classifier(random_state=0, epochs=5).fit(X, y)

@@ -34,6 +34,8 @@ Answers = Mapping[str, NDArray[np.float64]]
 class Forecaster(SeriesEstimator):
     __doc__ = f"""Forecast series, and how far to trust the forecast.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> y = np.sin(np.arange(120) / 3) + np.random.default_rng(0).normal(size=120) / 10
     >>> model = Forecaster(context=12, horizon=5, epochs=5, random_state=0).fit(y)
@@ -80,8 +82,8 @@ class Forecaster(SeriesEstimator):
     ) -> Any:
         """The next h steps of every series: a frame with the mean, and what else is asked for.
 
-        `level=[80, 95]` adds central intervals as <alias>-lo-80, <alias>-hi-80, ...;
-        `quantiles=[0.1]` adds <alias>-q-10. X_df holds the future_columns of the times to come. A
+        `level=[80, 95]` adds central intervals as `<alias>-lo-80`, `<alias>-hi-80`, ...;
+        `quantiles=[0.1]` adds `<alias>-q-10`. X_df holds the future_columns of the times to come. A
         `df` is forecast in place of the series of fit, without learning from it.
         """
         panel, ahead = self._ahead(h, X_df, df)

@@ -23,6 +23,8 @@ from batchensemble.words import one_of
 class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
     __doc__ = f"""Predict a number, and how far to trust it.
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = Regressor(random_state=0, epochs=5).fit(X[:400], y[:400])

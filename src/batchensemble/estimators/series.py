@@ -276,19 +276,25 @@ class SeriesEstimator(Estimator):
         self, ahead: Ahead, n_paths: int | None = None, seed: int | None = None
     ) -> Iterator[NDArray[np.float64]]:
         """Paths in the user's units, (windows, members, paths, h), in chunks of windows."""
-        n_paths = self.n_paths if n_paths is None else n_paths
-        if not isinstance(n_paths, Integral) or n_paths < 1:
-            raise ValueError(f"expected n_paths to be a whole number above 0, got {n_paths!r}")
         windows = self._windows(ahead.encoded, ahead.h, self.bank_.theta.device)
-        seed = self._prediction_seed if seed is None else seed
-        seeds = [_seed(seed, *window) for window in zip(ahead.ids, ahead.cutoffs, strict=True)]
-        per_member = -(-int(n_paths) // self._members.n_members)
+        seeds, per_member = self._seeds(ahead, seed), self._paths_per_member(n_paths)
         chunks = sample_paths(self._members, windows, ahead.starts, seeds, per_member)
         done = 0
         for paths in track(chunks, len(ahead.starts), "window", verbose=self.verbose):
             rows = ahead.starts[done : done + len(paths), None, None, None]
             yield paths * ahead.encoded.scale[rows] + ahead.encoded.location[rows]
             done += len(paths)
+
+    def _seeds(self, ahead: Ahead, seed: int | None) -> list[int]:
+        """One for each window, by its series and the last time that it knows."""
+        seed = self._prediction_seed if seed is None else seed
+        return [_seed(seed, *window) for window in zip(ahead.ids, ahead.cutoffs, strict=True)]
+
+    def _paths_per_member(self, n_paths: int | None) -> int:
+        n_paths = self.n_paths if n_paths is None else n_paths
+        if not isinstance(n_paths, Integral) or n_paths < 1:
+            raise ValueError(f"expected n_paths to be a whole number above 0, got {n_paths!r}")
+        return -(-int(n_paths) // self._members.n_members)
 
 
 def check_horizon(h: Any, name: str = "h") -> int:
@@ -298,6 +304,5 @@ def check_horizon(h: Any, name: str = "h") -> int:
 
 
 def _seed(seed: int, series: Any, cutoff: Any) -> int:
-    """Of a window: by its series and the last time that it knows."""
     words = zlib.crc32(f"{series} {cutoff}".encode())
     return int(np.random.SeedSequence([seed, words]).generate_state(1)[0])

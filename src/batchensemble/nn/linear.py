@@ -1,6 +1,7 @@
 """The BatchEnsemble layer, and the same layer folded for inference."""
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Self
 
@@ -207,13 +208,17 @@ class FoldedLinear(nn.Module):
         if self.is_plain:  # members are rows like others
             return x @ self.weight[0] + self.bias[0, 0]
         check_members(x, len(self.weight))
-        n_rows = x.shape[:-2].numel()
-        is_slower = n_rows < LARGE_BATCH and self.weight.numel() > CACHED_WEIGHTS
-        if is_slower and self.unfolded is not None:
+        n_rows = math.prod(x.shape[:-2])
+        if self.unfolded is not None and self._is_slower(n_rows):
             return self.unfolded(x)  # type: ignore[no-any-return]
         members_first = x.reshape(n_rows, *x.shape[-2:]).transpose(0, 1)
         y = torch.baddbmm(self.bias, members_first, self.weight)
         return y.transpose(0, 1).reshape(*x.shape[:-1], self.weight.shape[-1])
+
+    def _is_slower(self, n_rows: int) -> bool:
+        """Where the form is chosen by batch size; a program for batches of any size has one."""
+        is_small = self.weight.numel() <= CACHED_WEIGHTS
+        return not is_small and not torch.compiler.is_exporting() and n_rows < LARGE_BATCH
 
     def train(self, mode: bool = True) -> Self:
         if mode:

@@ -1,9 +1,9 @@
 """A model for other programs."""
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from batchensemble.export import to_onnx
 from batchensemble.writing import check_place
 
 
@@ -11,4 +11,4 @@ def export_model(model: Any, out: Path) -> None:
     if out.suffix != ".onnx":
         raise ValueError(f"expected the name of an .onnx file to write, got {out}")
     check_place(out)
-    import_module("batchensemble.export").to_onnx(model, out)
+    to_onnx(model, out)

@@ -5,11 +5,12 @@ from typing import Any
 
 import pandas as pd
 
+from batchensemble.files import replacing
 from batchensemble.page.charts import Chart, curve, fan, scatter
 from batchensemble.page.frame import render_page
 from batchensemble.page.looks import Look, look
 from batchensemble.page.sheets import Sheet
-from batchensemble.persistence import library_version, replacing
+from batchensemble.persistence import library_version
 from batchensemble.shell.evaluation import Evaluation, Pairs, Windows
 from batchensemble.shell.scores import brief, counted, in_words, percent
 from batchensemble.writing import check_place

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from batchensemble.files import replacing
 from batchensemble.page.sheets import Cell, Sheet
-from batchensemble.persistence import replacing
 from batchensemble.study.spec import Settings
 from batchensemble.study.store import read_json
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchensemble.persistence import library_version, replacing
+from batchensemble.files import replacing
+from batchensemble.persistence import library_version
 from batchensemble.study.spec import Run, Settings
 
 FORMAT = 2

@@ -6,7 +6,7 @@ from laws import generator
 
 from batchensemble.bank import Bank
 from batchensemble.engines.adam import Adam
-from batchensemble.engines.cuda.constants import text_of, training_constants
+from batchensemble.engines.cuda.constants import Spread, text_of, training_constants
 from batchensemble.engines.cuda.kernels import mlp_kernel
 from batchensemble.engines.data import Data
 from batchensemble.engines.shapes import N_IN, N_OUT, WEIGHT
@@ -29,7 +29,7 @@ def shape_of(n_in, heads, hidden, n_members, adapters, blocks):
     bank = Bank([network])
     data = Data(torch.zeros(1, n_in), torch.zeros(1))
     blocks = min(blocks, n_members)
-    return bank, mlp_kernel(bank, bank.module, data, 64, blocks).shape
+    return bank, mlp_kernel(bank, bank.module, data, Spread(64, blocks)).shape
 
 
 @given(**NETWORKS)

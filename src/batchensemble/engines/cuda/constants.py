@@ -19,25 +19,38 @@ THREADS = 256
 
 
 @dataclass(frozen=True)
+class Spread:
+    """How a network is spread over a chip."""
+
+    n_rows: int  # of a batch
+    blocks: int  # of threads, for the members
+    outside: bool = False
+    """Where a network is too large, what is missed least is in memory outside the chip."""
+
+
+@dataclass(frozen=True)
 class Shape:
-    """Layers, members and batch of a network, spread over so many blocks of threads.
+    """Layers and members of a network.
 
     `table` is a `layer_table` of the layers' parts, and `layer_of` says to which layer each
-    belongs: heads are parts of one layer, and so are gates that read the same.
+    belongs: heads are parts of one layer, and so are gates that read the same. A part's corner is
+    its first output and input among its layer's; parts of the same outputs are added up.
     """
 
     table: NDArray[np.int64]
     layer_of: tuple[int, ...]
+    corners: tuple[tuple[int, int], ...]
     n_units: int  # that dropout decides on
     n_members: int
-    n_rows: int
-    blocks: int
+    spread: Spread
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
         """What each layer reads and answers."""
-        parts = [self.table[[one == layer for one in self.layer_of]] for layer in self._layers]
-        return [(int(own[0, N_IN]), int(own[:, N_OUT].sum())) for own in parts]
+        ends = np.array(self.corners) + self.table[:, [N_OUT, N_IN]]
+        layer_of = np.array(self.layer_of)
+        sizes = [ends[layer_of == layer].max(axis=0) for layer in self._layers]
+        return [(int(n_in), int(n_out)) for n_out, n_in in sizes]
 
     @property
     def n_shared(self) -> int:
@@ -50,8 +63,8 @@ class Shape:
     @property
     def floats(self) -> int:
         """Of shared memory, as `Network` in the kernels' text, to the next multiple of four."""
-        rounds = -(-self.n_members // self.blocks)
-        part = -(-self.n_shared // self.blocks)
+        rounds = -(-self.n_members // self.spread.blocks)
+        part = -(-self.n_shared // self.spread.blocks)
         weights = sum(
             padded(i) * (padded(o) + 4) + padded(o) * (padded(i) + 4) for i, o in self.sizes
         )
@@ -59,10 +72,11 @@ class Shape:
             weights
             + sum(padded(o) for _, o in self.sizes)
             + 2 * self.n_shared
-            + (3 * part if self.blocks > 1 else 2 * part + 1)
+            + 2 * (1 if self.spread.outside else part)
+            + (part if self.spread.blocks > 1 else 1)
             + 4 * rounds * (self.n_own + 1)
             + 2 * (THREADS // 32)
-            + 2 * self.blocks
+            + 2 * self.spread.blocks
         )
 
     @property
@@ -91,11 +105,11 @@ class Shape:
         at_own = dict(zip((place for _, place in own), _starts(own), strict=True))
         rows = self.table.tolist()
         first_part = [self.layer_of.index(layer) for layer in self._layers]
-        starts = np.cumsum([0, *(row[N_OUT] for row in rows)]).tolist()
         return {
-            "ROWS": self.n_rows,
+            "ROWS": self.spread.n_rows,
             "N_MEMBERS": self.n_members,
-            "BLOCKS": self.blocks,
+            "BLOCKS": self.spread.blocks,
+            "OUTSIDE": self.spread.outside,
             "N_LAYERS": len(self._layers),
             "N_IN": [n_in for n_in, _ in self.sizes],
             "N_OUT": [n_out for _, n_out in self.sizes],
@@ -104,8 +118,12 @@ class Shape:
             "N_PARTS": len(rows),
             "LAYER_OF": list(self.layer_of),
             "PART_OUT": [row[N_OUT] for row in rows],
-            "FIRST_OUT": [
-                starts[part] - starts[first_part[layer]] for part, layer in enumerate(self.layer_of)
+            "PART_IN": [row[N_IN] for row in rows],
+            "FIRST_OUT": [first_out for first_out, _ in self.corners],
+            "FIRST_IN": [first_in for _, first_in in self.corners],
+            "IS_ADDED": [
+                int(part > first_part[layer] and self.corners[part][0] == 0)
+                for part, layer in enumerate(self.layer_of)
             ],
             "W_AT": [at_shared[row[WEIGHT]] for row in rows],
             "R_AT": [at_own.get(row[R], -1) for row in rows],
@@ -122,6 +140,18 @@ class Shape:
             "OWN_RUN": [length for length, _ in own] or [0],
             "OWN_PLACE": [place for _, place in own] or [0],
         }
+
+
+def one_below_the_other(
+    table: NDArray[np.int64], layer_of: tuple[int, ...]
+) -> tuple[tuple[int, int], ...]:
+    """Corners of parts that read all of their layer's inputs."""
+    ends = dict.fromkeys(layer_of, 0)
+    corners = []
+    for row, layer in zip(table, layer_of, strict=True):
+        corners.append((ends[layer], 0))
+        ends[layer] += int(row[N_OUT])
+    return tuple(corners)
 
 
 def training_constants(loss: Loss, adam: Adam, dropout: float, decay: float) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from batchensemble.bank import Bank
 from batchensemble.engines.adam import Adam
 from batchensemble.engines.cuda.constants import THREADS, text_of, training_constants
-from batchensemble.engines.cuda.kernels import kernel_for, most_bytes
+from batchensemble.engines.cuda.kernels import kernel_for
 from batchensemble.engines.data import Source
 from batchensemble.engines.plain import Steps
 from batchensemble.engines.shapes import is_known
@@ -27,8 +27,7 @@ def covers(bank: Bank, loss: Loss, data: Source, batch: int) -> bool:
         return False
     if not is_known(bank.module, loss, data) or not hasattr(torch.cuda, "_compile_kernel"):
         return False
-    kernel = kernel_for(bank, data, batch)
-    return kernel is not None and kernel.n_bytes <= most_bytes(bank.theta.device)
+    return kernel_for(bank, data, batch) is not None
 
 
 class KernelEngine:
@@ -39,11 +38,10 @@ class KernelEngine:
         decay = 0.0 if adam.decay is None else float(adam.decay.max())
         constants = kernel.shape.constants() | kernel.constants
         constants |= training_constants(loss, adam, bank.module.dropout, decay)
-        self.blocks = len(bank) * kernel.shape.blocks
-        self.train = _compiled(kernel.file, text_of(constants), kernel.shape.blocks, kernel.n_bytes)
-        self.data = list(kernel.data)
-        if kernel.scratch:
-            self.data.append(bank.theta.new_empty(self.blocks, kernel.scratch))
+        blocks = kernel.shape.spread.blocks
+        self.blocks = len(bank) * blocks
+        self.train = _compiled(kernel.texts, text_of(constants), blocks, kernel.n_bytes)
+        self.data = (*kernel.data, bank.theta.new_empty(self.blocks, kernel.scratch))
 
     def run(self, steps: Steps) -> Tensor:
         adam, (n_steps, n_networks, _, width) = self.adam, steps.rows.shape
@@ -67,9 +65,9 @@ class KernelEngine:
 
 
 @lru_cache(maxsize=64)
-def _compiled(file: str, constants: str, blocks: int, n_bytes: int) -> Any:
+def _compiled(names: tuple[str, ...], constants: str, blocks: int, n_bytes: int) -> Any:
     folder = files("batchensemble.engines.cuda")
-    texts = [folder.joinpath(name).read_text() for name in ("network.cuh", file)]
+    texts = [folder.joinpath(name).read_text() for name in names]
     source = "\n".join([f"#define BLOCKS_OF_NETWORK {blocks}", constants, *texts])
     kernel = torch.cuda._compile_kernel(source, "train", nvcc_options=["--std=c++17"])
     kernel.set_shared_memory_config(n_bytes)

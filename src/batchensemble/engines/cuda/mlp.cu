@@ -1,4 +1,4 @@
-// Training steps of a bank of MLPs that never leave the chip.
+// Training steps of a bank of MLPs on the chip.
 
 __host__ __device__ constexpr int rows_before(int layer) {  // of activations: what layers read
     int n = 0;
@@ -17,73 +17,41 @@ __host__ __device__ constexpr int largest() {
     return padded(n);
 }
 
+constexpr int ACTIVATIONS = rows_before(N_LAYERS) * STRIDE + 4;
+
 struct alignas(16) Memory : Network {
     alignas(16) float inputs[2][padded(N_IN[0]) * STRIDE];
     float target[2][CHUNK];
     float weight[2][CHUNK];
     int row[4][CHUNK];
-    float a[rows_before(N_LAYERS) * STRIDE + 4];       // what the layers after the first read
+    float a[OUTSIDE ? 4 : ACTIVATIONS];                // what the layers after the first read
     float d[2][widest() * STRIDE];                     // gradients before activations
     float g[largest()];                                // the gradient of an effective weight
 };
 
 template <int L>
-__device__ void forward(Memory& m, const float* x, unsigned first_unit, unsigned key) {
+__device__ void forward(Memory& m, const float* x, float* a, unsigned first_unit, unsigned key) {
     if constexpr (L < N_LAYERS - 1) {
-        float* to = m.a + rows_before(L + 1) * STRIDE;
-        product<N_OUT[L], N_IN[L]>(m.by_in + by_in_before(L), x, [&](int j, int row, const float* z) {
-            const float bias = m.bias[outs_before(L) + j];
-            float v[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                v[i] = fmaxf((z[i] + bias) * SCALE, 0.f);
-                const unsigned unit = first_unit + (unsigned)(row + i) * (N_MEMBERS * N_UNITS) + UNIT[L] + j;
-                if (HAS_DROPOUT && !is_kept(unit, key)) v[i] = 0.f;
-            }
-            *reinterpret_cast<float4*>(to + j * STRIDE + row) = make_float4(v[0], v[1], v[2], v[3]);
-        });
+        float* to = a + rows_before(L + 1) * STRIDE;
+        hidden_layer<L, N_MEMBERS * N_UNITS>(m, x, to, first_unit, key);
         __syncthreads();
-        forward<L + 1>(m, to, first_unit, key);
+        forward<L + 1>(m, to, a, first_unit, key);
     } else {
-        constexpr int IN = N_IN[L], OUT = N_OUT[L];
-        const float* weight = m.by_out + by_out_before(L);
-        for (int e = threadIdx.x; e < OUT * CHUNK; e += THREADS) {
-            const int j = e / CHUNK, row = e % CHUNK;
-            float sum = m.bias[outs_before(L) + j];
-#pragma unroll 8
-            for (int k = 0; k < IN; k++) sum += weight[j * stride_of(IN) + k] * x[k * STRIDE + row];
-            m.d[L % 2][j * STRIDE + row] = sum;
-        }
+        last_layer<L>(m, x, m.d[L % 2]);
         __syncthreads();
     }
 }
 
 template <int L>
-__device__ void backward(Memory& m, const float* inputs, const float* own, float* d_own) {
+__device__ void backward(Memory& m, const float* inputs, const float* a, const float* own, float* d_own) {
     const float* d = m.d[L % 2];
-    const float* x = L == 0 ? inputs : m.a + rows_before(L) * STRIDE;
+    const float* x = L == 0 ? inputs : a + rows_before(L) * STRIDE;
     outer<N_OUT[L], N_IN[L]>(d, x, m.g);
-    if constexpr (L > 0) {
-        float* below = m.d[(L + 1) % 2];
-        product<N_IN[L], N_OUT[L]>(m.by_out + by_out_before(L), d, [&](int k, int row, const float* z) {
-            const float4 v = four(x + k * STRIDE + row);
-            *reinterpret_cast<float4*>(below + k * STRIDE + row) =
-                make_float4(v.x > 0.f ? z[0] * SCALE : 0.f, v.y > 0.f ? z[1] * SCALE : 0.f,
-                            v.z > 0.f ? z[2] * SCALE : 0.f, v.w > 0.f ? z[3] * SCALE : 0.f);
-        });
-    }
+    if constexpr (L > 0) hidden_layer_backward<L>(m, d, x, m.d[(L + 1) % 2]);
     __syncthreads();
-    unfold_layer<0, L>(m, own, d_own, m.g, [&](int j, int lane) {
-        float sum = 0.f;
-#pragma unroll
-        for (int row = lane * 4; row < CHUNK; row += LANES * 4) {
-            const float4 v = four(d + j * STRIDE + row);
-            sum += v.x + v.y + v.z + v.w;
-        }
-        return sum;
-    });
+    unfold_layer<0, L>(m, own, d_own, m.g, [&](int j, int lane) { return part_of_sum(d, j, lane); });
     __syncthreads();
-    if constexpr (L > 0) backward<L - 1>(m, inputs, own, d_own);
+    if constexpr (L > 0) backward<L - 1>(m, inputs, a, own, d_own);
 }
 
 // ---- all steps ------------------------------------------------------------------------------------
@@ -94,7 +62,7 @@ __cluster_dims__(BLOCKS_OF_NETWORK, 1, 1)
 #endif
 __launch_bounds__(THREADS)
 train(float* theta, float* moment1, float* moment2, float* count, const float* x, const float* y,
-      const long long* rows, const float* weights, const int* keys, const unsigned char* active,
+      float* scratch, const long long* rows, const float* weights, const int* keys, const unsigned char* active,
       float* losses, int n_steps, int n_networks, int width, int n_parameters) {
     extern __shared__ __align__(16) unsigned char memory[];
     Memory& m = *reinterpret_cast<Memory*>(memory);
@@ -102,6 +70,7 @@ train(float* theta, float* moment1, float* moment2, float* count, const float* x
     const long long first = (long long)n * n_parameters;
     const int n_rounds = (N_MEMBERS - rank + BLOCKS - 1) / BLOCKS;
     const Place here = {theta + first, moment1 + first, moment2 + first, rank, n_rounds};
+    float* a = OUTSIDE ? scratch + (long long)blockIdx.x * ACTIVATIONS : m.a;
     for (int i = tid; i < (int)(sizeof(Memory) / 4); i += THREADS) reinterpret_cast<float*>(memory)[i] = 0.f;
     __syncthreads();
     load(m, here);
@@ -173,14 +142,14 @@ train(float* theta, float* moment1, float* moment2, float* count, const float* x
                 if (is_active) {
                     const unsigned first_unit =
                         (unsigned)(chunk * CHUNK * N_MEMBERS + member) * (unsigned)N_UNITS;
-                    forward<0>(m, m.inputs[side], first_unit, key);
+                    forward<0>(m, m.inputs[side], a, first_unit, key);
                     if (tid < CHUNK) {
                         float* out = m.d[(N_LAYERS - 1) % 2] + tid;
                         loss += IS_CLASSES ? categorical(out, m.target[side][tid], m.weight[side][tid])
                                            : gaussian(out, m.target[side][tid], m.weight[side][tid]);
                     }
                     __syncthreads();
-                    backward<N_LAYERS - 1>(m, m.inputs[side], own, d_own);
+                    backward<N_LAYERS - 1>(m, m.inputs[side], a, own, d_own);
                 }
                 if (tid < CHUNK) m.row[(number + 2) % 4][tid] = row;
                 next = second;

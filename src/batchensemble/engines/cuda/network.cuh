@@ -1,7 +1,7 @@
 // What the kernels share: a cluster of blocks is a network, a block some of its members. Arrays of
 // activations are by feature, so that rows of the batch lie side by side.
 //
-// `engine.py` writes the constants that come before this text: the shape of the network, where its
+// `constants.py` writes the constants that come before this text: the shape of the network, where its
 // parameters are, and how it is trained.
 
 constexpr int THREADS = 256;
@@ -12,6 +12,7 @@ constexpr int STRIDE = CHUNK + 4;           // so that rows of features begin in
 constexpr int N_CHUNKS = (ROWS + CHUNK - 1) / CHUNK;
 constexpr int ROUNDS = (N_MEMBERS + BLOCKS - 1) / BLOCKS;
 constexpr int SLICE = (N_SHARED + BLOCKS - 1) / BLOCKS;
+constexpr int KEPT = OUTSIDE ? 1 : SLICE;  // moments that are on the chip
 
 __host__ __device__ constexpr int padded(int n) { return (n + 3) / 4 * 4; }
 __host__ __device__ constexpr int stride_of(int n) { return padded(n) + 4; }  // of rows of weights
@@ -32,6 +33,11 @@ __host__ __device__ constexpr int outs_before(int layer) {
     for (int l = 0; l < layer; l++) n += padded(N_OUT[l]);
     return n;
 }
+__host__ __device__ constexpr int g_before(int layer) {  // of gradients of effective weights
+    int n = 0;
+    for (int l = 0; l < layer; l++) n += N_OUT[l] * (N_IN[l] + 1);
+    return n;
+}
 
 // What a block has of a network.
 struct Network {
@@ -39,7 +45,7 @@ struct Network {
     float by_in[by_in_before(N_LAYERS)];               // and (in, out)
     float bias[outs_before(N_LAYERS)];
     float shared[N_SHARED], d_shared[N_SHARED];        // what members share
-    float moment1[SLICE], moment2[SLICE];
+    float moment1[KEPT], moment2[KEPT];
     float reduced[BLOCKS > 1 ? SLICE : 1];             // a block's part of the gradient of all
     float own[ROUNDS][N_OWN + 1], d_own[ROUNDS][N_OWN + 1];
     float own1[ROUNDS][N_OWN + 1], own2[ROUNDS][N_OWN + 1];
@@ -97,6 +103,9 @@ __device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_
 
 __device__ __forceinline__ float2 two(const float* at) { return *reinterpret_cast<const float2*>(at); }
 __device__ __forceinline__ float4 four(const float* at) { return *reinterpret_cast<const float4*>(at); }
+__device__ __forceinline__ void set_four(float* at, const float* v) {
+    *reinterpret_cast<float4*>(at) = make_float4(v[0], v[1], v[2], v[3]);
+}
 
 // sums over k of weight[k][m] * x[k][row]; `done(m, row, sums)` takes four rows of one m.
 template <int M, int K, class Done>
@@ -184,6 +193,7 @@ __device__ __forceinline__ bool is_kept(unsigned unit, unsigned key) {
 }
 __device__ __forceinline__ float softplus(float x) { return fmaxf(x, 0.f) + log1pf(expf(-fabsf(x))); }
 __device__ __forceinline__ float sigmoid(float x) { return 1.f / (1.f + expf(-x)); }
+__device__ __forceinline__ float tanh_of(float x) { return 2.f * sigmoid(2.f * x) - 1.f; }
 
 // The loss of a row, and its gradient in place of the outputs.
 __device__ __forceinline__ float gaussian(float* out, float y, float weight) {
@@ -215,7 +225,7 @@ __device__ __forceinline__ float categorical(float* out, float y, float weight) 
 
 // ---- a member -------------------------------------------------------------------------------------
 
-// A part of a layer: a hidden layer, or one head; its place among the outputs of its layer.
+// A part of a layer: all of it, a head, a gate; its place among the outputs and inputs of its layer.
 template <int P>
 __device__ __forceinline__ float r_of(const float* own, int k) { return R_AT[P] < 0 ? 1.f : own[R_AT[P] + k]; }
 template <int P>
@@ -224,17 +234,21 @@ __device__ __forceinline__ float s_of(const float* own, int j) { return S_AT[P] 
 template <int P>
 __device__ void fold(Network& m, const float* own) {
     if constexpr (P < N_PARTS) {
-        constexpr int L = LAYER_OF[P], IN = N_IN[L], OUT = PART_OUT[P], FIRST = FIRST_OUT[P];
-        float* by_out = m.by_out + by_out_before(L);
-        float* by_in = m.by_in + by_in_before(L);
+        constexpr int L = LAYER_OF[P], IN = PART_IN[P], OUT = PART_OUT[P];
+        constexpr int FIRST = FIRST_OUT[P], BEGIN = FIRST_IN[P];
+        float* by_out = m.by_out + by_out_before(L) + BEGIN;
+        float* by_in = m.by_in + by_in_before(L) + BEGIN * stride_of(N_OUT[L]);
         for (int e = threadIdx.x; e < IN * OUT; e += THREADS) {
             const int j = e / IN, k = e % IN;
             const float w = m.shared[W_AT[P] + e] * s_of<P>(own, j) * r_of<P>(own, k);
-            by_out[(FIRST + j) * stride_of(IN) + k] = w;
+            by_out[(FIRST + j) * stride_of(N_IN[L]) + k] = w;
             by_in[k * stride_of(N_OUT[L]) + FIRST + j] = w;
         }
-        for (int j = threadIdx.x; j < OUT; j += THREADS)
-            m.bias[outs_before(L) + FIRST + j] = B_OWN[P] ? own[B_AT[P] + j] : m.shared[B_AT[P] + j];
+        for (int j = threadIdx.x; j < OUT; j += THREADS) {
+            const float bias = B_OWN[P] ? own[B_AT[P] + j] : m.shared[B_AT[P] + j];
+            float& to = m.bias[outs_before(L) + FIRST + j];
+            to = IS_ADDED[P] ? to + bias : bias;  // to what the same thread has written
+        }
         fold<P + 1>(m, own);
     }
 }
@@ -243,8 +257,9 @@ __device__ void fold(Network& m, const float* own) {
 // parameters. `bias_of(j, lane)` is what a lane has of the gradient of the layer's bias j.
 template <int P, class BiasOf>
 __device__ void unfold(Network& m, const float* own, float* d_own, const float* of_layer, BiasOf bias_of) {
-    constexpr int L = LAYER_OF[P], IN = N_IN[L], OUT = PART_OUT[P], FIRST = FIRST_OUT[P];
-    const float* g = of_layer + FIRST * (IN + 1);
+    constexpr int L = LAYER_OF[P], IN = PART_IN[P], OUT = PART_OUT[P], FIRST = FIRST_OUT[P];
+    constexpr int NEXT = N_IN[L] + 1;  // row of g
+    const float* g = of_layer + FIRST * NEXT + FIRST_IN[P];
     const float* weight = m.shared + W_AT[P];
     const int lane = threadIdx.x % LANES;
     // Some threads a row; all threads of a warp stay together, for the shuffles.
@@ -255,7 +270,7 @@ __device__ void unfold(Network& m, const float* own, float* d_own, const float* 
             const float s = s_of<P>(own, j);
 #pragma unroll 8
             for (int k = lane; k < IN; k += LANES) {
-                const float value = g[j * (IN + 1) + k], r = r_of<P>(own, k);
+                const float value = g[j * NEXT + k], r = r_of<P>(own, k);
                 m.d_shared[W_AT[P] + j * IN + k] += value * s * r;
                 by_r += value * weight[j * IN + k] * r;
             }
@@ -279,7 +294,7 @@ __device__ void unfold(Network& m, const float* own, float* d_own, const float* 
             if (k < IN)
 #pragma unroll 8
                 for (int j = lane; j < OUT; j += LANES)
-                    by_s += g[j * (IN + 1) + k] * weight[j * IN + k] * s_of<P>(own, j);
+                    by_s += g[j * NEXT + k] * weight[j * IN + k] * s_of<P>(own, j);
 #pragma unroll
             for (int step = 1; step < LANES; step *= 2) by_s += __shfl_xor_sync(0xffffffffu, by_s, step);
             if (k < IN && lane == 0) d_own[R_AT[P] + k] += by_s;
@@ -290,6 +305,73 @@ __device__ void unfold_layer(Network& m, const float* own, float* d_own, const f
     if constexpr (P < N_PARTS) {
         if constexpr (LAYER_OF[P] == L) unfold<P>(m, own, d_own, g, bias_of);
         unfold_layer<P + 1, L>(m, own, d_own, g, bias_of);
+    }
+}
+
+// ---- layers of a member ---------------------------------------------------------------------------
+
+// A hidden layer: ReLU, and dropout where units are numbered from `first_unit`, so many a row.
+template <int L, int UNITS_OF_ROW>
+__device__ __forceinline__ void hidden_layer(const Network& m, const float* x, float* to, unsigned first_unit,
+                                             unsigned key) {
+    product<N_OUT[L], N_IN[L]>(m.by_in + by_in_before(L), x, [&](int j, int row, const float* z) {
+        const float bias = m.bias[outs_before(L) + j];
+        float v[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            v[i] = fmaxf((z[i] + bias) * SCALE, 0.f);
+            const unsigned unit = first_unit + (unsigned)(row + i) * UNITS_OF_ROW + UNIT[L] + j;
+            if (HAS_DROPOUT && !is_kept(unit, key)) v[i] = 0.f;
+        }
+        set_four(to + j * STRIDE + row, v);
+    });
+}
+
+// The last layer, of few outputs.
+template <int L>
+__device__ __forceinline__ void last_layer(const Network& m, const float* x, float* to) {
+    const float* weight = m.by_out + by_out_before(L);
+    for (int e = threadIdx.x; e < N_OUT[L] * CHUNK; e += THREADS) {
+        const int j = e / CHUNK, row = e % CHUNK;
+        float sum = m.bias[outs_before(L) + j];
+#pragma unroll 8
+        for (int k = 0; k < N_IN[L]; k++) sum += weight[j * stride_of(N_IN[L]) + k] * x[k * STRIDE + row];
+        to[j * STRIDE + row] = sum;
+    }
+}
+
+// From the gradient of layer L, back through the ReLU and dropout whose answers x it has read.
+template <int L>
+__device__ __forceinline__ void hidden_layer_backward(const Network& m, const float* d, const float* x, float* to) {
+    product<N_IN[L], N_OUT[L]>(m.by_out + by_out_before(L), d, [&](int k, int row, const float* z) {
+        const float4 a = four(x + k * STRIDE + row);
+        const float v[4] = {a.x > 0.f ? z[0] * SCALE : 0.f, a.y > 0.f ? z[1] * SCALE : 0.f,
+                            a.z > 0.f ? z[2] * SCALE : 0.f, a.w > 0.f ? z[3] * SCALE : 0.f};
+        set_four(to + k * STRIDE + row, v);
+    });
+}
+
+// What a lane has of the sum of row j of d.
+__device__ __forceinline__ float part_of_sum(const float* d, int j, int lane) {
+    float sum = 0.f;
+#pragma unroll
+    for (int row = lane * 4; row < CHUNK; row += LANES * 4) {
+        const float4 v = four(d + j * STRIDE + row);
+        sum += v.x + v.y + v.z + v.w;
+    }
+    return sum;
+}
+
+// Add the sums of rows of d, (OUT, rows).
+template <int OUT>
+__device__ __forceinline__ void add_sums(const float* d, float* sums) {
+    const int lane = threadIdx.x % LANES;
+    for (int first = 0; first < OUT; first += 32) {
+        const int j = first + threadIdx.x / LANES;
+        float sum = j < OUT ? part_of_sum(d, j, lane) : 0.f;
+#pragma unroll
+        for (int step = 1; step < LANES; step *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+        if (j < OUT && lane == 0) sums[j] += sum;
     }
 }
 
@@ -350,7 +432,7 @@ struct Place {  // of a block
 __device__ void load(Network& m, const Place& at) {
     const int tid = threadIdx.x;
     for (int i = tid; i < N_SHARED; i += THREADS) m.shared[i] = at.theta[place_of_shared(i)];
-    for (int i = tid; i < SLICE && at.rank * SLICE + i < N_SHARED; i += THREADS) {
+    for (int i = tid; !OUTSIDE && i < SLICE && at.rank * SLICE + i < N_SHARED; i += THREADS) {
         const int place = place_of_shared(at.rank * SLICE + i);
         m.moment1[i] = at.moment1[place];
         m.moment2[i] = at.moment2[place];
@@ -369,6 +451,7 @@ __device__ void store(const Network& m, const Place& at) {
     for (int i = tid; i < SLICE && at.rank * SLICE + i < N_SHARED; i += THREADS) {
         const int place = place_of_shared(at.rank * SLICE + i);
         at.theta[place] = m.shared[at.rank * SLICE + i];
+        if (OUTSIDE) continue;
         at.moment1[place] = m.moment1[i];
         at.moment2[place] = m.moment2[i];
     }
@@ -422,7 +505,10 @@ __device__ float update(Network& m, const Place& at, Count& count, float loss) {
         const int place = at.rank * SLICE + i;
         if (place >= N_SHARED) break;
         float value = m.shared[place];
-        adam(value, m.moment1[i], m.moment2[i], (BLOCKS > 1 ? m.reduced[i] : m.d_shared[i]) * factor, rate, spread,
+        const int outside = OUTSIDE ? place_of_shared(place) : 0;
+        float& moment1 = OUTSIDE ? at.moment1[outside] : m.moment1[i];
+        float& moment2 = OUTSIDE ? at.moment2[outside] : m.moment2[i];
+        adam(value, moment1, moment2, (BLOCKS > 1 ? m.reduced[i] : m.d_shared[i]) * factor, rate, spread,
              place < N_WEIGHTS ? (float)DECAY : 0.f);
         for (int block = 0; block < BLOCKS; block++) write_to(&m.shared[place], block, value);
     }

@@ -1,0 +1,18 @@
+"""Shows the reference the docstrings that estimators put together when they are imported.
+
+Reading the source does not find them.
+"""
+
+from importlib import import_module
+from typing import Any
+
+import griffe
+
+
+class BuiltDocstrings(griffe.Extension):
+    """Classes that set `__doc__` in their body get the docstring they have once imported."""
+
+    def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
+        if "__doc__" in cls.members:
+            text = getattr(import_module(cls.module.path), cls.name).__doc__
+            cls.docstring = griffe.Docstring(text, parent=cls, parser="numpy")

@@ -1,0 +1,89 @@
+"""A user's data as the arrays that an exported model is asked with."""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from batchensemble.estimators import Forecaster
+from batchensemble.export.interface import GAP, Model, column_slots, inputs_of, outputs_of
+from batchensemble.frames import Column, Columns, Kind
+from batchensemble.models import path_noise
+from batchensemble.preprocessing import TableEncoder
+
+Inputs = dict[str, NDArray[Any]]
+
+
+def onnx_inputs(
+    model: Model,
+    data: Any = None,
+    *,
+    h: int | None = None,
+    X_df: Any = None,
+    n_paths: int | None = None,
+    seed: int | None = None,
+) -> Inputs:
+    """Arrays by name, for an `onnxruntime.InferenceSession` of the exported model.
+
+    >>> session.run(["mean", "std"], onnx_inputs(model, X))  # doctest: +SKIP
+
+    For tables, `data` is what `predict` takes. For a forecaster it is the `df` of `predict` (None:
+    the series of fit), and h, X_df, n_paths and seed mean what they mean in `simulate`: the noise
+    is that of `predict_dist`.
+    """
+    check_is_fitted(model, "bank_")
+    if isinstance(model, Forecaster):
+        return _series(model, data, h, X_df, n_paths, seed)
+    given = {"h": h, "X_df": X_df, "n_paths": n_paths, "seed": seed}
+    if odd := [name for name, value in given.items() if value is not None]:
+        raise ValueError(
+            f"expected nothing but a table for a {type(model).__name__}, got {', '.join(odd)}: "
+            "they are for a Forecaster"
+        )
+    return column_values(model.encoder_, model._read(data), outputs_of(model))
+
+
+def column_values(encoder: TableEncoder, columns: Columns, outputs: Collection[str]) -> Inputs:
+    """(rows, 1) for each column."""
+    slots = column_slots(encoder, outputs)
+    return {
+        slot.name: _values(column, kind, slot.dtype, is_empty)[:, None]
+        for slot, column, kind, is_empty in zip(
+            slots, columns, encoder.kinds_, encoder.empty_, strict=True
+        )
+    }
+
+
+def _values(column: Column, kind: Kind, dtype: type, is_empty: bool) -> NDArray[Any]:
+    if is_empty:  # at fit: now it may hold anything of any kind, and does not matter
+        return np.full(len(column.values), GAP if kind == "category" else 0, dtype)
+    column = column.as_kind(kind)
+    values = np.where(column.missing, GAP, column.values) if kind == "category" else column.values
+    return values.astype(dtype)
+
+
+def _series(
+    model: Forecaster, df: Any, h: int | None, X_df: Any, n_paths: int | None, seed: int | None
+) -> Inputs:
+    panel, ahead = model._ahead(h, X_df, df)
+    n_series, reach = len(panel), model._reach
+    encoded = ahead.encoded
+    by_series = encoded.covariates.reshape(n_series, reach + ahead.h, -1)
+    noise = path_noise(
+        model._seeds(ahead, seed),
+        model._paths_per_member(n_paths),
+        model._members.n_members,
+        ahead.h,
+    )
+    arrays = {
+        "values": panel.tail(reach).values.reshape(n_series, reach),
+        "location": encoded.location[ahead.starts],
+        "scale": encoded.scale[ahead.starts],
+        "covariates": by_series,
+        "noise": noise.numpy(),
+    }
+    return {
+        slot.name: np.ascontiguousarray(arrays[slot.name], slot.dtype) for slot in inputs_of(model)
+    }

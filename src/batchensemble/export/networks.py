@@ -1,0 +1,108 @@
+"""Folded networks as nodes. Members come first here, (members, rows, features), as products want.
+
+What is the same for all members has one, and is repeated where they begin to differ.
+"""
+
+import math
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from batchensemble.export.graph import Value
+from batchensemble.losses import FREE, Bounds
+from batchensemble.networks import MLP
+from batchensemble.nn.cells import GRUBECell, GRUCell
+from batchensemble.nn.linear import FoldedLinear
+
+T = TypeVar("T")
+
+
+def linear(x: Value, layer: nn.Module) -> Value:
+    """(members or 1, rows, in_features) -> (members or 1, rows, out_features).
+
+    With one shared weight where there is one: K effective weights would make the file K times
+    as large.
+    """
+    layer = exactly(FoldedLinear, layer)
+    bias = _array(layer.bias)
+    own = layer.unfolded
+    if own is None:
+        return x @ _array(layer.weight) + bias
+    if own.r is not None:
+        x = x * _array(own.r[:, None])
+    x = x @ _array(own.weight.T)
+    if own.s is not None:
+        x = x * _array(own.s[:, None])
+    return x + bias
+
+
+def mlp(x: Value, network: nn.Module, masks: Tensor | None) -> Value:
+    """(members or 1, rows, features) -> (members or 1, rows, outputs).
+
+    `masks`, (members, units), tell the members of a network with dropout apart.
+    """
+    network = exactly(MLP, network)
+    by_layer = [None] * len(network.hidden) if masks is None else masks.split(network.hidden, -1)
+    for layer, mask in zip(network.layers, by_layer, strict=True):
+        x = linear(x, layer).apply("Relu")
+        if mask is not None:
+            x = x * _array(mask[:, None] / (1 - network.dropout))
+    (head,) = network.heads
+    return linear(x, head)
+
+
+def cell(x: Value, h: Value, module: nn.Module) -> Value:
+    """(members, rows, input) and (members, rows, hidden) -> the new hidden."""
+    graph = x.graph
+    if type(module) is GRUBECell:
+        xh = graph.concat([x, h], -1)
+        reset = linear(xh, module.reset).apply("Sigmoid")
+        update = linear(xh, module.update).apply("Sigmoid")
+        candidate = linear(graph.concat([x, reset * h], -1), module.candidate).apply("Tanh")
+        return (1 - update) * h + update * candidate
+    module = exactly(GRUCell, module)
+    reset_x, update_x, new_x = _thirds(linear(x, module.input), module.hidden_size)
+    reset_h, update_h, new_h = _thirds(linear(h, module.hidden), module.hidden_size)
+    reset = (reset_x + reset_h).apply("Sigmoid")
+    update = (update_x + update_h).apply("Sigmoid")
+    new = (new_x + reset * new_h).apply("Tanh")
+    return (1 - update) * new + update * h
+
+
+def n_lanes(recurrent: nn.Module) -> int:
+    """Members with weights of their own; 1 where all share them."""
+    layers = [layer for layer in recurrent.modules() if isinstance(layer, FoldedLinear)]
+    return max(1 if layer.is_plain else len(layer.weight) for layer in layers)
+
+
+def moments(outputs: Value, bounds: Bounds) -> tuple[Value, Value]:
+    """Mean and bounded log-variance, as in the loss: (..., 2) -> (...), (...)."""
+    mean, raw = (outputs.gather(np.array(i), axis=-1) for i in (0, 1))
+    if bounds == FREE:
+        return mean, raw
+    low, high = bounds
+    stretch = (high - low) / math.log1p(math.exp(high - low))
+    below_high = high - low - (high - raw).apply("Softplus")
+    return mean, below_high.apply("Softplus") * stretch + low
+
+
+def _thirds(x: Value, size: int) -> list[Value]:
+    return [x.slice(i * size, (i + 1) * size, axis=-1) for i in range(3)]
+
+
+def _array(tensor: Tensor) -> NDArray[np.float32]:
+    # One weight for all members needs no axis for them: then it is one large product.
+    tensor = tensor[0] if tensor.ndim == 3 and len(tensor) == 1 else tensor
+    return np.ascontiguousarray(tensor.detach().cpu().numpy(), np.float32)
+
+
+def exactly(kind: type[T], module: object) -> T:
+    """A module of ours, or an error: another one may compute something else."""
+    if type(module) is not kind:
+        raise TypeError(
+            f"expected a {kind.__name__}, for which a graph can be written, got "
+            f"{type(module).__name__}; export that network itself, by torch.onnx.export"
+        )
+    return module

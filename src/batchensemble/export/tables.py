@@ -1,0 +1,78 @@
+"""Regressors and classifiers as graphs: columns in, predictions in the target's units out."""
+
+import numpy as np
+
+from batchensemble.estimators import Classifier, Regressor
+from batchensemble.export.columns import encoded
+from batchensemble.export.graph import Graph, Value
+from batchensemble.export.interface import inputs_of
+from batchensemble.export.networks import mlp, moments
+
+TINY = 1e-300  # where p log p is 0
+
+
+def regressor(model: Regressor, graph: Graph) -> dict[str, Value]:
+    """Outputs by name."""
+    outputs = _outputs(model, graph)
+    means, log_variances = moments(outputs.transpose(1, 0, 2), model._loss().bounds)
+    means, variances = means.cast(np.float64), log_variances.cast(np.float64).apply("Exp")
+    # In units of the scaled target up to here: far from zero, digits would be lost.
+    mean = means.mean(1, keepdims=True)
+    aleatoric, epistemic = variances.mean(1), _square(means - mean).mean(1)
+    total = aleatoric + epistemic
+    location, scale = model.target_location_, model.target_scale_
+    return {
+        "mean": mean.reshape(-1) * scale + location,
+        "std": total.apply("Sqrt") * scale,
+        "members_mean": means * scale + location,
+        "members_std": variances.apply("Sqrt") * scale,
+        "total": total * scale**2,
+        "aleatoric": aleatoric * scale**2,
+        "epistemic": epistemic * scale**2,
+    }
+
+
+def classifier(model: Classifier, graph: Graph) -> dict[str, Value]:
+    """Outputs by name."""
+    classes = model.classes_
+    if classes.dtype.kind not in "biufUT":
+        raise ValueError(
+            f"expected classes that are numbers, booleans or texts, got {classes.dtype} such as "
+            f"{classes[0]!r}; convert them and fit again"
+        )
+    logits = _outputs(model, graph).transpose(1, 0, 2)
+    members = _probabilities(logits)
+    mean = members.mean(1)
+    total, aleatoric = _entropy(mean), _entropy(members).mean(1)
+    first = graph.node("ArgMax", mean, dtype=np.int64, axis=1, keepdims=0)
+    return {
+        "label": graph.constant(classes).gather(first, axis=0),
+        "probabilities": mean,
+        "members": members,
+        "total": total,
+        "aleatoric": aleatoric,
+        "epistemic": (total - aleatoric).apply("Max", 0.0),
+    }
+
+
+def _outputs(model: Regressor | Classifier, graph: Graph) -> Value:
+    """The network's, (members, rows, outputs)."""
+    columns = [graph.input(slot) for slot in inputs_of(model)]
+    x = encoded(columns, model.encoder_).insert(0)
+    members = model._members
+    return mlp(x, members.network, members.masks).expand(members.n_members, 1, 1)
+
+
+def _probabilities(logits: Value) -> Value:
+    """Every member's: (rows, members, classes)."""
+    return logits.cast(np.float64).apply("Softmax", axis=-1)
+
+
+def _entropy(probabilities: Value) -> Value:
+    """(..., classes) -> (...), in nats."""
+    logs = probabilities.apply("Max", TINY).apply("Log")
+    return -(probabilities * logs).sum(-1)
+
+
+def _square(x: Value) -> Value:
+    return x * x

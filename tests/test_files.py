@@ -1,0 +1,36 @@
+import os
+
+import pytest
+
+from batchensemble.files import replacing
+
+
+def test_a_file_appears_when_it_is_complete_in_a_folder_that_is_made(tmp_path):
+    path = tmp_path / "new" / "file"
+    with replacing(path) as file:
+        file.write(b"all")
+        assert not path.exists()
+    assert path.read_bytes() == b"all"
+    assert os.listdir(path.parent) == ["file"]
+
+
+def test_a_failure_leaves_the_old_file_and_no_other(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def half():
+        with replacing(path) as file:
+            file.write(b"half")
+            raise RuntimeError("half")
+
+    with pytest.raises(RuntimeError, match="half"):
+        half()
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_file_has_the_rights_of_any_new_file(tmp_path):
+    with replacing(tmp_path / "ours") as file:
+        file.write(b"")
+    (tmp_path / "theirs").touch()
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "theirs").stat().st_mode
