@@ -1,5 +1,6 @@
 """What several tests need: networks with every parameter random, small tables and series."""
 
+import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from batchensemble.engines.plain import PlainEngine
 from batchensemble.losses import GaussianNLL
 from batchensemble.networks import MLP, Recurrent
 from batchensemble.nn.dropout import draw_keys
+from batchensemble.persistence import BEFORE_DIGEST
 
 
 def generator(seed: int = 0) -> Generator:
@@ -225,3 +227,25 @@ def torch_exported(module, x):
     """The module as a program for batches of any size."""
     shapes = ({0: torch.export.Dim.DYNAMIC},)
     return torch.export.export(module.eval(), (x,), dynamic_shapes=shapes).module()
+
+
+def damaged(data: bytes, kind: str, random: np.random.Generator) -> bytes:
+    """A model's file after an accident."""
+    at = int(random.integers(len(data)))
+    if kind == "flip":
+        bit = 1 << int(random.integers(8))
+        return data[:at] + bytes([data[at] ^ bit]) + data[at + 1 :]
+    if kind == "truncation":
+        return data[:at]
+    if kind == "insertion":
+        return data[:at] + random.bytes(int(random.integers(1, 9))) + data[at:]
+    stop = min(len(data), at + int(random.integers(1, 64)))
+    block = data[at:stop]
+    return data[:at] + (bytes(len(block)) if any(block) else b"\1" * len(block)) + data[stop:]
+
+
+def resigned(data: bytes) -> bytes:
+    """With the digest that these bytes should have: changed on purpose, not by accident."""
+    at = data.index(BEFORE_DIGEST) + len(BEFORE_DIGEST)
+    blank = data[:at] + b"0" * 64 + data[at + 64 :]
+    return data[:at] + hashlib.sha256(blank).hexdigest().encode() + data[at + 64 :]

@@ -76,6 +76,37 @@ def test_a_bank_survives_pickling_with_its_views():
     assert (twin(x) == 0).all()
 
 
+def test_what_a_gpu_has_learned_is_pickled_from_the_cpu_and_unpickled_without_a_gpu():
+    bank = Bank(networks())
+    state = bank.__getstate__()
+    assert state["theta"].device.type == "cpu"
+    assert {p.device.type for p in state["module"].parameters()} == {"meta"}
+    for device in ("cuda:99", "cpu"):  # no machine has so many
+        twin = Bank.__new__(Bank)
+        twin.__setstate__(pickle.loads(pickle.dumps(state | {"device": torch.device(device)})))
+        assert twin.theta.device.type == "cpu"
+        assert torch.equal(twin.theta, bank.theta)
+
+
+def test_a_bank_goes_back_to_its_device_where_that_is_here():
+    state = Bank(networks()).__getstate__() | {"device": torch.device("meta")}
+    twin = Bank.__new__(Bank)
+    twin.__setstate__(state)
+    assert twin.theta.device.type == "meta"
+
+
+def test_a_bank_of_a_form_without_numbers_and_theta_computes_as_the_one_they_come_from():
+    bank = Bank(networks())
+    with torch.device("meta"):
+        form = networks()[0].train()
+    twin = Bank.of(form, bank.theta.clone())
+    x = torch.randn(4, 2, 3, 5)
+    assert torch.equal(twin(x), bank(x))
+    assert not twin.module.training
+    with pytest.raises(ValueError, match=r"expected theta of \(networks, \d+ parameters\), got"):
+        Bank.of(form, bank.theta[:, 1:])
+
+
 def test_networks_of_different_shapes_none_and_buffers_are_refused():
     with pytest.raises(ValueError, match="at least one"):
         Bank([])

@@ -56,14 +56,19 @@ class Bank:
     @classmethod
     def of(cls, network: Network, theta: Tensor) -> Self:
         """Networks of the form of this one, which may be on "meta", with these parameters."""
-        bank = cls.__new__(cls)
-        bank._shapes = [(name, p.shape) for name, p in network.named_parameters()]
-        n_parameters = sum(shape.numel() for _, shape in bank._shapes)
+        shapes = [(name, p.shape) for name, p in network.named_parameters()]
+        n_parameters = sum(shape.numel() for _, shape in shapes)
         if theta.ndim != 2 or theta.shape[1] != n_parameters:
             raise ValueError(
                 f"expected theta of (networks, {n_parameters} parameters), got {tuple(theta.shape)}"
             )
-        bank._hold(network.eval(), theta)
+        return cls._holding(shapes, network.eval(), theta)
+
+    @classmethod
+    def _holding(cls, shapes: list[tuple[str, torch.Size]], module: Network, theta: Tensor) -> Self:
+        bank = cls.__new__(cls)
+        bank._shapes = shapes
+        bank._hold(module, theta)
         return bank
 
     def __len__(self) -> int:
@@ -94,9 +99,7 @@ class Bank:
         return self._with(self.theta.to(device, dtype or self.theta.dtype))
 
     def _with(self, theta: Tensor) -> Self:
-        other = copy.copy(self)
-        other._hold(copy.deepcopy(self.module), theta)
-        return other
+        return self._holding(self._shapes, copy.deepcopy(self.module), theta)
 
     @classmethod
     def joined(cls, banks: Iterable[Self]) -> Self:

@@ -115,7 +115,7 @@ def fields_of(value: Any) -> dict[str, Any]:
         return dict(value._asdict())  # type: ignore[attr-defined]
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return vars(value)
+    return dict(vars(value))
 
 
 def with_fields(kind: type, fields: Mapping[str, Any]) -> Any:

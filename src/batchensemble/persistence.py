@@ -102,9 +102,13 @@ def describe(path: FilePath) -> dict[str, Any]:
     return about | file | {"bytes": Path(path).stat().st_size}
 
 
-def broken(path: FilePath, error: BaseException) -> ModelFileError:
+def unusable(path: FilePath, library: object, error: BaseException) -> ModelFileError:
     """For a file whose bytes are those that were written, and make no model all the same."""
-    return _damaged(path, f"no model can be built from it: {type(error).__name__}: {error}")
+    return ModelFileError(
+        f"expected a model that can be built in {path}, got {type(error).__name__}: "
+        f"{error!s:.300}; it was written by batchensemble {library!s:.80}, and this is "
+        f"{library_version()}: use that version, or fit and save the model again"
+    )
 
 
 def _contents(path: Path, header: bytes) -> dict[str, Any]:

@@ -123,6 +123,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         need.
         """
         check_is_fitted(self, "bank_")
+        if "_task" not in vars(type(self)):
+            raise TypeError(
+                f"expected Regressor, Classifier or Forecaster, got a {type(self).__name__}, whose "
+                "code no file can keep; keep it with joblib"
+            )
         parameters = self.get_params(deep=False)
         learned = {name: value for name, value in vars(self).items() if name not in parameters}
         for name in ("bank_", "_members"):
@@ -137,7 +142,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 name: CODEC.encode(shorter.get(name, value), name, arrays)
                 for name, value in values.items()
             }
-        arrays["theta"] = self.bank_.theta.cpu().numpy()
+        arrays["bank_.theta"] = self.bank_.theta.cpu().numpy()
         write_model(path, contents, arrays)
 
     def _about(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Self, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,8 @@ class Forecaster(SeriesEstimator):
     bank_, encoder_, history_
         The trained networks, the encoder of the series, and losses and scores by epoch.
     """
+
+    _task: ClassVar[str] = "forecasting"
 
     def fit(self, df: Any) -> Self:
         """Learn one model from all series.

@@ -1,5 +1,6 @@
 """What a model's file may hold beside plain values: a closed table."""
 
+import datetime as dt
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -50,7 +51,7 @@ PLAIN_DTYPES = {
 
 
 def _faithful(taken: Callable[[Any], Any], made: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Taken apart only if the same comes out again: two time zones may have one name."""
+    """Taken apart only if the same comes out again: a frequency's word may not say it all."""
 
     def checked(value: Any) -> Any:
         try:
@@ -72,19 +73,37 @@ def _unit(word: Any) -> Any:
 
 
 def _zone(times: Any) -> str | None:
-    return None if times.tz is None else str(times.tz)
+    if times.tz is None:
+        return None
+    name = str(times.tz)
+    try:
+        pd.Timestamp(0, tz=_known_zone(name))
+    except (ValueError, KeyError) as error:
+        raise NotKept(f"its time zone is none that pandas finds by name: {error}") from None
+    return name
+
+
+def _known_zone(name: Any) -> str:
+    if not isinstance(name, str) or name.startswith("dateutil/"):  # which may be any file
+        raise ValueError(f"expected the name of a time zone, got {name!r:.80}")
+    return name
 
 
 def _timestamp(parts: Any) -> Any:
     text, unit, zone = parts
     time = pd.Timestamp(str(text))
-    return (time if zone is None else time.tz_convert(zone)).as_unit(_unit(unit))
+    return (time if zone is None else time.tz_convert(_known_zone(zone))).as_unit(_unit(unit))
 
 
 def _dates(parts: Any) -> Any:
     ticks, unit, zone, name = parts
     times = pd.DatetimeIndex(ticks.view(f"M8[{_unit(unit)}]"), name=name)
-    return times if zone is None else times.tz_localize("UTC").tz_convert(zone)
+    return times if zone is None else times.tz_localize("UTC").tz_convert(_known_zone(zone))
+
+
+def _index(parts: Any) -> Any:
+    values, name = parts
+    return pd.Index(values, name=name)
 
 
 def _offset_parts(freq: Any) -> Any:
@@ -134,9 +153,11 @@ def _timestamp_parts(time: Any) -> list[Any]:
 FORMS = (
     Form("NA", type(pd.NA), lambda _: None, lambda _: pd.NA),
     Form("NaT", type(pd.NaT), lambda _: None, lambda _: pd.NaT),
+    Form("date", dt.date, dt.date.isoformat, dt.date.fromisoformat),
+    Form("datetime", dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
     Form("timestamp", pd.Timestamp, _faithful(_timestamp_parts, _timestamp), _timestamp),
     Form("dates", pd.DatetimeIndex, lambda t: [t.asi8, t.unit, _zone(t), t.name], _dates),
-    Form("index", pd.Index, lambda i: [i.to_numpy(), i.name], lambda parts: pd.Index(*parts)),
+    Form("index", pd.Index, lambda i: [i.to_numpy(), i.name], _index),
     Form("offset", pd.offsets.BaseOffset, _faithful(_offset_parts, _offset), _offset, exact=False),
     Form("dtype", nw.dtypes.DType, _faithful(_dtype_parts, _dtype), _dtype, exact=False),
     Form(

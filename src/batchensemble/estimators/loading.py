@@ -12,7 +12,9 @@ from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.forms import CODEC
 from batchensemble.estimators.regressor import Regressor
 from batchensemble.networks import Network
-from batchensemble.persistence import FilePath, broken, read_model
+from batchensemble.persistence import FilePath, read_model, unusable
+from batchensemble.preprocessing import TableEncoder
+from batchensemble.windowing import SeriesEncoder
 from batchensemble.words import one_of
 
 ESTIMATORS: dict[str, type[Estimator]] = {
@@ -38,7 +40,7 @@ def load(path: FilePath, device: str = "auto") -> Any:
         *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
         *(NotImplementedError, RecursionError, RuntimeError, TypeError, ValueError),
     ) as error:
-        raise broken(path, error) from error
+        raise unusable(path, contents["library"], error) from error
 
 
 def _built(contents: dict[str, Any], arrays: dict[str, Any], device: torch.device) -> Estimator:
@@ -48,21 +50,24 @@ def _built(contents: dict[str, Any], arrays: dict[str, Any], device: torch.devic
         for part in ("parameters", "learned")
     )
     model = kind(**parameters)
-    model._validate_params()
     set_fields(model, learned)
-    model.bank_ = Bank.of(_network(model, arrays["theta"]), torch.tensor(arrays["theta"]))
+    encoder = SeriesEncoder if kind is Forecaster else TableEncoder
+    if not isinstance(learned["encoder_"], encoder):
+        raise TypeError(f"expected a {encoder.__name__}, got {type(learned['encoder_']).__name__}")
+    theta = torch.tensor(arrays["bank_.theta"])
+    model.bank_ = Bank.of(_network(model, theta.numel()), theta)
     _check_sizes(model)
     model.bank_ = model.bank_.to(device)
     model._members = model._make_members()
     return model
 
 
-def _network(model: Estimator, theta: Any) -> Network:
+def _network(model: Estimator, n_parameters: int) -> Network:
     """Its form alone, which takes no memory, however large a file says it is."""
     recipe = model._recipe
-    n_layers = len(recipe["hidden"]) + recipe.get("n_layers", 1)
-    if n_layers > 1 + theta.size:
-        raise ValueError(f"expected fewer layers than {theta.size} parameters, got {n_layers}")
+    n_layers = len(recipe["hidden"]) + len(recipe["heads"]) + recipe.get("n_layers", 0)
+    if n_layers > n_parameters:
+        raise ValueError(f"expected fewer layers than {n_parameters} parameters, got {n_layers}")
     with torch.device("meta"):
         return model._method.network(model._maker(), torch.Generator("cpu"))
 

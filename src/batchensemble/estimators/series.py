@@ -74,8 +74,6 @@ class SeriesEstimator(Estimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = SERIES_CONSTRAINTS
 
-    _task: ClassVar[str] = "forecasting"
-
     panel_: Panel = field(init=False)
     _forgotten: dict[Any, int] = field(init=False)
     """By series, rows before those of `panel_` that a file did not keep."""

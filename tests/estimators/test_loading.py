@@ -1,0 +1,559 @@
+"""Models through files: the same answers, nothing but the model, and no harm from bad files."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+from functools import cache
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from laws import TINY_FORECASTER, damaged, long_frame, regression_table, resigned
+from safetensors.numpy import load as arrays_of
+from safetensors.numpy import save as bytes_of
+from sklearn.exceptions import NotFittedError
+
+import batchensemble
+from batchensemble import Classifier, Forecaster, Regressor
+from batchensemble.methods import METHODS
+from batchensemble.persistence import ModelFileError, describe, library_version
+
+QUICK = {"epochs": 3, "hidden": (8,), "n_members": 3, "n_passes": 7, "random_state": 0}
+EVERY_METHOD = pytest.mark.parametrize("method", sorted(METHODS))
+
+
+def again(model, folder, **settings):
+    model.save(folder / "model.be")
+    return batchensemble.load(folder / "model.be", **settings)
+
+
+def mixed(n_rows=60, seed=0, library=pd):
+    random = np.random.default_rng(seed)
+    number = random.normal(size=n_rows)
+    number[::7] = np.nan
+    town = random.choice(["Bergen", "Oslo", "Århus"], n_rows).astype(object)
+    town[::9] = None
+    return library.DataFrame(
+        {
+            "number": number,
+            "flag": random.random(n_rows) > 0.5,
+            "town": town.tolist(),
+            "day": np.datetime64("2024-01-01", "us") + random.integers(0, 10**14, n_rows),
+        }
+    )
+
+
+def assert_restored(model, twin, folder):
+    """Beside its answers: settings, what was learned, and the same file once more."""
+    assert type(twin) is type(model)
+    assert twin.get_params() == model.get_params()
+    assert torch.equal(twin.bank_.theta, model.bank_.theta)
+    assert list(vars(twin)) == [*(n for n in vars(model) if n not in LAST), *LAST]
+    assert repr(twin.history_) == repr(model.history_)
+    first = (folder / "model.be").read_bytes()
+    twin.save(folder / "again.be")
+    assert (folder / "again.be").read_bytes() == first
+
+
+LAST = ["bank_", "_members"]
+
+
+# ------------------------------------------------------------------------------------------- tables
+
+
+@EVERY_METHOD
+@pytest.mark.parametrize("scaling", ["robust", "quantile"])
+def test_a_regressor_answers_the_same_to_the_last_bit(method, scaling, tmp_path):
+    x, y = mixed(), pd.Series(np.arange(60.0), name="price")
+    model = Regressor(method, scaling=scaling, **QUICK).fit(x, y)
+    twin = again(model, tmp_path)
+    for name in ("means", "variances"):
+        expected = getattr(model.predict_dist(mixed(30, 1)), name)
+        assert np.array_equal(getattr(twin.predict_dist(mixed(30, 1)), name), expected)
+    assert twin.target_name_ == "price"
+    assert twin.feature_names_in_.tolist() == list(x)
+    assert_restored(model, twin, tmp_path)
+    with pytest.raises(ValueError, match="feature names"):
+        twin.predict(x.rename(columns={"town": "city"}))
+
+
+LABELS = [["no", "yes", "perhaps"], [3, 1, 7], [True, False]]
+
+
+@EVERY_METHOD
+@pytest.mark.parametrize("labels", LABELS, ids=str)
+def test_a_classifier_answers_the_same_with_labels_of_the_same_type(method, labels, tmp_path):
+    y = np.array(labels)[np.arange(60) % len(labels)]
+    model = Classifier(method, **QUICK).fit(mixed(), y)
+    twin = again(model, tmp_path)
+    assert np.array_equal(twin.predict_proba(mixed(30, 1)), model.predict_proba(mixed(30, 1)))
+    found, expected = twin.predict(mixed(30, 1)), model.predict(mixed(30, 1))
+    assert np.array_equal(found, expected)
+    assert found.dtype == expected.dtype
+    assert twin.classes_.dtype == model.classes_.dtype
+    assert_restored(model, twin, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"hidden": [4, 5], "adapters": ["", "r", "rsb"], "init": "orthogonal"},
+        {"hidden": (), "dropout": 0.0, "log_variance_bounds": (-np.inf, np.inf)},
+        {"lr": np.float64(0.01), "epochs": np.int64(2), "clip_norm": float("inf")},
+        {"categories": {"town": ("Oslo", "Bergen", "Århus", None)}},
+        {"method": "deep_ensemble", "one_by_one": True, "validation_fraction": 0.0},
+        {"preset": "paper", "target_scaling": "standard", "beta": 0.5},
+    ],
+    ids=str,
+)
+def test_settings_of_every_kind_are_kept(settings, tmp_path):
+    model = Regressor(**{**QUICK, **settings}).fit(mixed(), np.arange(60.0))
+    twin = again(model, tmp_path)
+    assert np.array_equal(twin.predict(mixed(9, 1)), model.predict(mixed(9, 1)))
+    assert_restored(model, twin, tmp_path)
+
+
+@pytest.mark.parametrize("make", [pd.Index, pd.Series, pl.Series, pd.array])
+def test_categories_in_other_libraries_arrays_are_kept_as_lists(make, tmp_path):
+    words = ["Oslo", "Bergen", "Århus"]
+    x = mixed().fillna({"town": "Oslo"})
+    model = Regressor(categories={"town": make(words)}, **QUICK).fit(x, np.arange(60.0))
+    twin = again(model, tmp_path)
+    assert twin.categories == {"town": words}
+    assert np.array_equal(twin.predict(x), model.predict(x))
+
+
+def test_settings_changed_after_a_fit_do_not_change_the_networks(tmp_path):
+    x, y = regression_table()
+    model = Regressor(**QUICK).fit(x, y)
+    expected = model.predict(x)
+    model.set_params(hidden=(99,), adapters="s", init="ones", method="single", n_members=50)
+    twin = again(model, tmp_path)
+    assert twin.hidden == (99,)
+    assert np.array_equal(twin.predict(x), expected)
+
+
+def test_polars_frames_and_targets_are_welcome(tmp_path):
+    model = Regressor(**QUICK).fit(mixed(library=pl), pl.Series("price", np.arange(60.0)))
+    twin = again(model, tmp_path)
+    assert twin.target_name_ == "price"
+    assert np.array_equal(twin.predict(mixed(9, 1, pl)), model.predict(mixed(9, 1, pl)))
+
+
+@pytest.mark.parametrize(
+    "y", [np.arange(20.0), pd.Series(np.arange(20.0)), pd.Series(range(20), name=3)]
+)
+def test_a_target_without_a_name_has_none(y):
+    assert Regressor(**QUICK).fit(np.arange(40.0).reshape(20, 2), y).target_name_ is None
+
+
+def test_a_generator_of_random_numbers_is_kept_as_none(tmp_path):
+    x, y = regression_table()
+    model = Regressor(**{**QUICK, "random_state": np.random.RandomState(3)}).fit(x, y)
+    twin = again(model, tmp_path)
+    assert twin.random_state is None
+    assert isinstance(model.random_state, np.random.RandomState)
+    assert np.array_equal(twin.predict(x), model.predict(x))
+
+
+def test_a_loaded_model_can_be_fitted_again_pickled_and_saved_by_joblib(tmp_path):
+    x, y = regression_table()
+    model = Regressor("mc_dropout", **QUICK).fit(x, y)
+    expected = model.predict(x)
+    twin = again(model, tmp_path)
+    assert np.array_equal(pickle.loads(pickle.dumps(twin)).predict(x), expected)
+    joblib.dump(twin, tmp_path / "joblib")
+    assert np.array_equal(joblib.load(tmp_path / "joblib").predict(x), expected)
+    assert np.array_equal(twin.fit(x, y).predict(x), expected)
+
+
+# ------------------------------------------------------------------------------------------- series
+
+
+def columned(**changes):
+    frame = long_frame(2).assign(**changes)
+    random = np.random.default_rng(0)
+    return frame.assign(
+        promo=random.random(len(frame)) > 0.5,
+        wind=random.normal(size=len(frame)),
+        sky=random.choice(["clear", "grey"], len(frame)),
+    )
+
+
+def zoned(zone):
+    frame = long_frame(2, freq="h")
+    return frame.assign(ds=frame["ds"].dt.tz_localize("UTC").dt.tz_convert(zone))
+
+
+EXOGENOUS = {"future_columns": ["promo"], "past_columns": ("wind", "sky")}
+SERIES = {
+    "several": (long_frame, {}),
+    "days": (lambda: long_frame(freq="D"), {"scaling": "standard"}),
+    "columns": (columned, EXOGENOUS),
+    "zone": (lambda: zoned("Europe/Berlin"), {}),
+    "polars": (lambda: pl.from_pandas(long_frame()), {}),
+    "polars with columns": (lambda: pl.from_pandas(columned()), EXOGENOUS),
+    "polars with a zone": (lambda: pl.from_pandas(zoned("Asia/Tokyo")), {}),
+    "numbers": (
+        lambda: long_frame().assign(ds=lambda f: f.groupby("unique_id").cumcount() * 5),
+        {},
+    ),
+    "an array": (lambda: np.sin(np.arange(60.0)), {"season": 6, "scaling": "minmax"}),
+    "whole ids": (lambda: long_frame(ids=[7, -1, 2**40]), {}),
+    "dates as ids": (lambda: long_frame(2, ids=pd.to_datetime(["2024-01-01", "2025-01-01"])), {}),
+    "a frequency by hand": (
+        lambda: long_frame(2, freq=pd.DateOffset(months=2)),
+        {"freq": pd.DateOffset(months=2)},
+    ),
+    "periods": (lambda: long_frame().assign(ds=lambda f: f["ds"].dt.to_period("M")), {}),
+}
+
+
+def ahead(data):
+    """The columns that are known for the next year."""
+    frame = pl.DataFrame(data).to_pandas() if isinstance(data, pl.DataFrame) else data
+    last = frame.groupby("unique_id")["ds"].max()
+    rows = [
+        {"unique_id": i, "ds": time, "promo": bool(k % 2)}
+        for i, end in last.items()
+        for k, time in enumerate(pd.date_range(end, periods=13, freq="MS")[1:])
+    ]
+    return pl.DataFrame(rows) if isinstance(data, pl.DataFrame) else pd.DataFrame(rows)
+
+
+def equal(a, b):
+    if isinstance(a, pl.DataFrame):
+        return a.schema == b.schema and a.equals(b)
+    pd.testing.assert_frame_equal(a, b, check_exact=True)
+    return True
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_a_forecaster_answers_the_same_to_the_last_bit(name, tmp_path):
+    make, settings = SERIES[name]
+    data = make()
+    model = Forecaster(**TINY_FORECASTER, **settings).fit(data)
+    twin = again(model, tmp_path)
+    known = {"X_df": ahead(data)} if model.future_columns else {}
+    assert equal(twin.predict(level=[80], **known), model.predict(level=[80], **known))
+    assert equal(twin.simulate(5, 7, **known), model.simulate(5, 7, **known))
+    assert_restored(model, twin, tmp_path)
+
+
+@EVERY_METHOD
+def test_forecasters_of_every_method_answer_the_same(method, tmp_path):
+    model = Forecaster(method, n_layers=2, **TINY_FORECASTER).fit(long_frame())
+    twin = again(model, tmp_path)
+    assert equal(twin.uncertainty(), model.uncertainty())
+    assert np.array_equal(twin.predict_dist().paths, model.predict_dist().paths)
+    assert_restored(model, twin, tmp_path)
+
+
+@cache
+def forecaster():
+    return Forecaster(**TINY_FORECASTER, context=8).fit(long_frame(n=90))
+
+
+def test_a_loaded_forecaster_is_updated_and_validated_as_the_fitted_one(tmp_path):
+    data = long_frame(n=100)
+    old = data.groupby("unique_id").head(90)
+    new = data.groupby("unique_id").tail(10)
+    model = Forecaster(**TINY_FORECASTER, context=8).fit(old)
+    twin = again(model, tmp_path)
+    for each in (model, twin):
+        with pytest.raises(ValueError, match="right after its end"):
+            each.update(new.groupby("unique_id").tail(5))
+        with pytest.raises(ValueError, match="has learned from"):
+            each.cross_validation(old, refit=False)
+    validated = [each.cross_validation(data, n_windows=2, refit=False) for each in (model, twin)]
+    assert equal(*validated)
+    assert equal(model.update(new).predict(), twin.update(new).predict())
+    assert equal(again(twin, tmp_path).predict(), model.predict())
+
+
+def test_a_file_keeps_the_end_of_long_series_and_its_size_does_not_grow_with_them(tmp_path):
+    sizes = []
+    for n in (90, 900):
+        model = Forecaster(**TINY_FORECASTER, context=8).fit(long_frame(n=n, freq="D"))
+        twin = again(model, tmp_path)
+        sizes.append((tmp_path / "model.be").stat().st_size)
+        assert twin.panel_.lengths.tolist() == [24] * 3  # three contexts
+        assert equal(twin.predict(), model.predict())
+    assert abs(sizes[1] - sizes[0]) < 100
+
+
+def test_a_plot_shows_the_same_past_or_says_that_the_file_has_less(tmp_path):
+    model = forecaster()
+    twin = again(model, tmp_path)
+    lines = [
+        [line.get_xydata() for ax in each.plot().axes for line in ax.lines]
+        for each in (model, twin)
+    ]
+    assert all(map(np.array_equal, *lines))
+    assert len(twin.plot(history=24).axes) == 3
+    words = r"series 's0': expected history of at most 24 steps, .* got 25; pass history=24"
+    for ask in ({"history": 25}, {"series": "s0", "history": 25}):
+        with pytest.raises(ValueError, match=words):
+            twin.plot(**ask)
+    with pytest.raises(ValueError, match="at most 24 steps"):
+        twin.plot(h=20)
+    assert len(model.plot(h=20, history=1000).axes) == 3
+    short = Forecaster(**TINY_FORECASTER, context=2).fit(long_frame(1, n=12))
+    assert again(short, tmp_path).plot(history=1000)  # nothing was left out
+
+
+def test_rows_that_were_left_out_once_are_not_forgotten_to_be_missing(tmp_path):
+    twin = again(again(forecaster(), tmp_path), tmp_path)
+    assert twin._forgotten == dict.fromkeys(["s0", "s1", "s2"], 66)
+    with pytest.raises(ValueError, match="at most 24 steps"):
+        twin.plot(history=30)
+
+
+# -------------------------------------------------------------------------------- what is refused
+
+
+def test_a_model_that_was_not_fitted_is_not_saved(tmp_path):
+    for model in (Regressor(), Classifier(), Forecaster()):
+        with pytest.raises(NotFittedError, match="not fitted"):
+            model.save(tmp_path / "m.be")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_no_file_can_keep_is_named_and_nothing_is_written(tmp_path):
+    x, y = regression_table(40)
+    model = Regressor(**QUICK).fit(x, y)
+    model.callback_ = {"f": print}
+    with pytest.raises(TypeError, match=r"expected callback_\[0\]\[1\] to be of plain values"):
+        model.save(tmp_path / "m.be")
+
+    class Mine(Regressor):
+        pass
+
+    with pytest.raises(TypeError, match="got a Mine, whose code no file can keep"):
+        Mine(**QUICK).fit(x, y).save(tmp_path / "m.be")
+    assert list(tmp_path.iterdir()) == []
+
+
+@cache
+def small():
+    return Regressor(**QUICK).fit(*regression_table(40))
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory) -> bytes:
+    path = tmp_path_factory.mktemp("model") / "m.be"
+    small().save(path)
+    return path.read_bytes()
+
+
+def refused(folder, data):
+    path = folder / "some.be"
+    path.write_bytes(data)
+    with pytest.raises(ModelFileError) as caught:
+        batchensemble.load(path)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_hundred_damaged_files_are_a_hundred_errors_of_one_type(tmp_path, file):
+    random = np.random.default_rng(1)
+    for kind in ("flip", "truncation", "insertion", "zeroed block") * 25:
+        refused(tmp_path, damaged(file, kind, random))
+
+
+def rewritten(data: bytes, change) -> bytes:
+    """By someone who knows the format: the digest is right."""
+    n = int.from_bytes(data[:8], "little")
+    contents = json.loads(json.loads(data[8 : 8 + n])["__metadata__"]["batchensemble"])
+    arrays = arrays_of(data)
+    change(contents, arrays)
+    text = json.dumps(contents, separators=(",", ":"))
+    return resigned(bytes_of(arrays, {"batchensemble": text}))
+
+
+def at(*keys, to):
+    def change(contents, arrays):
+        for key in keys[:-1]:
+            contents = contents[key]
+        assert keys[-1] in contents
+        contents[keys[-1]] = to
+
+    return change
+
+
+def added(part, **values):
+    return lambda contents, arrays: contents[part].update(values)
+
+
+class Bomb:
+    def __reduce__(self):
+        return os.mkdir, ("exploded",)
+
+
+def reshaped(contents, arrays):
+    arrays["bank_.theta"] = arrays["bank_.theta"].reshape(-1)
+
+
+RECIPE = ("learned", "_recipe", "dict")
+METHOD = ("learned", "_method")
+BAD = {
+    "a class of the system": at("about", "estimator", to="os.system"),
+    "a base class": at("about", "estimator", to="Estimator"),
+    "a learned class of the system": at(
+        "learned", "encoder_", to={"os.system": ["mkdir exploded"]}
+    ),
+    "a class by its module": at("learned", "encoder_", to={"subprocess.Popen": {"args": "true"}}),
+    "a pickle": at("learned", "encoder_", to={"bytes": pickle.dumps(Bomb()).hex()}),
+    "a pickle of objects": at(
+        "learned",
+        "encoder_",
+        to={"ndarray": ["moments", "|O", {"array": "bank_.theta"}]},
+    ),
+    "an estimator as a field": at("learned", "encoder_", to={"Regressor": {}}),
+    "a method replaced": added("learned", predict="not a method"),
+    "the class replaced": added("learned", __class__="x"),
+    "an unknown parameter": added("parameters", surprise=1),
+    "nothing learned": at("learned", to={}),
+    "no parts": at("learned", to=[]),
+    "no networks": at("learned", "_recipe", to=None),
+    "an array elsewhere": at("learned", "_settings", to={"array": "../../../etc/passwd"}),
+    "endless layers": at(*RECIPE, to=[["hidden", [1] * 10_000], ["heads", [1, 1]]]),
+    "enormous layers": at(
+        *RECIPE, to=[["in_features", 3], ["heads", [1, 1]], ["hidden", [10**9, 10**9]]]
+    ),
+    "numbers that overflow": at(
+        *RECIPE, to=[["in_features", 2**62], ["heads", [1, 1]], ["hidden", [2**62]]]
+    ),
+    "many members": at(*METHOD, to={"BatchEnsemble": {"n_members": 10**12}}),
+    "many networks": at(*METHOD, to={"DeepEnsemble": {"n_networks": 10**12}}),
+    "many passes": at(*METHOD, to={"MCDropout": {"n_passes": 10**12}}),
+    "deep values": at("learned", "_settings", to=json.loads("[" * 300 + "]" * 300)),
+    "another shape": reshaped,
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_file_made_in_bad_faith_does_nothing_but_fail(name, file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    started = time.perf_counter()
+    message = refused(tmp_path, rewritten(file, BAD[name]))
+    assert "use that version, or fit and save the model again" in message
+    assert time.perf_counter() - started < 2
+    assert [each.name for each in tmp_path.iterdir()] == ["some.be"]
+
+
+def test_the_crafting_of_these_files_is_not_what_fails(file, tmp_path):
+    (tmp_path / "m.be").write_bytes(rewritten(file, lambda contents, arrays: None))
+    x, _ = regression_table(40)
+    assert np.array_equal(batchensemble.load(tmp_path / "m.be").predict(x), small().predict(x))
+    assert (tmp_path / "m.be").read_bytes() == file
+
+
+def test_endless_layers_are_refused_before_the_first_is_made(tmp_path):
+    forecaster().save(tmp_path / "m.be")
+
+    def change(contents, arrays):
+        settings = dict(contents["learned"]["_recipe"]["dict"]) | {"n_layers": 10**5}
+        contents["learned"]["_recipe"]["dict"] = list(settings.items())
+
+    data = rewritten((tmp_path / "m.be").read_bytes(), change)
+    started = time.perf_counter()
+    assert "expected fewer layers" in refused(tmp_path, data)
+    assert time.perf_counter() - started < 2
+
+
+def test_a_lost_network_is_noticed(tmp_path):
+    Regressor("deep_ensemble", **QUICK).fit(*regression_table(40)).save(tmp_path / "m.be")
+
+    def change(contents, arrays):
+        arrays["bank_.theta"] = arrays["bank_.theta"][1:]
+        contents["learned"]["n_parameters_"] = arrays["bank_.theta"].size
+
+    data = rewritten((tmp_path / "m.be").read_bytes(), change)
+    assert "expected 3 networks" in refused(tmp_path, data)
+
+
+def test_many_passes_are_refused_before_masks_are_drawn(tmp_path):
+    x, y = regression_table(40)
+    Regressor("mc_dropout", **QUICK).fit(x, y).save(tmp_path / "m.be")
+    data = (tmp_path / "m.be").read_bytes()
+    change = at(*METHOD, "MCDropout", "n_passes", to=10**12)
+    assert "units of masks" in refused(tmp_path, rewritten(data, change))
+
+
+# ----------------------------------------------------------------------------------- where, and how
+
+
+def test_a_device_that_is_not_here_is_said_before_the_file_is_read(tmp_path):
+    with pytest.raises(ValueError, match="expected device to be 'auto' or one that is here"):
+        batchensemble.load(tmp_path / "none", device="cuda:77")
+
+
+def test_a_model_is_loaded_where_it_is_asked_for(tmp_path):
+    model = small()
+    assert again(model, tmp_path, device="cpu").bank_.theta.device.type == "cpu"
+    assert again(model, tmp_path).bank_.theta.dtype == torch.float32
+
+
+def test_loading_takes_milliseconds(tmp_path, file):
+    path = tmp_path / "m.be"
+    path.write_bytes(file)
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        batchensemble.load(str(path))
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.05
+
+
+def test_describing_needs_no_torch_and_says_what_is_inside(tmp_path):
+    x, y = mixed(), pd.Series(np.arange(60) % 2, name="bought")
+    model = Classifier("deep_ensemble", **QUICK).fit(x, y)
+    model.save(tmp_path / "m.be")
+    found = describe(tmp_path / "m.be")
+    assert found["columns"] == [
+        {"name": "number", "kind": "number"},
+        {"name": "flag", "kind": "boolean"},
+        {"name": "town", "kind": "category"},
+        {"name": "day", "kind": "date"},
+    ]
+    assert found["target"] == {"name": "bought", "classes": [0, 1]}
+    assert (found["estimator"], found["task"]) == ("Classifier", "classification")
+    assert (found["method"], found["n_parameters"]) == ("deep_ensemble", model.n_parameters_)
+    assert found["settings"]["hidden"] == [8]
+    assert found["settings"]["lr"] == 0.001  # of the preset
+    assert found["library"] == library_version()
+    assert found["fitted_at"] == model.fitted_at_
+    assert found["bytes"] == (tmp_path / "m.be").stat().st_size
+    code = (
+        "import sys; from batchensemble.persistence import describe; "
+        f"print(describe({str(tmp_path / 'm.be')!r})['task'], 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["classification", "False"]
+
+
+def test_a_forecaster_is_described_by_its_series(tmp_path):
+    model = Forecaster(**TINY_FORECASTER, **EXOGENOUS).fit(columned())
+    model.save(tmp_path / "m.be")
+    found = describe(tmp_path / "m.be")
+    assert found["task"] == "forecasting"
+    assert found["target"] == {
+        "name": "y",
+        "n_series": 2,
+        "freq": "MS",
+        "last_time": "2019-12-01 00:00:00",
+        "horizon": 4,
+        "context": model.context_,
+    }
+    assert found["columns"] == [
+        {"name": "promo", "kind": "boolean", "known": "future"},
+        {"name": "wind", "kind": "number", "known": "past"},
+        {"name": "sky", "kind": "category", "known": "past"},
+    ]
