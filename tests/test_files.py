@@ -5,13 +5,20 @@ import pytest
 from batchensemble.files import replacing
 
 
-def test_a_file_appears_when_it_is_complete_in_a_folder_that_is_made(tmp_path):
-    path = tmp_path / "new" / "file"
+def test_a_file_appears_when_it_is_complete(tmp_path):
+    path = tmp_path / "file"
     with replacing(path) as file:
         file.write(b"all")
         assert not path.exists()
     assert path.read_bytes() == b"all"
-    assert os.listdir(path.parent) == ["file"]
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_folder_in_the_place_of_the_file_and_none_for_it_are_refused(tmp_path):
+    with pytest.raises(IsADirectoryError, match="expected the name of a file"):
+        replacing(tmp_path).__enter__()
+    with pytest.raises(FileNotFoundError, match=r"expected a folder for .*; make it first"):
+        replacing(tmp_path / "none" / "file").__enter__()
 
 
 def test_a_failure_leaves_the_old_file_and_no_other(tmp_path):

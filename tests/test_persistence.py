@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from laws import damaged, resigned
 from safetensors.numpy import save as bytes_of
 
+from batchensemble.files import replacing
 from batchensemble.persistence import (
     FORMAT,
     ModelFileError,
     describe,
     library_version,
     read_model,
-    replacing,
     write_model,
 )
 

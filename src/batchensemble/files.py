@@ -13,19 +13,28 @@ class replacing:
         self.path = path
 
     def __enter__(self) -> Any:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.is_dir():
+            raise IsADirectoryError(
+                f"expected the name of a file to write, got the folder {self.path}"
+            )
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(
+                f"expected a folder for {self.path}, got none at {self.path.parent}; make it "
+                "first, or write elsewhere"
+            )
         self.file = NamedTemporaryFile(dir=self.path.parent, prefix=".", delete=False)
         return self.file
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        self.file.close()
-        if kind is None:
-            os.chmod(self.file.name, 0o666 & ~_umask())
-            os.replace(self.file.name, self.path)
-        else:
-            os.unlink(self.file.name)
+        try:
+            with self.file:
+                self.file.flush()
+                os.fsync(self.file.fileno())
+            if kind is None:
+                os.chmod(self.file.name, 0o666 & ~_umask())
+                os.replace(self.file.name, self.path)
+        finally:
+            Path(self.file.name).unlink(missing_ok=True)
 
 
 def _umask() -> int:

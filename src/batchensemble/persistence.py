@@ -11,13 +11,14 @@ import os
 import tomllib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as bytes_of
+
+from batchensemble.files import replacing
 
 FORMAT = 1
 LONGEST_HEADER = 100_000_000  # bytes; safetensors reads no longer ones
@@ -36,14 +37,6 @@ class ModelFileError(ValueError):
 
 def write_model(path: FilePath, contents: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     """Write JSON and arrays; a file that was there stays until the new one is whole."""
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"expected the name of a file to write, got the folder {path}")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"expected a folder for {path}, got none at {path.parent}; make it first, or save "
-            "elsewhere"
-        )
     head = {"sha256": BLANK, "format": FORMAT, "library": library_version()}
     text = json.dumps(head | contents, separators=(",", ":"), allow_nan=False)
     data = bytearray(bytes_of(arrays, {KEY: text}))
@@ -56,7 +49,7 @@ def write_model(path: FilePath, contents: dict[str, Any], arrays: dict[str, NDAr
     place = _place_of_digest(bytes(data[:length]))
     assert place is not None
     data[place] = hashlib.sha256(data).hexdigest().encode()
-    with replacing(path) as file:
+    with replacing(Path(path)) as file:
         file.write(data)
 
 
@@ -169,32 +162,3 @@ def library_version() -> str:
         if not project.is_file():
             return "not installed"
         return f"{tomllib.loads(project.read_text())['project']['version']} (source)"
-
-
-class replacing:
-    """A binary file that appears under its name when it is complete, and not at all before."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> Any:
-        self.file = NamedTemporaryFile(dir=self.path.parent, prefix=".", delete=False)
-        return self.file
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        try:
-            with self.file:
-                self.file.flush()
-                os.fsync(self.file.fileno())
-            if kind is None:
-                os.chmod(self.file.name, 0o666 & ~_umask())
-                os.replace(self.file.name, self.path)
-        finally:
-            Path(self.file.name).unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    """What this process takes from the rights of new files; temporary ones have few from birth."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -7,6 +7,7 @@ from own_files import houses, sales
 
 from batchensemble import Forecaster, Regressor, load
 from batchensemble.metrics import rmse
+from batchensemble.shell.answering import answer
 from batchensemble.shell.given import read_series_to_learn, read_table_to_learn
 from batchensemble.shell.learning import keep, learn, place_of
 
@@ -114,3 +115,19 @@ def test_a_model_is_called_like_its_data_unless_told(tmp_path, monkeypatch):
     assert place_of(Path("-"), Path("m.be")) == Path("m.be")
     with pytest.raises(ValueError, match="expected a name for the model of a pipe"):
         place_of(Path("-"), None)
+
+
+@pytest.mark.skipif(not hasattr(Regressor, "calibrate"), reason="there is no calibration yet")
+@pytest.mark.parametrize("target", ["price", "town"])
+def test_the_rows_that_judged_a_model_calibrate_it(tmp_path, target):
+    given = table(tmp_path, houses(400), target)
+    plain = learn(given, QUICK, holdout=0.25, seed=0, calibrate=False)
+    learned = learn(given, QUICK, holdout=0.25, seed=0, calibrate=True)
+    assert learned.scores == plain.scores  # they judged it before
+    assert "of 90 % held" in learned.calibrated.replace("\N{NO-BREAK SPACE}", " ")
+    before, after = answer(plain.model, given.X, 0.9), answer(learned.model, given.X, 0.9)
+    if target == "price":
+        assert not before["lower"].equals(after["lower"])
+    else:
+        assert "set" not in before
+        assert all(p in s for p, s in zip(after["prediction"], after["set"], strict=True))

@@ -4,8 +4,14 @@ import pytest
 
 from batchensemble.datasets import TABLES, Table
 from batchensemble.study.session import Profile
-from batchensemble.study.spec import Settings
-from batchensemble.study.summary import ABLATION_PROFILES, PROFILES, plan, variants_of
+from batchensemble.study.spec import Change, Settings, units_of
+from batchensemble.study.summary import (
+    ABLATION_PROFILES,
+    PROFILES,
+    longest_first,
+    plan,
+    variants_of,
+)
 
 METHODS = ("batch_ensemble", "deep_ensemble", "mc_dropout", "single")
 RIVALS = ("deep_ensemble", "mc_dropout", "single")
@@ -68,3 +74,13 @@ def test_a_plan_has_all_methods_rivals_of_equal_size_and_for_numbers_the_objecti
     runs = [run for unit in plan(dataset, PROFILE, methods) for run in unit.runs]
     assert sorted((run.variant, run.entrant, run.seed) for run in runs) == sorted(expected)
     assert {(run.dataset, run.settings) for run in runs} == {(dataset, PROFILE.settings)}
+
+
+def test_units_of_more_rows_and_more_variants_come_first():
+    small, large = (
+        units_of(name, "id", ("single",), 1, Settings())[0]
+        for name in ("diabetes", "breast_cancer")
+    )
+    changes = [Change(penalty=weight) for weight in (0.1, 1.0)]
+    both = units_of("diabetes", "id", ("single",), 1, Settings(), changes)
+    assert longest_first([small, large, *both]) == [*both, large, small]

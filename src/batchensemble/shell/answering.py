@@ -101,12 +101,21 @@ def answer(model: Regressor | Classifier, X: pd.DataFrame, coverage: float) -> p
         {
             "prediction": dist.mode,
             "confidence": dist.confidence,
+            **_sets(model, X, coverage),
             **{f"p_{c}": p for c, p in zip(model.classes_, dist.mean.T, strict=True)},
             "total_nats": dist.total,
             "aleatoric_nats": dist.aleatoric,
             "epistemic_nats": dist.epistemic,
         }
     )
+
+
+def _sets(model: Any, X: pd.DataFrame, coverage: float) -> dict[str, list[str]]:
+    """Of a calibrated model: the classes that hold the truth together."""
+    if not hasattr(model, "calibration_"):
+        return {}
+    names = np.array([str(one) for one in model.classes_], dtype=object)
+    return {"set": ["|".join(names[inside]) for inside in model.predict_set(X, coverage)]}
 
 
 def forecast(

@@ -165,7 +165,8 @@ def predict(
 
     Classes get the `prediction`, its `confidence`, a probability `p_CLASS` for each class, and
     entropies in nats: `total_nats`, which is `aleatoric_nats` (noise) plus `epistemic_nats`
-    (doubt).
+    (doubt). A calibrated model adds `set`, the classes that hold the truth with probability
+    `--coverage`.
 
     Series get their next times with `mean`, `lower` and `upper`.
 

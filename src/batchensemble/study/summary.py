@@ -47,7 +47,8 @@ def reproduce(
     names = _names(only) or added or [n for n in (*TABLES, *SERIES) if n not in ACKLEY]
     words = tuple(one_of(word, METHODS, "method") for word in methods) or tuple(METHODS)
     here, left_out = _present(names)
-    session.run([unit for name in here for unit in plan(name, chosen, words)], own)
+    units = [unit for name in here for unit in plan(name, chosen, words)]
+    session.run(longest_first(units), own)
     left_out += [
         f"{name} under shift, which needs two numeric features"
         for name in here
@@ -78,7 +79,7 @@ def ablate(
         one_of(name, wanted, "dataset of these ablations")
     here, left_out = _present([name for name in wanted if name in only or not only])
     units = [u for a in ablations for u in a.units(here, chosen.n_seeds, chosen.settings)]
-    session.run(list(dict.fromkeys(units)))
+    session.run(longest_first(list(dict.fromkeys(units))))
     return session.conclude(left_out)
 
 
@@ -99,6 +100,15 @@ def plan(dataset: str, profile: Profile, methods: tuple[str, ...]) -> list[Unit]
         for words, change in entries
         for unit in units_of(dataset, variant, words, *size, [change], fingerprint(dataset))
     ]
+
+
+def longest_first(units: Sequence[Unit]) -> list[Unit]:
+    """So that the last to finish is a short one. A window is read step by step, unlike a row."""
+    rows = {
+        name: len(load_table(name).y) if name in TABLES else 20 * len(load_series(name).values)
+        for name in {unit.dataset for unit in units}
+    }
+    return sorted(units, key=lambda unit: -rows[unit.dataset] * len(unit.changes))
 
 
 def variants_of(dataset: str) -> tuple[str, ...]:
