@@ -132,6 +132,7 @@ def test_json_is_one_object_and_nothing_else(shell):
         ("fit houses.csv -t prise", "got 'prise'; did you mean 'price'?"),
         ("fit houses.csv -t price --drop are", "did you mean 'area'?"),
         ("fit houses.csv -t town --task regression", "for a regression, got words such as"),
+        ("fit houses.csv -t id", "id has 120 different words in 120 rows; choose another"),
         ("fit houses.csv -t country", "expected 'country' to vary"),
         ("fit houses.csv -t price -o none/m.be", "there is no folder none to write m.be to"),
         ("fit houses.csv -t price -o houses.csv", "expected another file than houses.csv itself"),

@@ -96,3 +96,21 @@ def test_times_and_series_that_cannot_be_used_are_refused(tmp_path, change, word
 def test_one_column_cannot_have_two_parts(tmp_path):
     with pytest.raises(ValueError, match="expected different columns"):
         series(tmp_path, sales(), past=["sales"])
+
+
+def test_a_target_that_looks_like_a_mistake_is_asked_about(tmp_path):
+    frame = houses()
+    odd = frame.assign(price=frame["price"].astype(object))
+    odd.loc[50, "price"] = "call us"
+    with pytest.raises(ValueError, match=r"all but 1 cell are numbers, .*'call us' in line 52"):
+        table(tmp_path, odd, "price")
+    with pytest.raises(ValueError, match="id has 120 different words in 120 rows; choose another"):
+        table(tmp_path, frame, "id")
+    assert table(tmp_path, odd, "price", task="classification").about.task == "classification"
+
+
+def test_columns_without_a_name_are_told(tmp_path):
+    houses().to_csv(tmp_path / "f.csv")  # with the frame's row numbers
+    given = read_table_to_learn(tmp_path / "f.csv", "price", task=None, drop=())
+    assert given.about.notes == ("left out without a name: 1 column",)
+    assert "" not in given.about.columns

@@ -21,12 +21,16 @@ FEW = 20
 
 @dataclass(frozen=True)
 class OwnTable:
-    """All of a file: every column read as its kind, the index numbering rows as the file does."""
+    """All of a file: every column read as its kind, the index numbering rows as the file does.
+
+    `notes` are doubts about columns, by their names; `nameless` columns are left away.
+    """
 
     name: str
     frame: pd.DataFrame
     kinds: dict[str, Kind]
-    notes: tuple[str, ...]
+    notes: dict[str, str]
+    nameless: int
 
 
 def read_own(path: Path) -> OwnTable:
@@ -39,11 +43,8 @@ def read_own(path: Path) -> OwnTable:
         del batches
         found = recognise(whole, file)
         kinds = {name: one.kind for name, one in found.items()}
-        notes = [one.note for one in found.values() if one.note]
-        if file.nameless:
-            them = "a column" if file.nameless == 1 else f"{file.nameless} columns"
-            notes.append(f"{them} without a name: left out")
-        return OwnTable(file.name, read_as(whole, kinds, file), kinds, tuple(notes))
+        notes = {name: one.note for name, one in found.items() if one.note}
+        return OwnTable(file.name, read_as(whole, kinds, file), kinds, notes, file.nameless)
 
 
 def read_table(path: str | Path, target: str, task: Task | None = None) -> Table:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from batchensemble.datasets.own import OwnTable, read_own, read_target, recognise_task
 from batchensemble.frames import Kind
+from batchensemble.shell.scores import counted
 from batchensemble.words import one_of
 
 
@@ -57,12 +58,9 @@ def read_table_to_learn(
     """A table for a regression or a classification."""
     own = read_own(path)
     kept, n_without = _with_target(own, target, drop)
-    y = kept[target]
-    found, why = recognise_task(y)
-    if task is not None:
-        found, why = task, "as asked for"  # type: ignore[assignment]
-    labels = read_target(y, found, own.name)
-    notes = list(own.notes)
+    found, why = (task, "as asked for") if task else _recognised(own, kept[target])
+    labels = read_target(kept[target], found, own.name)
+    notes = _notes(own)
     left_out = dict.fromkeys(drop, "as asked for")
     for name, kind in own.kinds.items():
         if name not in (target, *drop):
@@ -116,7 +114,15 @@ def read_series_to_learn(
     n_series = 1 if series is None else df[series].nunique()
     why = f"--time was given; {n_series:,} series" if n_series > 1 else "--time was given"
     about = Given(
-        own.name, "forecast", why, target, len(own.frame), n_without, columns, left_out, own.notes
+        own.name,
+        "forecast",
+        why,
+        target,
+        len(own.frame),
+        n_without,
+        columns,
+        left_out,
+        tuple(_notes(own)),
     )
     return GivenSeries(about, df[[*wanted, target]], time, series, tuple(future), tuple(past))
 
@@ -156,6 +162,28 @@ def _with_target(own: OwnTable, target: str, drop: Sequence[str]) -> tuple[pd.Da
     if not has_target.any():
         raise ValueError(f"{own.name}: expected values of {target!r}, got only empty cells")
     return own.frame[has_target], int((~has_target).sum())
+
+
+def _recognised(own: OwnTable, y: pd.Series) -> tuple[str, str]:
+    """The task and why; what looks like a mistake is asked about instead."""
+    name = str(y.name)
+    if name in own.notes:
+        raise ValueError(
+            f"{own.name}: expected numbers or classes in the target, but {own.notes[name]}; for "
+            "classes all the same: --task classification"
+        )
+    task, why = recognise_task(y)
+    if own.kinds[name] == "category" and y.nunique() > len(y) / 2:
+        raise ValueError(
+            f"{own.name}: expected a target of numbers, or of classes that occur several times, "
+            f"but {why} in {len(y):,} rows; choose another --target, or insist with --task"
+        )
+    return task, why
+
+
+def _notes(own: OwnTable) -> list[str]:
+    nameless = f"left out without a name: {counted(own.nameless, 'column')}"
+    return [*own.notes.values(), *([nameless] if own.nameless else [])]
 
 
 def _useless(column: pd.Series, kind: Kind) -> str:
