@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from batchensemble.page.sheets import MeanSE
 from batchensemble.study.spec import PLAIN
-from batchensemble.study.tables import MeanSE, Place, of_place, over_seeds, places, read_results
+from batchensemble.study.tables import Place, of_place, over_seeds, places, read_results
 
 Numbers = dict[tuple[str, str, str, str], MeanSE]
 

@@ -1,12 +1,15 @@
 """One thread for each process: several on few cores would wait for each other. No downloads."""
 
 import os
+import shutil
 
 import pytest
 import torch
 
 torch.set_num_threads(1)
 os.environ["BATCHENSEMBLE_OFFLINE"] = "1"
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @pytest.fixture
@@ -22,3 +25,16 @@ def registries(monkeypatch):
     for known, old in before:
         known.clear()
         known.update(old)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = os.environ.get("CHROME") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"no browser: install one of {', '.join(BROWSERS)}, or set CHROME to its path")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=path, args=flags)
+        yield started
+        started.close()

@@ -78,7 +78,7 @@ def test_results_of_other_settings_are_refused_in_one_line(swift, monkeypatch):
     other = Profile(2, Settings(epochs=3, most_rows=100), 1, "QUICK")
     monkeypatch.setitem(PROFILES, "quick", other)
     done = swift.invoke(app, arguments)
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "another results folder" in " ".join(done.output.split())
 
 
@@ -89,7 +89,6 @@ def test_results_of_other_settings_are_refused_in_one_line(swift, monkeypatch):
         (["--only", "californa"], "did you mean"),
         (["--device", "tpu9"], "expected device"),
         (["--method", "batchensemble"], "did you mean 'batch_ensemble'"),
-        (["--table", "houses.csv"], "expected a --target for each --table"),
         (["--table", "none.csv", "--target", "price"], "there is no file"),
         (["--table", "cut.csv", "--target", "price"], "it may be cut off"),
         (["--table", "houses.csv", "--target", "prize"], "did you mean 'price'"),
@@ -108,15 +107,22 @@ def test_what_is_wrong_ends_with_a_line_that_says_what_to_do(
     older.parent.mkdir(parents=True)
     older.write_text('{"format": 1}')
     done = swift.invoke(app, ["reproduce", "--profile", "quick", *arguments])
-    assert done.exit_code == 2, done.output
+    assert done.exit_code == 1, done.output
     said = " ".join(done.output.replace("│", " ").split())
     assert words in said
     assert "Traceback" not in said
 
 
+def test_a_command_that_is_not_understood_is_another_code_than_data_that_cannot_be_used(swift):
+    done = swift.invoke(app, ["reproduce", "--table", "houses.csv"])
+    assert done.exit_code == 2
+    assert "expected a --target for each --table" in " ".join(done.output.split())
+    assert swift.invoke(app, ["reproduce", "--table"]).exit_code == 2
+
+
 def test_a_report_of_what_is_no_folder_of_results_is_refused(swift, tmp_path):
     done = swift.invoke(app, ["report", str(tmp_path)])
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "expected results in" in " ".join(done.output.replace("│", " ").split())
 
 
@@ -156,11 +162,11 @@ def test_another_target_or_profile_in_the_same_folder_is_refused_before_anything
     assert swift.invoke(app, [*words, "--target", "a"]).exit_code == 0
     TABLES.pop("abc")
     done = swift.invoke(app, [*words, "--target", "b"])
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "use another results folder" in " ".join(done.output.replace("│", " ").split())
     full = ["reproduce", "--only", "diabetes", "--method", "single", "-o", "results/quick"]
     done = swift.invoke(app, full)
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "expected only runs of" in " ".join(done.output.replace("│", " ").split())
 
 
@@ -172,7 +178,7 @@ def test_an_ablation_runs_and_a_wrong_word_is_answered_with_the_known_ones(swift
     assert "8 runs, 0 of them done before" in done.output
     assert Path("results/quick-ablations/figures/first_values_reg.png").is_file()
     done = swift.invoke(app, [*words, "adapter"])
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "did you mean 'adapters'" in " ".join(done.output.replace("│", " ").split())
 
 

@@ -27,7 +27,7 @@ def test_training_is_silent_unless_asked(capsys):
     run(verbose=False)
     assert capsys.readouterr() == ("", "")
     run(verbose=True)
-    shown = capsys.readouterr().out
+    shown = capsys.readouterr().err
     assert "3/3" in shown
     assert "loss" in shown
     assert "held-out score" in shown
@@ -53,7 +53,7 @@ def test_how_far_it_is_counts_things_not_parts_and_only_if_asked(capsys):
     list(track([[1, 2], [3]], 3, "window", verbose=False))
     assert capsys.readouterr() == ("", "")
     list(track([[1, 2], [3]], 3, "window", verbose=True))
-    shown = capsys.readouterr().out
+    shown = capsys.readouterr().err
     assert "window" in shown
     assert "3/3" in shown
 
@@ -65,4 +65,4 @@ def test_an_error_in_the_middle_ends_the_bar_and_is_handed_on(capsys):
 
     with pytest.raises(KeyError, match="broken"):
         list(track(parts(), 3, "window", verbose=True))
-    assert "1/3" in capsys.readouterr().out
+    assert "1/3" in capsys.readouterr().err

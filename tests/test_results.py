@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from batchensemble.page.looks import dataset_name, label
+from batchensemble.page.sheets import show
 from batchensemble.study.claims import judge_claims
 from batchensemble.study.costs_file import read_costs
-from batchensemble.study.looks import dataset_name, label
 from batchensemble.study.published import N_PARAMETERS
-from batchensemble.study.tables import label_of, methods, over_seeds, places, read_results, show
+from batchensemble.study.tables import label_of, methods, over_seeds, places, read_results
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "results"

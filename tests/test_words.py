@@ -1,6 +1,6 @@
 import pytest
 
-from batchensemble.words import one_of
+from batchensemble.words import MOST, closest, one_of
 
 
 def test_a_known_word_passes_and_an_unknown_one_is_answered_with_the_closest():
@@ -13,3 +13,17 @@ def test_a_known_word_passes_and_an_unknown_one_is_answered_with_the_closest():
 def test_what_is_no_word_at_all_is_refused_without_a_guess(word):
     with pytest.raises(ValueError, match=r"got .*[^?]$"):
         one_of(word, ("id", "shift"), "variant")
+
+
+def test_of_many_known_words_some_are_listed_and_all_are_compared():
+    names = [f"column {i}" for i in range(MOST + 5)]
+    words = (
+        rf"'column {MOST - 1}', \.\.\. \({MOST + 5} in all\), got 'colum 24'; did .* 'column 24'"
+    )
+    with pytest.raises(ValueError, match=words):
+        one_of("colum 24", names, "the target")
+
+
+def test_capitals_do_not_keep_words_apart():
+    assert closest("price", ["PRICE", "area"]) == "PRICE"
+    assert closest("price", ["town"]) is None

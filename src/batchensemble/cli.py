@@ -1,17 +1,17 @@
 """The command line: it parses, calls and prints; it never thinks."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from batchensemble.shell import commands
+from batchensemble.shell.exits import CODES, one_line_errors
+
 app = typer.Typer(
-    help="Predictions with trustworthy uncertainty, at the price of one network.",
     no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
 
@@ -27,24 +27,23 @@ JobsOption = Annotated[
 ]
 
 
-@app.callback()
+STOPPED = "Stopped. What is done is kept: the same command goes on from here."
+OWN, STUDY = "Your own data", "The study"
+
+
+@app.callback(epilog=CODES)
 def main() -> None:
-    """Keep the commands apart, also while there is only one."""
+    """Predictions with trustworthy uncertainty, at the price of one network."""
 
 
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """What is wrong is said in a line, without a traceback; an interruption loses nothing."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        Console().print("Stopped. What is done is kept: the same command goes on from here.")
-        raise typer.Exit(130) from None
-    except (ImportError, OSError, ValueError) as error:
-        raise typer.BadParameter(str(error)) from None
+app.command(rich_help_panel=OWN, epilog=CODES)(commands.fit)
+app.command(rich_help_panel=OWN, epilog=CODES)(commands.predict)
+app.command(rich_help_panel=OWN, epilog=CODES)(commands.evaluate)
+app.command(rich_help_panel=OWN)(commands.inspect)
+app.command(rich_help_panel=OWN)(commands.export)
 
 
-@app.command()
+@app.command(rich_help_panel=STUDY)
 def datasets(
     download: Annotated[
         bool, typer.Option("--download", help="Fetch what is missing from its public origin.")
@@ -56,7 +55,7 @@ def datasets(
     print_datasets(Console(), download=download)
 
 
-@app.command()
+@app.command(rich_help_panel=STUDY)
 def reproduce(
     profile: ProfileOption = "full",
     only: OnlyOption = None,
@@ -91,7 +90,7 @@ def reproduce(
 
     if len(table or []) != len(target or []):
         raise typer.BadParameter("expected a --target for each --table")
-    with _one_line_errors():
+    with one_line_errors(STOPPED):
         run(
             profile=profile,
             only=only or (),
@@ -104,7 +103,7 @@ def reproduce(
         )
 
 
-@app.command()
+@app.command(rich_help_panel=STUDY)
 def ablate(
     names: Annotated[
         list[str],
@@ -133,7 +132,7 @@ def ablate(
     from batchensemble.study.summary import ablate as run
 
     folder = Path("results") / (profile if profile == "full" else f"{profile}-ablations")
-    with _one_line_errors():
+    with one_line_errors(STOPPED):
         run(
             names=names,
             profile=profile,
@@ -145,7 +144,7 @@ def ablate(
         )
 
 
-@app.command()
+@app.command(rich_help_panel=STUDY)
 def report(
     results: Annotated[Path, typer.Argument(help="Results folder, as `reproduce` left it.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path(
@@ -155,6 +154,6 @@ def report(
     """Write one self-contained page, for any browser and without a network, from results."""
     from batchensemble.study.report import write_report
 
-    with _one_line_errors():
+    with one_line_errors(STOPPED):
         path = write_report(results, out)
     Console().print(f"Report: {path}", soft_wrap=True)

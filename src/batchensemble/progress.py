@@ -1,4 +1,4 @@
-"""Progress bars, for those who ask for them."""
+"""Progress bars, for those who ask for them: on standard error, beside what is printed."""
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from types import TracebackType
@@ -12,10 +12,12 @@ def track(parts: Iterable[Part], total: int, what: str, *, verbose: bool) -> Ite
     if not verbose:
         yield from parts
         return
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
-    with Progress(TextColumn(what), MofNCompleteColumn(), BarColumn(), TimeLeft()) as progress:
+    columns = (TextColumn(what), MofNCompleteColumn(), BarColumn(), TimeLeft())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("", total=total)
         for part in parts:
             progress.update(task, advance=len(part))
@@ -26,6 +28,7 @@ class ProgressBar:
     """Epochs done, time left, and the latest numbers."""
 
     def __init__(self, epochs: int) -> None:
+        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
         from rich.progress import TimeRemainingColumn as TimeLeft
 
@@ -35,6 +38,7 @@ class ProgressBar:
             BarColumn(),
             TimeLeft(),
             TextColumn("{task.description}"),
+            console=Console(stderr=True),
         )
         self.task = self.progress.add_task("", total=epochs)
 

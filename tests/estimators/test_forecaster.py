@@ -227,7 +227,7 @@ def test_fitting_and_predicting_are_silent_and_write_no_files(data, capfd, tmp_p
     assert capfd.readouterr() == ("", "")
     assert list(tmp_path.iterdir()) == []
     Forecaster(**QUICK, verbose=True).fit(data).predict()
-    assert "2/2" in capfd.readouterr().out
+    assert "2/2" in capfd.readouterr().err
 
 
 @EVERY_METHOD

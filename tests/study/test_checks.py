@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batchensemble.page.sheets import MeanSE
 from batchensemble.study.checks import (
     Check,
     alike,
@@ -39,7 +40,6 @@ from batchensemble.study.evidence import (
 )
 from batchensemble.study.spec import Run
 from batchensemble.study.store import Result
-from batchensemble.study.tables import MeanSE
 
 HERE = Place("adult", ID)
 PATTERN = np.array([-3, -1, 0, 1, 3])  # its standard error is 1

@@ -1,13 +1,10 @@
-import contextlib
-import os
 import re
-import shutil
 import sys
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from browsing import see_all, visiting
 from typer.testing import CliRunner
 
 from batchensemble.cli import app
@@ -24,7 +21,6 @@ METRICS = {
     "forecasting": ("rmse", "nll", "rmsce", "miscalibration_area"),
 }
 SHORT = Settings(epochs=2)
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def results(
@@ -96,65 +92,8 @@ def quick(tmp_path_factory):
     return write_report(fill(folder, own), folder / "report.html")
 
 
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = os.environ.get("CHROME") or next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip(f"no browser: install one of {', '.join(BROWSERS)}, or set CHROME to its path")
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=path, args=flags)
-        yield started
-        started.close()
-
-
-@dataclass
-class Visit:
-    page: object
-    troubles: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
-
-    def chart(self, css):
-        """The first such chart, drawn."""
-        box = self.page.locator(f"{css} .chart").first
-        box.scroll_into_view_if_needed()
-        box.locator("svg").wait_for()
-        return box
-
-    def switch(self, variant):
-        self.page.locator(f"label[for=show-{variant}]").click()
-
-
-@contextlib.contextmanager
-def visiting(browser, path, *, width=1280, scheme="light"):
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
-    )
-    context.set_default_timeout(20_000)
-    visit = Visit(context.new_page())
-    visit.page.on(
-        "console",
-        lambda m: visit.troubles.append(m.text) if m.type in ("error", "warning") else None,
-    )
-    visit.page.on("pageerror", lambda error: visit.troubles.append(str(error)))
-    visit.page.on("request", lambda request: visit.requests.append(request.url))
-    visit.page.goto(path.as_uri())
-    yield visit
-    context.close()
-
-
-def see_all(visit):
-    """A window so high that every chart is in it, and therefore drawn."""
-    size = visit.page.viewport_size
-    visit.page.set_viewport_size(
-        {**size, "height": visit.page.evaluate("document.body.scrollHeight")}
-    )
-    visit.page.wait_for_function(
-        """() => [...document.querySelectorAll(".chart")].every(
-          (box) => !box.offsetParent || box.querySelector("svg"))"""
-    )
-    visit.page.set_viewport_size(size)
+def switch(visit, variant):
+    visit.page.locator(f"label[for=show-{variant}]").click()
 
 
 def column(page, sheet, i):
@@ -170,7 +109,7 @@ def test_the_page_loads_without_a_word_on_the_console_or_a_request(browser, requ
     path = request.getfixturevalue(name)
     with visiting(browser, path) as visit:
         see_all(visit)
-        visit.switch("shift")
+        switch(visit, "shift")
         see_all(visit)
         assert visit.troubles == []
         own = [url for url in visit.requests if not url.startswith("blob:")]  # made in the page
@@ -220,7 +159,7 @@ def test_the_switch_hides_one_variant_and_shows_the_other_with_charts_of_full_wi
         page, section = visit.page, "#data-diabetes"
         width = visit.chart(f"{section} .id .panel").bounding_box()["width"]
         for showing, hidden in (("shift", "id"), ("id", "shift"), ("shift", "id")):
-            visit.switch(showing)
+            switch(visit, showing)
             for one, other in (("#main", "table"), (section, "table"), (section, ".chart")):
                 assert page.locator(f"{one} .{showing} {other}").first.is_visible()
                 assert not page.locator(f"{one} .{hidden} {other}").first.is_visible()
@@ -234,9 +173,9 @@ def test_the_switch_hides_one_variant_and_shows_the_other_with_charts_of_full_wi
 def test_a_chart_follows_the_window_also_while_it_is_hidden(browser, full):
     with visiting(browser, full) as visit:
         visit.chart("#data-diabetes .id .curve")
-        visit.switch("shift")
+        switch(visit, "shift")
         visit.page.set_viewport_size({"width": 600, "height": 900})
-        visit.switch("id")
+        switch(visit, "id")
         box = visit.chart("#data-diabetes .id .curve")
         box.evaluate(
             """async (box) => {
@@ -412,7 +351,7 @@ def test_a_folder_without_results_is_answered_with_what_to_do(tmp_path):
     for folder in (tmp_path, tmp_path / "nowhere"):
         done = CliRunner().invoke(app, ["report", str(folder)])
         words = " ".join(done.output.replace("│", " ").split())
-        assert done.exit_code == 2
+        assert done.exit_code == 1
         assert "batchensemble reproduce" in words
         assert "Traceback" not in words
 

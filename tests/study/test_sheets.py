@@ -6,11 +6,12 @@ import pytest
 from scipy import stats
 
 from batchensemble.methods import METHODS
+from batchensemble.page.sheets import MeanSE, show
 from batchensemble.study.published import N_PARAMETERS, UNCERTAINTY
 from batchensemble.study.sheets import make_sheets
 from batchensemble.study.spec import Change, Run
 from batchensemble.study.store import Result
-from batchensemble.study.tables import MeanSE, show, write_sheet
+from batchensemble.study.tables import write_sheet
 
 PLAIN, MATCHED, WRITTEN = Change(), Change(matched=True), Change(bounded=False)
 METRICS = ("rmse", "nll", "rmsce", "miscalibration_area", "total", "aleatoric", "epistemic")

@@ -3,15 +3,14 @@ import pandas as pd
 import pytest
 from scipy.stats import sem
 
+from batchensemble.page.sheets import MeanSE
 from batchensemble.study.spec import PLAIN, Change, Run, Settings
 from batchensemble.study.store import Result
 from batchensemble.study.tables import (
     COLUMNS,
     QUICK,
     UNFINISHED,
-    MeanSE,
     label_of,
-    near_range,
     of_place,
     over_seeds,
     write_runs,
@@ -48,19 +47,6 @@ def test_one_seed_has_no_standard_error_and_a_metric_nobody_has_no_methods():
     assert MeanSE.of([3.0]) == (3.0, 0.0)
     assert over_seeds(results(), "accuracy") == {}
     assert np.isfinite(MeanSE.of([1.0, 1.0]).se)
-
-
-def test_only_what_would_hide_the_rest_is_left_out_of_the_range():
-    close = [MeanSE(1.0, 0.1), MeanSE(1.2, 0.1), MeanSE(0.9, 0.05)]
-    assert near_range(close) is None
-    low, high = near_range([*close, MeanSE(168.0, 169.0)])
-    assert low < 0.85 < 1.3 < high < 2
-    low, high = near_range([MeanSE(-50.0, 1.0), *close])
-    assert -1 < low < 0.85
-    assert near_range([MeanSE(1.0, 0.1), MeanSE(168.0, 169.0)]) is None  # nothing to compare with
-    assert near_range([MeanSE(1.0, 0.0)] * 4) is None
-    assert near_range([*close[:2], MeanSE(100.0, 1.0), MeanSE(101.0, 1.0)]) is None  # two camps
-    assert near_range([*close, *(MeanSE(100.0 + i, 1.0) for i in range(2))]) is None  # too many
 
 
 def test_of_a_place_come_the_runs_of_the_main_study_alone():

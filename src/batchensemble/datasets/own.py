@@ -1,8 +1,6 @@
 """A table of one's own, from a file."""
 
-import csv
-import gzip
-import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,24 +8,53 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batchensemble.cells import read_as, recognise
 from batchensemble.datasets.tables import Table
+from batchensemble.frames import Kind
+from batchensemble.reading import open_table
 from batchensemble.words import one_of
 
 Task = Literal["regression", "classification"]
+TASKS: tuple[Task, ...] = ("regression", "classification")
 FEW = 20
 
 
+@dataclass(frozen=True)
+class OwnTable:
+    """All of a file: every column read as its kind, the index numbering rows as the file does.
+
+    `notes` are doubts about columns, by their names; `nameless` columns are left away.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    kinds: dict[str, Kind]
+    notes: dict[str, str]
+    nameless: int
+
+
+def read_own(path: Path) -> OwnTable:
+    """A .csv, .csv.gz, .tsv, .parquet or .feather file, whole."""
+    with open_table(path) as file:
+        batches = list(file.batches())
+        if not batches or not file.names:
+            raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
+        whole = pd.concat(batches)
+        del batches
+        found = recognise(whole, file)
+        kinds = {name: one.kind for name, one in found.items()}
+        notes = {name: one.note for name, one in found.items() if one.note}
+        return OwnTable(file.name, read_as(whole, kinds, file), kinds, notes, file.nameless)
+
+
 def read_table(path: str | Path, target: str, task: Task | None = None) -> Table:
-    """A .csv, .csv.gz or .parquet file as a table, its rows in the file's order.
+    """A file as a table of the study, its rows in the file's order.
 
     Every column but `target` is a feature; an empty cell of a feature is a gap. Unless `task`
-    is given, texts and truth values are classes, and so are whole numbers with at most 20
-    different values that each occur twice on average; all other numbers make a regression.
+    is given, it is that of `recognise_task`.
     """
     path = Path(path)
-    frame = _read(path)
-    if frame.empty:
-        raise ValueError(f"expected {path} to have rows and columns, got {frame.shape}")
+    frame = read_own(path).frame.reset_index(drop=True)
     one_of(target, frame.columns, f"the target column of {path.name}")
     if len(frame.columns) < 2:
         raise ValueError(f"expected a column besides the target {target!r} in {path}")
@@ -37,67 +64,51 @@ def read_table(path: str | Path, target: str, task: Task | None = None) -> Table
             f"expected a value of {target!r} in every row of {path}, got {len(gaps)} gaps, the "
             f"first in row {gaps[0] + 1}; drop these rows, or the file is cut off"
         )
-    if frame[target].nunique() < 2:
-        raise ValueError(f"expected {target!r} to vary in {path}, got one value in all rows")
-    kind = task or _task(frame[target])
-    one_of(kind, ("regression", "classification"), "task")
-    y = _numbers(frame[target], path) if kind == "regression" else _labels(frame[target])
+    kind = task or recognise_task(frame[target])[0]
+    y = read_target(frame[target], kind, str(path))
     return Table(
         path.name.removesuffix(".gz").rpartition(".")[0], kind, frame.drop(columns=target), y
     )
 
 
-def _read(path: Path) -> pd.DataFrame:
-    is_parquet = path.name.endswith((".parquet", ".pq"))
-    if not is_parquet and not path.name.endswith((".csv", ".csv.gz")):
-        raise ValueError(f"expected a .csv, .csv.gz or .parquet file, got {path}")
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    try:
-        if is_parquet:
-            return pd.read_parquet(path).rename(columns=str)
-        # Without index_col=False rows that end with a comma would move all names by one column.
-        frame = pd.read_csv(path, index_col=False, float_precision="round_trip")
-        if len(frame) and pd.isna(frame.iloc[-1, -1]):
-            _refuse_short_rows(path)
-    except ImportError as error:
-        raise ImportError("reading Parquet needs pyarrow: pip install pyarrow") from error
-    except (ValueError, OSError, EOFError, zlib.error) as error:
-        cause = " ".join(str(error).split())[:200]
+def recognise_task(y: pd.Series) -> tuple[Task, str]:
+    """What a target without gaps asks for, and why.
+
+    Texts and truth values are classes, and so are whole numbers with at most 20 different values
+    that each occur twice on average; all other numbers make a regression.
+    """
+    n = y.nunique()
+    if pd.api.types.is_bool_dtype(y):
+        return "classification", f"{y.name} is true or false"
+    if not pd.api.types.is_numeric_dtype(y):
+        return "classification", f"{y.name} has {n:,} different words"
+    if n <= min(FEW, len(y) / 2) and _is_whole(y):
+        return "classification", f"{y.name} has only {n} different whole numbers"
+    return "regression", f"{y.name} has {n:,} different numbers"
+
+
+def read_target(y: pd.Series, task: str, file: str) -> NDArray[Any]:
+    """The target of a task, without gaps, as numbers or as labels."""
+    one_of(task, TASKS, "task")
+    if y.nunique() < 2:
+        raise ValueError(f"expected {y.name!r} to vary in {file}, got one value in all rows")
+    if pd.api.types.is_datetime64_any_dtype(y):
         raise ValueError(
-            f"{path} cannot be read: {cause}; it may be cut off or of another format"
-        ) from error
-    return frame
+            f"expected numbers or classes in the target {y.name!r} of {file}, got dates; "
+            "turn them into numbers, days since a day for example"
+        )
+    return _numbers(y, file) if task == "regression" else _labels(y)
 
 
-def _refuse_short_rows(path: Path) -> None:
-    """pandas fills the cells that a row lacks with gaps, so a file that is cut off looks whole."""
-    opened: Any = gzip.open if path.name.endswith(".gz") else open
-    with opened(path, "rt", newline="", encoding="utf-8") as file:
-        rows = csv.reader(file)
-        width = len(next(rows))
-        for row in rows:
-            if row and len(row) < width:
-                raise ValueError(
-                    f"expected {width} cells in every row, got {len(row)} in line {rows.line_num}"
-                )
-
-
-def _task(y: pd.Series) -> Task:
-    if not pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y):
-        return "classification"
-    is_few = y.nunique() <= min(FEW, len(y) / 2)
-    return "classification" if is_few and _is_whole(y) else "regression"
-
-
-def _numbers(y: pd.Series, path: Path) -> NDArray[np.float64]:
+def _numbers(y: pd.Series, file: str) -> NDArray[np.float64]:
     if not pd.api.types.is_numeric_dtype(y):
         raise ValueError(
-            f"expected numbers in the target {y.name!r} of {path} for a regression, got {y.dtype}"
+            f"expected numbers in the target {y.name!r} of {file} for a regression, got words "
+            f"such as {y.iloc[0]!r}"
         )
     values: NDArray[np.float64] = y.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
-        raise ValueError(f"expected finite numbers in the target {y.name!r} of {path}")
+        raise ValueError(f"expected finite numbers in the target {y.name!r} of {file}")
     return values
 
 
@@ -105,8 +116,8 @@ def _labels(y: pd.Series) -> NDArray[Any]:
     labels: NDArray[Any]
     if pd.api.types.is_bool_dtype(y):
         labels = y.to_numpy(dtype=bool)
-    elif pd.api.types.is_integer_dtype(y) or (pd.api.types.is_float_dtype(y) and _is_whole(y)):
-        labels = y.to_numpy(dtype=np.int64)
+    elif pd.api.types.is_numeric_dtype(y):
+        labels = y.to_numpy(dtype=np.int64 if _is_whole(y) else np.float64)
     else:
         labels = y.astype(object).to_numpy()
     return labels

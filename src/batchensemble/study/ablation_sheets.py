@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from scipy import stats
 
+from batchensemble.page.looks import CALIBRATION, ERROR, NAMES, dataset_name
+from batchensemble.page.sheets import Cell, Sheet
 from batchensemble.study.ablations import ABLATIONS
-from batchensemble.study.looks import CALIBRATION, ERROR, NAMES, dataset_name
 from batchensemble.study.store import Result
-from batchensemble.study.tables import Cell, Sheet
 
 LOST = "all runs lost"
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from batchensemble.page.sheets import MeanSE
 from batchensemble.study.evidence import ALL, Evidence, Need, Place, Quantity, Reading, Sample
-from batchensemble.study.tables import MeanSE
 
 Word = Literal["holds", "partly", "does not hold"]
 Extreme = Literal["best", "worst", "highest", "lowest"]

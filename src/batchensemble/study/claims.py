@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from batchensemble.page.sheets import Cell, Sheet
 from batchensemble.study.checks import Part, Word, together
 from batchensemble.study.claim_list import CLAIMS, Claim
 from batchensemble.study.evidence import Evidence, write_needs
 from batchensemble.study.store import Result
-from batchensemble.study.tables import Cell, Sheet
 
 __all__ = ["CLAIMS", "Claim", "Part", "Verdict", "claims_sheet", "judge_claims", "write_claims"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from batchensemble.files import replacing
+from batchensemble.page.sheets import Cell, Sheet
 from batchensemble.study.spec import Settings
 from batchensemble.study.store import read_json
-from batchensemble.study.tables import Cell, Sheet
 
 FORMAT = 1
 ONE_BY_ONE = "deep_ensemble one by one"

@@ -8,18 +8,11 @@ from typing import Any
 import numpy as np
 
 from batchensemble.metrics import COVERAGES, LEVELS
+from batchensemble.page.looks import ERROR, NAMES, SPARE, UP, dataset_name, look
+from batchensemble.page.sheets import MeanSE, near_range, show
 from batchensemble.study.ablations import ABLATIONS, Ablation, Found, plain_of
-from batchensemble.study.looks import ERROR, NAMES, SPARE, UP, dataset_name, look
 from batchensemble.study.store import Result
-from batchensemble.study.tables import (
-    MeanSE,
-    methods,
-    near_end,
-    near_range,
-    of_place,
-    over_seeds,
-    show,
-)
+from batchensemble.study.tables import methods, near_end, of_place, over_seeds
 
 REGRESSION = ("rmse", "nll", "rmsce", "miscalibration_area")
 CLASSES = ("accuracy", "nll", "brier", "ece")

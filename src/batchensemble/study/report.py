@@ -1,18 +1,14 @@
 """The study on one page: an HTML file that needs no other file and no network."""
 
-import re
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
 from batchensemble.metrics import COVERAGES, LEVELS
+from batchensemble.page.frame import render_page
+from batchensemble.page.looks import dataset_name, label, look
 from batchensemble.study.claims import judge_claims
 from batchensemble.study.costs_file import read_costs
-from batchensemble.study.looks import dataset_name, label, look
 from batchensemble.study.page.ablations import questions
 from batchensemble.study.page.content import (
     TASKS,
@@ -27,7 +23,7 @@ from batchensemble.study.page.content import (
 from batchensemble.study.published import SHAPES
 from batchensemble.study.sheets import make_sheets
 from batchensemble.study.store import Result
-from batchensemble.study.tables import Cell, MeanSE, label_of, read_results, show
+from batchensemble.study.tables import label_of, read_results
 
 VERDICTS = {"holds": "hold", "partly": "hold in part", "does not hold": "do not hold"}
 
@@ -45,24 +41,16 @@ def write_report(folder: Path, path: Path) -> Path:
 
 def render(results: Sequence[Result], costs: Sequence[Mapping[str, Any]] = ()) -> str:
     """The page as text."""
-    scripts = _libraries()
     main = main_results(results)
     note = label_of(results)
     full = not note
     sheets = {sheet.name: sheet for sheet in make_sheets(results, costs)}
     verdicts = judge_claims(results, costs) if full else []
     words = [verdict.verdict for verdict in verdicts]
-    pages = Environment(
-        loader=PackageLoader("batchensemble.study", "page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    pages.filters.update(show=show, order=_order, numbers=_numbers)
-    pages.tests["numeric"] = _is_number
-    return pages.get_template("report.html.jinja").render(
+    return render_page(
+        "batchensemble.study",
+        "report.html.jinja",
+        filters={"numbers": _numbers},
         note=note,
         summary=_summary(results, main, costs, full=full),
         counts={word: sum(own == word for own in words) for word in VERDICTS},
@@ -80,32 +68,7 @@ def render(results: Sequence[Result], costs: Sequence[Mapping[str, Any]] = ()) -
         made=_made(results),
         levels=LEVELS,
         coverages=COVERAGES,
-        **scripts,
     )
-
-
-def _libraries() -> dict[str, Markup]:
-    """Vega draws the charts and DataTables sorts the tables; both are put into the page."""
-    try:
-        import itables
-        import vl_convert
-    except ImportError as error:
-        raise ImportError(
-            f"the report needs {error.name}: pip install batchensemble[study]"
-        ) from None
-    tables = (files(itables) / "html" / "dt_bundle.js").read_text(encoding="utf-8")
-    own = files("batchensemble.study.page")
-    texts = {
-        "vega": vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
-        "datatables": tables,
-        "glue": (own / "glue.js").read_text(encoding="utf-8"),
-        "style": (own / "style.css").read_text(encoding="utf-8"),
-    }
-    # A closing tag inside a script would end it there.
-    return {
-        name: Markup(re.sub(r"</(script|style)", r"<\\/\1", text, flags=re.IGNORECASE))
-        for name, text in texts.items()
-    }
 
 
 def _summary(
@@ -180,17 +143,6 @@ def _listed(words: Sequence[str]) -> str:
 
 def _count(n: int, thing: str) -> str:
     return f"{n:,} {thing}{'s' * (n != 1)}"
-
-
-def _is_number(cell: Cell) -> bool:
-    return isinstance(cell, int | float | MeanSE)
-
-
-def _order(cell: Cell) -> str | float | int:
-    """What a cell is sorted by."""
-    if isinstance(cell, MeanSE):
-        return cell.mean
-    return "" if cell is None else cell
 
 
 def _numbers(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 
+from batchensemble.page.sheets import MeanSE, Sheet, show
 from batchensemble.study.cost import measure_costs
 from batchensemble.study.outputs import write_outputs
 from batchensemble.study.own import Own
@@ -19,7 +20,6 @@ from batchensemble.study.runner import NOTHING, run_units
 from batchensemble.study.sheets import main_sheet
 from batchensemble.study.spec import Settings, Unit
 from batchensemble.study.store import Result, Store
-from batchensemble.study.tables import MeanSE, Sheet, show
 
 
 @dataclass(frozen=True)

@@ -6,23 +6,15 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from batchensemble.page.looks import METRICS, NAMES, dataset_name, label
+from batchensemble.page.sheets import Cell, MeanSE, Sheet
 from batchensemble.study import published
 from batchensemble.study.ablation_sheets import ablation_sheet, diversity
 from batchensemble.study.ablations import ABLATIONS
 from batchensemble.study.costs_file import cost_sheet
-from batchensemble.study.looks import METRICS, NAMES, dataset_name, label
 from batchensemble.study.spec import PLAIN, VARIANTS, Change
 from batchensemble.study.store import Result
-from batchensemble.study.tables import (
-    Cell,
-    MeanSE,
-    Place,
-    Sheet,
-    methods,
-    of_place,
-    over_seeds,
-    places,
-)
+from batchensemble.study.tables import Place, methods, of_place, over_seeds, places
 
 PARTS = ("total", "aleatoric", "epistemic")
 TASKS = {"unc_id_shift_delta_reg": "regression", "unc_id_shift_delta_clf": "classification"}

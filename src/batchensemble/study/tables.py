@@ -1,16 +1,13 @@
 """Results as tables: one row a number, and mean with standard error over the seeds."""
 
 import csv
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from batchensemble.study.looks import LOOKS
+from batchensemble.page.looks import LOOKS
+from batchensemble.page.sheets import Cell, MeanSE, Sheet, show
 from batchensemble.study.published import SHAPES
 from batchensemble.study.spec import PLAIN, Settings
 from batchensemble.study.store import Result, Store
@@ -18,54 +15,8 @@ from batchensemble.study.store import Result, Store
 Place = tuple[str, str]  # dataset, variant
 QUICK = "QUICK: fewer epochs, seeds and rows; draw no conclusions"
 UNFINISHED = "UNFINISHED: not all five seeds; draw no conclusions"
-FAR = 10
 N_SEEDS = 5  # of the full study
 COLUMNS = ("dataset", "variant", "method", "seed", "metric", "value")
-
-
-class MeanSE(NamedTuple):
-    """Over seeds: the mean, and sd / sqrt(seeds) with ddof 1 (0 for a single seed)."""
-
-    mean: float
-    se: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> "MeanSE":
-        spread = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else 0.0
-        return cls(float(np.mean(values)), float(spread))
-
-
-Cell = str | int | float | MeanSE | None
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """A table for people: cells keep their numbers, `show` writes them."""
-
-    name: str
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""
-
-
-def show(cell: Cell) -> str:
-    """A cell as people read it."""
-    match cell:
-        case None:
-            return ""
-        case MeanSE(mean, se):
-            return f"{_short(mean)} ± {_short(se)}"
-        case float():
-            return _short(cell)
-        case int():
-            return f"{cell:,}"
-        case _:
-            return cell
-
-
-def _short(number: float) -> str:
-    return f"{number:.3f}" if abs(number) < 1e4 else f"{number:.1e}"
 
 
 def write_sheet(sheet: Sheet, folder: Path, note: str = "") -> list[Path]:
@@ -110,23 +61,6 @@ def _write_csv(sheet: Sheet, path: Path) -> None:
 def near_end(cell: MeanSE, *, highest: bool) -> float:
     """The end of an interval that others have to pass to be better beyond doubt."""
     return cell.mean + cell.se if highest else cell.mean - cell.se
-
-
-def near_range(summaries: Sequence[MeanSE]) -> tuple[float, float] | None:
-    """What to draw of them if one in four is so far out that it would hide the rest; else None."""
-    middle = np.median([mean for mean, _ in summaries])
-    by_reach = sorted(summaries, key=lambda one: abs(one.mean - middle) + one.se)
-    low, high = _ends(by_reach)
-    for n in range(len(by_reach) - 1, math.ceil(0.75 * len(by_reach)) - 1, -1):
-        inner_low, inner_high = _ends(by_reach[:n])
-        if high - low > FAR * (inner_high - inner_low) > 0:
-            pad = 0.25 * (inner_high - inner_low)
-            return inner_low - pad, inner_high + pad
-    return None
-
-
-def _ends(summaries: Sequence[MeanSE]) -> tuple[float, float]:
-    return min(m - se for m, se in summaries), max(m + se for m, se in summaries)
 
 
 def read_results(folder: Path) -> list[Result]:

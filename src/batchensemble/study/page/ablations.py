@@ -3,15 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from batchensemble.page.charts import Chart, panel
+from batchensemble.page.looks import ERROR, NAMES, SPARE, UP, Look, dataset_name, look
+from batchensemble.page.sheets import Sheet
 from batchensemble.study.ablation_sheets import LOST
 from batchensemble.study.ablations import ABLATIONS, Ablation, Found, plain_of
 from batchensemble.study.checks import best_set
 from batchensemble.study.claims import Verdict
-from batchensemble.study.looks import ERROR, NAMES, SPARE, UP, Look, dataset_name, look
-from batchensemble.study.page.charts import Chart, panel
 from batchensemble.study.spec import PLAIN
 from batchensemble.study.store import Result
-from batchensemble.study.tables import Sheet, near_end
+from batchensemble.study.tables import near_end
 
 
 @dataclass(frozen=True)

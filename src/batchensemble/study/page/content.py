@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from batchensemble.metrics import COVERAGES, LEVELS
+from batchensemble.page.charts import Chart, curve, panel
+from batchensemble.page.looks import LOOKS, NAMES, UP, dataset_name, label, look
+from batchensemble.page.sheets import Cell, MeanSE, Sheet
 from batchensemble.study.checks import best_set
 from batchensemble.study.figures import CLASSES, REGRESSION
-from batchensemble.study.looks import LOOKS, NAMES, UP, dataset_name, label, look
-from batchensemble.study.page.charts import Chart, curve, panel
 from batchensemble.study.spec import PLAIN, VARIANTS
 from batchensemble.study.store import Result
-from batchensemble.study.tables import Cell, MeanSE, Sheet, near_end, over_seeds
+from batchensemble.study.tables import near_end, over_seeds
 
 TASKS = {
     "regression": ("Regression tables", REGRESSION),

@@ -1,5 +1,5 @@
 from batchensemble.methods import METHODS
-from batchensemble.study.looks import LOOKS, NAMES, dataset_name, look
+from batchensemble.page.looks import LOOKS, NAMES, dataset_name, look
 
 
 def test_every_method_has_a_look_of_its_own():

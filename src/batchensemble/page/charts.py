@@ -1,12 +1,12 @@
 """The report's charts as Vega-Lite: they carry their numbers, and show them under the pointer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from batchensemble.study.looks import Look
-from batchensemble.study.tables import MeanSE, near_range, show
+from batchensemble.page.looks import Look
+from batchensemble.page.sheets import MeanSE, near_range, show
 
 SHAPES = {
     "o": "circle",
@@ -99,13 +99,16 @@ def _far_out(rows: Sequence[Spec], shown: tuple[float, float] | None) -> list[Sp
 def curve(
     title: str,
     at: Sequence[float],
-    found: Sequence[tuple[Look, Sequence[MeanSE]]],
+    found: Sequence[tuple[Look, Sequence[MeanSE | float]]],
     *,
     x: str,
     y: str,
     diagonal: bool = False,
 ) -> Chart:
-    """A line with a band of standard errors for each method; the pointer shows all at one x."""
+    """A line for each method, with a band where there are standard errors.
+
+    The pointer shows all at one x.
+    """
     looks = [look for look, _ in found]
     points = [
         _point(look, cell) | {"at": round(place, 4)}
@@ -165,8 +168,72 @@ def curve(
     return Chart(title, words, spec, "curve")
 
 
-def _point(look: Look, cell: MeanSE) -> dict[str, Any]:
-    mean, se = cell
+def scatter(
+    title: str, points: Sequence[tuple[float, float, str]], colour: str, *, x: str, y: str
+) -> Chart:
+    """A dot for each (x, y, words), and the diagonal; the pointer shows the words."""
+    rows = [{"x": float(f"{a:.6g}"), "y": float(f"{b:.6g}"), "row": c} for a, b, c in points]
+    ends = [end for a, b, _ in points for end in (a, b)]
+    low, high = min(ends), max(ends)
+    axis = {"type": "quantitative", "scale": {"domain": [low, high], "nice": True}}
+    places = {"x": {"field": "x", "title": x, **axis}, "y": {"field": "y", "title": y, **axis}}
+    diagonal = {
+        "name": "guide",
+        "data": {"values": [{"x": low, "y": low}, {"x": high, "y": high}]},
+        "mark": {"type": "line", "strokeDash": DOTTED, "strokeWidth": 1},
+        "encoding": places,
+    }
+    dots = {
+        "data": {"values": rows},
+        "mark": {"type": "point", "filled": True, "size": 28, "opacity": 0.55, "color": colour},
+        "encoding": places
+        | {
+            "tooltip": [
+                _field("row", "nominal"),
+                _field("x", "quantitative", title=x),
+                _field("y", "quantitative", title=y),
+            ]
+        },
+    }
+    words = f"{title}: {len(rows):,} points from {low:.6g} to {high:.6g}."
+    return Chart(title, words, {"height": 250, "layer": [diagonal, dots]}, "curve")
+
+
+def fan(
+    title: str, rows: Sequence[Mapping[str, Any]], colour: str, *, is_date: bool, y: str
+) -> Chart:
+    """A forecast and its interval over time, beside the truth.
+
+    rows have `time`, `truth`, and where there is a forecast `mean`, `lower` and `upper`.
+    """
+    across = _field("time", "temporal" if is_date else "quantitative", title=None)
+    across |= {"scale": {"zero": False}} if not is_date else {}
+    up = {"type": "quantitative", "title": y, "scale": {"zero": False}}
+    tips = [across | {"title": "time"}]
+    tips += [_field(name, "quantitative") for name in ("truth", "mean", "lower", "upper")]
+    line = {"type": "line", "strokeWidth": 2}
+    spec = {
+        "height": 250,
+        "data": {"values": list(rows)},
+        "encoding": {"x": across, "tooltip": tips},
+        "layer": [
+            {
+                "mark": {"type": "area", "opacity": 0.22, "color": colour},
+                "encoding": {"y": {"field": "lower", **up}, "y2": {"field": "upper"}},
+            },
+            {"mark": line | {"color": colour}, "encoding": {"y": {"field": "mean", **up}}},
+            {
+                "mark": {"type": "point", "filled": True, "size": 30, "color": "#000000"},
+                "encoding": {"y": {"field": "truth", **up}},
+            },
+        ],
+    }
+    words = f"{title}: {len(rows)} times; dots are the truth, the line is the forecast."
+    return Chart(title, words, spec, "curve")
+
+
+def _point(look: Look, cell: MeanSE | float) -> dict[str, Any]:
+    mean, se = cell if isinstance(cell, MeanSE) else (cell, 0.0)
     ends = {"mean": mean, "low": mean - se, "high": mean + se}
     return {"method": look.label} | {name: float(f"{value:.6g}") for name, value in ends.items()}
 

@@ -1,0 +1,187 @@
+"""Cells of files -> values of a kind: recognised once, read the same way ever after.
+
+Numbers are numbers if all are; codes such as 007 are not. Dates are those written year first, as
+ISO 8601 has them: others can be read in two ways. Texts are trimmed, and an empty cell is a gap,
+as are NA, NaN, null and their like.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble.frames import Column, Kind, read_columns
+from batchensemble.reading import TableFile
+
+GAPS = frozenset(
+    ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None")
+)
+BOOLEANS = {"true": 1.0, "false": 0.0}
+MOSTLY = 0.9
+_CODE = re.compile(r"[+-]?0\d")
+_DATE = re.compile(
+    r"\d{4}([-/])\d{2}(\1\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(Z|[+-]\d{2}:?\d{2}))?)?)?"
+)
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """The kind of a column, and what somebody might want to know about the choice."""
+
+    kind: Kind
+    note: str = ""
+
+
+def recognise(frame: pd.DataFrame, file: TableFile) -> dict[str, Recognised]:
+    """The kind of every column of a whole table."""
+    columns = _columns(frame, file)
+    return {name: _recognise(column, frame.index, file) for name, column in columns.items()}
+
+
+def read_as(frame: pd.DataFrame, kinds: Mapping[str, Kind], file: TableFile) -> pd.DataFrame:
+    """The columns named in `kinds`, in that order; every batch gives the same types.
+
+    What is not of its kind is refused with the file, the column and the row.
+    """
+    own, index = _columns(frame[list(kinds)], file), frame.index
+    read = pd.DataFrame({n: _read(own[n], kind, index, file) for n, kind in kinds.items()})
+    return read.set_axis(index)
+
+
+def _columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
+    try:
+        return {column.name: column for column in read_columns(frame)}
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{file.name}: {error}") from None
+
+
+def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
+    if column.kind != "category":
+        return Recognised(column.kind)
+    texts, is_gap = _trimmed(column.values)
+    words = texts[~is_gap]
+    if not len(words):
+        return Recognised("number")
+    if file.is_text:
+        numbers = _numbers(words, has_comma=file.has_comma)
+        is_number = ~np.isnan(numbers)
+        if is_number.all():
+            is_code = any(map(_CODE.match, words))
+            return Recognised("category" if is_code else "number")
+        if all(word.lower() in BOOLEANS for word in words):
+            return Recognised("boolean")
+        if is_number.mean() >= MOSTLY:
+            first = np.flatnonzero(~is_gap)[~is_number][0]
+            return Recognised(
+                "category",
+                f"{column.name!r} is read as words: all but {_count(~is_number, 'cell')} are "
+                f"numbers, the first of them {texts[first]!r} in {file.unit} {index[first]}; "
+                "empty what is no number to have it read as numbers",
+            )
+    if all(map(_DATE.fullmatch, words)) and not np.isnat(_dates(words)).any():
+        return Recognised("date")
+    return Recognised("category")
+
+
+def _read(column: Column, kind: Kind, index: pd.Index, file: TableFile) -> Any:
+    if column.kind != "category":
+        try:
+            return _typed(column.as_kind(kind))
+        except ValueError as error:
+            raise ValueError(f"{file.name}: {error}") from None
+    texts, is_gap = _trimmed(column.values)
+    words = texts[~is_gap]
+    if kind == "category":
+        texts[is_gap] = None
+        return _typed(Column(column.name, kind, texts))
+    if kind == "date":
+        values: NDArray[Any] = np.full(len(texts), "NaT", dtype="datetime64[us]")
+        values[~is_gap] = _dates(words)
+    else:
+        values = np.full(len(texts), np.nan)
+        if kind == "boolean":
+            numbers = _numbers(words, has_comma=False)
+            zero_one = np.where(np.isin(numbers, (0, 1)), numbers, np.nan)
+            values[~is_gap] = [
+                BOOLEANS.get(word.lower(), number)
+                for word, number in zip(words, zero_one, strict=True)
+            ]
+        else:
+            values[~is_gap] = _numbers(words, has_comma=file.has_comma)
+    read = Column(column.name, kind, values)
+    wrong = read.missing & ~is_gap
+    if kind == "number":
+        wrong |= np.isinf(values)
+    for row in np.flatnonzero(wrong)[:1]:
+        raise ValueError(
+            f"{file.name}, {file.unit} {index[row]}, column {column.name!r}: expected "
+            f"{_EXPECTED[kind]}, got {texts[row]!r}{_more(wrong)}; correct the cell, or empty it"
+        )
+    return _typed(read)
+
+
+_EXPECTED = {
+    "number": "a finite number as at fit",
+    "boolean": "true or false as at fit",
+    "date": "a date such as 2026-01-31 as at fit",
+}
+
+
+def _typed(column: Column) -> Any:
+    """In one pandas type for each kind, whatever the values are."""
+    if column.kind == "boolean":
+        return pd.array(np.where(column.missing, None, column.values == 1), dtype="boolean")
+    return column.values if column.kind != "category" else pd.Series(column.values, dtype=object)
+
+
+def _trimmed(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    texts = np.array(["" if value is None else value.strip() for value in values], dtype=object)
+    return texts, np.array([text in GAPS for text in texts], dtype=bool)
+
+
+def _numbers(words: NDArray[Any], *, has_comma: bool) -> NDArray[np.float64]:
+    """NaN where a word is no number. Python would also read 1_000."""
+    if has_comma:
+        words = np.array([_pointed(word) for word in words], dtype=object)
+    if "_" not in "".join(words):
+        try:
+            numbers: NDArray[np.float64] = words.astype(np.float64)
+            return numbers
+        except ValueError:
+            pass
+    return np.array([_number(word) for word in words], dtype=np.float64)
+
+
+def _pointed(word: str) -> str:
+    return word.replace(",", ".") if "." not in word else word
+
+
+def _number(word: str) -> float:
+    try:
+        return float("nan") if "_" in word else float(word)
+    except ValueError:
+        return float("nan")
+
+
+def _dates(words: NDArray[Any]) -> NDArray[Any]:
+    """In UTC; NaT where a word is no date."""
+    plain = [word.replace("/", "-") if _DATE.fullmatch(word) else None for word in words]
+    dates = pd.to_datetime(
+        pd.Series(plain, dtype=object), format="ISO8601", utc=True, errors="coerce"
+    )
+    moments: NDArray[Any] = dates.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
+    return moments
+
+
+def _count(mask: NDArray[np.bool_], thing: str) -> str:
+    n = int(mask.sum())
+    return f"{n} {thing}{'s' * (n != 1)}"
+
+
+def _more(wrong: NDArray[np.bool_]) -> str:
+    n = int(wrong.sum()) - 1
+    return f" (and {n} more such cell{'s' * (n != 1)} near it)" if n else ""

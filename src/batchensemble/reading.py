@@ -1,0 +1,230 @@
+"""Tables in files, read a batch at a time.
+
+The cells of a CSV are the texts they are; what they mean is for `cells` to say. A batch is a pandas
+frame whose index numbers the rows as the file does: by its lines in a CSV, from 1 elsewhere.
+"""
+
+import csv
+import gzip
+import io
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import pandas as pd
+
+BATCH = 2**14
+SEPARATORS = (",", ";", "\t")
+CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+PARQUET = (".parquet", ".pq")
+FEATHER = (".feather", ".arrow")
+PIPE = Path("-")
+
+
+class TableFile(Protocol):
+    """An open table: its columns by name, its rows in batches, once."""
+
+    name: str
+    unit: str  # what numbers its rows: "line" or "row"
+    is_text: bool  # whether every cell is a text
+    has_comma: bool  # whether a text "1,5" is a number
+    names: list[str]
+    nameless: int  # columns without a name, which are left away
+
+    def batches(self, n_rows: int = BATCH) -> Iterator[pd.DataFrame]: ...
+
+    def share_read(self) -> float | None:
+        """Between 0 and 1, where it is known."""
+
+
+@contextmanager
+def open_table(path: Path) -> Iterator[TableFile]:
+    """A CSV, Parquet or Feather file, by its ending; "-" is a CSV from standard input."""
+    suffix = check_suffix(path)
+    if path != PIPE and not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}; check the path")
+    with ExitStack() as stack, _told(path):
+        table: TableFile
+        if suffix in CSV:
+            raw: BinaryIO = sys.stdin.buffer
+            if path != PIPE:
+                raw = stack.enter_context(path.open("rb"))
+            table = _Csv(path, raw, is_packed=suffix.endswith(".gz"))
+            stack.callback(table.detach)
+        else:
+            table = _Arrow(path, stack, is_parquet=suffix in PARQUET)
+        _check_names(table)
+        yield table
+
+
+def check_suffix(path: Path) -> str:
+    """How the file's name ends, one of those that are known."""
+    if path == PIPE:
+        return ".csv"
+    for suffix in sorted((*CSV, *PARQUET, *FEATHER), key=len, reverse=True):
+        if path.name.lower().endswith(suffix):
+            return suffix
+    raise ValueError(
+        f"expected a .csv, .csv.gz, .tsv, .parquet or .feather file, got {path}; "
+        "save the table as one of these"
+    )
+
+
+def _check_names(table: TableFile) -> None:
+    twice = [name for name, count in Counter(table.names).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"{table.name}: expected every column to have a name of its own, got more than once: "
+            f"{', '.join(map(repr, twice))}; rename them"
+        )
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """What goes wrong inside a file is said with its name."""
+    name = _name(path)
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{name} cannot be read: expected text in UTF-8, got the byte "
+            f"0x{error.object[error.start]:02x}; save it as UTF-8 (`CSV UTF-8` in spreadsheets)"
+        ) from error
+    except (csv.Error, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(
+            f"{name} cannot be read: {error}; it may be cut off or of another format"
+        ) from error
+
+
+def _name(path: Path) -> str:
+    return "standard input" if path == PIPE else str(path)
+
+
+class _Csv:
+    unit = "line"
+    is_text = True
+
+    def __init__(self, path: Path, raw: BinaryIO, *, is_packed: bool) -> None:
+        self.name = _name(path)
+        self._raw = raw
+        self._size = None if path == PIPE else path.stat().st_size
+        binary: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
+        self._text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
+        first = self._text.readline()
+        if not first.strip():
+            raise ValueError(
+                f"{self.name} is empty: expected a line of column names, and rows below it"
+            )
+        separator = max(SEPARATORS, key=lambda mark: len(_cells([first], mark)))
+        self.has_comma = separator == ";"
+        lines = chain([first], self._text)
+        self._rows = csv.reader(lines, delimiter=separator, strict=True)
+        self._header = [name.strip() for name in next(self._rows)]
+        self.names = [name for name in self._header if name]
+        self.nameless = len(self._header) - len(self.names)
+
+    def batches(self, n_rows: int = BATCH) -> Iterator[pd.DataFrame]:
+        rows = self._numbered()
+        while batch := list(islice(rows, n_rows)):
+            numbers, cells = zip(*batch, strict=True)
+            columns = zip(self._header, zip(*cells, strict=True), strict=True)
+            named = {name: list(column) for name, column in columns if name}
+            yield pd.DataFrame(named, index=list(numbers), dtype=object)
+
+    def _numbered(self) -> Iterator[tuple[int, list[str]]]:
+        """Rows with the number of their first line; blank lines are passed over."""
+        width = len(self._header)
+        line = self._rows.line_num + 1
+        for row in self._rows:
+            if len(row) > 1 or (row and (row[0].strip() or width == 1)):
+                if len(row) < width or any(row[width:]):
+                    raise ValueError(
+                        f"{self.name}, line {line}: expected {width} cells as in the first line, "
+                        f"got {len(row)}; it may be cut off, or a text with a separator in it "
+                        "needs quotes"
+                    )
+                yield line, row[:width]
+            line = self._rows.line_num + 1
+
+    def share_read(self) -> float | None:
+        return self._raw.tell() / self._size if self._size else None
+
+    def detach(self) -> None:
+        """Let standard input stay open."""
+        self._text.detach()
+
+
+def _cells(lines: Iterable[str], separator: str) -> list[str]:
+    try:
+        return next(csv.reader(lines, delimiter=separator))
+    except csv.Error:
+        return []
+
+
+class _Arrow:
+    unit = "row"
+    is_text = False
+    has_comma = False
+
+    def __init__(self, path: Path, stack: ExitStack, *, is_parquet: bool) -> None:
+        try:
+            import pyarrow as pa  # type: ignore[import-untyped]
+            from pyarrow import parquet
+        except ImportError as error:
+            raise ImportError(
+                f"reading {path.name} needs pyarrow: pip install batchensemble[parquet]"
+            ) from error
+        self.name = str(path)
+        self._path = path
+        self._errors = (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError)
+        self._done = 0
+        with self._readable():
+            if is_parquet:
+                self._file: Any = stack.enter_context(parquet.ParquetFile(path))
+                names = self._file.schema_arrow.names
+                self._n_rows = self._file.metadata.num_rows
+            else:
+                source = stack.enter_context(pa.memory_map(str(path)))
+                self._file = pa.ipc.open_file(source)
+                names = self._file.schema.names
+                parts = range(self._file.num_record_batches)
+                self._n_rows = sum(self._file.get_batch(i).num_rows for i in parts)
+        # A frame's index without a name is kept under such names: row numbers, not data.
+        self.names = [name for name in names if not name.startswith("__index_level_")]
+        self.nameless = len(names) - len(self.names)
+
+    def batches(self, n_rows: int = BATCH) -> Iterator[pd.DataFrame]:
+        with self._readable():
+            for batch in self._batches(n_rows):
+                frame = batch.select(self.names).to_pandas(types_mapper=pd.ArrowDtype)
+                frame = frame.reset_index(drop=True)
+                frame.index += self._done + 1
+                self._done += len(frame)
+                yield frame
+
+    def _batches(self, n_rows: int) -> Iterator[Any]:
+        if hasattr(self._file, "iter_batches"):
+            yield from self._file.iter_batches(batch_size=n_rows)
+            return
+        for i in range(self._file.num_record_batches):
+            batch = self._file.get_batch(i)
+            for start in range(0, batch.num_rows, n_rows):
+                yield batch.slice(start, n_rows)
+
+    def share_read(self) -> float | None:
+        return self._done / self._n_rows if self._n_rows else None
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            cause = " ".join(str(error).split())[:200]
+            raise ValueError(
+                f"{self._path} cannot be read: {cause}; it may be cut off or of another format"
+            ) from error

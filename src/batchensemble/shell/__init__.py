@@ -1,0 +1,1 @@
+"""One's own files from the command line: fit, predict, evaluate, inspect, export."""

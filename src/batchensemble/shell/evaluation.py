@@ -1,0 +1,121 @@
+"""What came out when a model was judged: scores, curves, and the rows it is least sure of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble.page.sheets import Cell, Sheet
+
+N_DOUBTFUL = 20
+N_SHOWN = 6  # columns of the file beside a doubtful row
+MOST_CLASSES = 12  # of a table of mistakes
+
+
+@dataclass(frozen=True)
+class Curve:
+    x: str
+    y: str
+    at: list[float]
+    values: list[float]
+
+    @classmethod
+    def of(cls, x: str, y: str, at: NDArray[np.float64], values: NDArray[np.float64]) -> "Curve":
+        return cls(x, y, at.tolist(), values.tolist())
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Truth and prediction, with the words that tell a row."""
+
+    truth: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    rows: list[str]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Forecasts beside the truth: a frame with series, time, truth, mean, lower and upper."""
+
+    frame: pd.DataFrame
+    is_date: bool
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    file: str
+    task: str
+    target: str
+    coverage: float
+    n_rows: int
+    n_without_target: int
+    scores: dict[str, float]
+    calibration: Curve
+    selective: Curve
+    doubtful: Sheet
+    mistakes: Sheet | None = None
+    detail: Pairs | Windows | None = None
+    note: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """What is told: all but the points of charts."""
+        sheet = self.doubtful
+        return {
+            **{name: value for name, value in vars(self).items() if name != "detail"},
+            "doubtful": [dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows],
+        }
+
+
+def doubtful(
+    X: pd.DataFrame, doubt: NDArray[np.float64], beside: Mapping[str, Any], unit: str
+) -> Sheet:
+    """The rows of most doubt, that of the most first."""
+    rows = np.argsort(-doubt, kind="stable")[:N_DOUBTFUL]
+    shown = list(X)[:N_SHOWN]
+    table = X.iloc[rows][shown]
+    values = {name: np.asarray(column)[rows] for name, column in beside.items()}
+    lines = [
+        (
+            int(X.index[row]),
+            *(_cell(column[i]) for column in values.values()),
+            *(_cell(table[name].iloc[i]) for name in shown),
+        )
+        for i, row in enumerate(rows)
+    ]
+    more = len(X.columns) - len(shown)
+    note = (
+        f"Of the file's columns the first {N_SHOWN}; {more} more are not shown." if more > 0 else ""
+    )
+    return Sheet(
+        "doubtful", f"The {unit}s of most doubt", (unit, *values, *shown), tuple(lines), note
+    )
+
+
+def _cell(value: Any) -> Cell:
+    if value is None or value is pd.NaT or value is pd.NA or value != value:
+        return None
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return int(number) if number.is_integer() and abs(number) < 1e15 else number
+    text = str(value).removesuffix(" 00:00:00")
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def mistakes(labels: NDArray[Any], y: NDArray[np.int64], found: NDArray[np.int64]) -> Sheet | None:
+    """How many rows of each class were taken for which; of few classes only."""
+    classes = [str(one) for one in labels]
+    if len(classes) > MOST_CLASSES:
+        return None
+    counts = np.zeros((len(classes), len(classes)), dtype=int)
+    np.add.at(counts, (y, found), 1)
+    lines = zip(classes, counts.tolist(), strict=True)
+    rows: tuple[tuple[Cell, ...], ...] = tuple((name, *line) for name, line in lines)
+    note = "Each line is a true class, each column the class that it was taken for."
+    return Sheet("mistakes", "Right and wrong, by class", ("truth", *classes), rows, note)

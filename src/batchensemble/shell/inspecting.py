@@ -1,0 +1,19 @@
+"""What a model's file holds."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from batchensemble.estimators import load
+from batchensemble.persistence import describe
+
+
+def inspect_model(path: Path) -> dict[str, Any]:
+    """Its description, how its training went, and where it comes from if `fit` made it."""
+    model = load(path, device="cpu")
+    return {
+        "file": str(path),
+        **describe(path),
+        "training": [asdict(history) for history in model.history_],
+        "origin": getattr(model, "origin_", None),
+    }

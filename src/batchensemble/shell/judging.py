@@ -1,0 +1,241 @@
+"""How good a model is on a file whose truth is known, and which rows it is least sure of."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble.cells import read_as
+from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.frames import Kind
+from batchensemble.metrics import (
+    coverage_curve,
+    interval_coverage,
+    pit_coverage_curve,
+    reliability_curve,
+    rmse,
+    selective_accuracy,
+    selective_rmse,
+    summarise_classification,
+    summarise_paths,
+    summarise_regression,
+)
+from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
+from batchensemble.reading import open_table
+from batchensemble.shell.answering import answer, check_columns, kinds_of, read_series
+from batchensemble.shell.evaluation import (
+    MOST_CLASSES,
+    Curve,
+    Evaluation,
+    Pairs,
+    Windows,
+    doubtful,
+    mistakes,
+)
+
+MOST_WINDOWS = 100
+
+
+def evaluate(model: Any, data: Path, *, target: str | None, coverage: float) -> Evaluation:
+    """`target` is the column of truth, where it is not that of fit."""
+    if isinstance(model, Forecaster):
+        if target not in (None, model.target_col):
+            raise ValueError(f"expected the target of fit, {model.target_col!r}, got {target!r}")
+        return evaluate_series(model, data, coverage=coverage)
+    target = target or model.target_name_
+    if target is None:
+        raise ValueError("expected --target: the model does not know what its target was called")
+    found = evaluate_table(model, target, data, coverage=coverage)
+    origin = getattr(model, "origin_", {})
+    n_rows = found.n_rows + found.n_without_target
+    if (Path(origin.get("file", "")).name, origin.get("n_rows")) == (data.name, n_rows):
+        found = replace(found, note="the model learned from this file, so its scores flatter it")
+    return found
+
+
+def evaluate_table(
+    model: Regressor | Classifier, target: str, data: Path, *, coverage: float
+) -> Evaluation:
+    """Every row with a target is predicted and compared."""
+    kinds = kinds_of(model)
+    with open_table(data) as file:
+        check_columns((*kinds, target), file)
+        parts = [read_as(rows, kinds | {target: _kind(model)}, file) for rows in file.batches()]
+        if not parts:
+            raise ValueError(f"{file.name}: expected rows to judge by, got none")
+        unit = file.unit
+    every = pd.concat(parts)
+    known = every[every[target].notna()]
+    if len(known) < 2:
+        raise ValueError(f"{data}: expected at least 2 rows with a {target!r}, got {len(known)}")
+    rows = _Known(str(data), unit, known[list(kinds)], known[target], len(every) - len(known))
+    if isinstance(model, Regressor):
+        return _regression(model, rows, coverage)
+    return _classification(model, rows, coverage)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Rows whose truth is known."""
+
+    file: str
+    unit: str
+    X: pd.DataFrame
+    target: pd.Series
+    n_without_target: int
+
+    def evaluation(self, task: str, coverage: float, **found: Any) -> Evaluation:
+        name, n_rows = str(self.target.name), len(self.X)
+        return Evaluation(self.file, task, name, coverage, n_rows, self.n_without_target, **found)
+
+
+def _regression(model: Regressor, rows: _Known, coverage: float) -> Evaluation:
+    X, y = rows.X, rows.target.to_numpy(dtype=np.float64)
+    dist, answers = model.predict_dist(X), answer(model, X, coverage)
+    held = interval_coverage(
+        y, lower=answers["lower"].to_numpy(), upper=answers["upper"].to_numpy()
+    )
+    scores = score_numbers(y, dist) | {"coverage": held}
+    scores.pop("coverage_90")
+    promised = pit_coverage_curve(dist.cdf(y))
+    kept = selective_rmse(y, mean=dist.mean, uncertainty=dist.std)
+    beside = {"truth": y, **{name: answers[name] for name in ("mean", "lower", "upper", "std")}}
+    return rows.evaluation(
+        "regression",
+        coverage,
+        scores=scores,
+        calibration=Curve.of("nominal", "empirical", promised.levels, promised.empirical),
+        selective=Curve.of("share of rows kept", "RMSE", kept.coverages, kept.values),
+        doubtful=doubtful(X, dist.std, beside, rows.unit),
+        detail=Pairs(y, dist.mean, [f"{rows.unit} {number}" for number in X.index]),
+    )
+
+
+def _classification(model: Classifier, rows: _Known, coverage: float) -> Evaluation:
+    X, labels = rows.X, rows.target.to_numpy(dtype=model.classes_.dtype)
+    unknown = np.flatnonzero(~np.isin(labels, model.classes_))
+    if unknown.size:
+        raise ValueError(
+            f"{rows.file}, {rows.unit} {X.index[unknown[0]]}, column {rows.target.name!r}: "
+            "expected a class that "
+            f"the model knows, {model.classes_.tolist()[:MOST_CLASSES]}, got "
+            f"{labels[unknown[0]].item()!r} ({unknown.size} such rows); take these rows out"
+        )
+    dist, answers = model.predict_dist(X), answer(model, X, coverage)
+    y = dist.encode(labels)
+    scores = score_classes(labels, dist)
+    bins = reliability_curve(y, probabilities=dist.mean)
+    full = bins.counts > 0
+    kept = selective_accuracy(y, probabilities=dist.mean, uncertainty=dist.total)
+    beside = {
+        "truth": labels,
+        **{name: answers[name] for name in ("prediction", "confidence", "total_nats")},
+    }
+    return rows.evaluation(
+        "classification",
+        coverage,
+        scores=scores,
+        calibration=Curve.of("confidence", "accuracy", bins.confidence[full], bins.accuracy[full]),
+        selective=Curve.of("share of rows kept", "accuracy", kept.coverages, kept.values),
+        doubtful=doubtful(X, dist.total, beside, rows.unit),
+        mistakes=mistakes(model.classes_, y, dist.mean.argmax(axis=1)),
+    )
+
+
+def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evaluation:
+    """Rows that follow what the model knows are forecast, from every time that leaves a horizon."""
+    new = read_series(model, data)
+    df, counts = _continued(model, new)
+    h = int(model._settings["horizon"])
+    n_windows = min(int(counts.min()) - h + 1, MOST_WINDOWS)
+    if n_windows < 1:
+        raise ValueError(
+            f"{data}: expected at least {h} new steps of every series, as many as the model "
+            f"forecasts, got {int(counts.min())} for {counts.idxmin()!r}; add rows, or fit with a "
+            "shorter --horizon"
+        )
+    how: dict[str, Any] = {"n_windows": n_windows, "refit": False}
+    frame = model.cross_validation(df, level=[100 * coverage], **how)
+    dist = model.cross_validation_dist(df, **how)
+    mean, lower, upper = frame.columns[-3:]
+    frame = frame.rename(columns={mean: "mean", lower: "lower", upper: "upper"})
+    frame = frame.rename(columns={model.target_col: "truth"})
+    truth = frame["truth"].to_numpy().reshape(len(dist), dist.horizon)
+    held = interval_coverage(
+        frame["truth"].to_numpy(), lower=frame["lower"].to_numpy(), upper=frame["upper"].to_numpy()
+    )
+    promised = coverage_curve(truth, mean=dist.mean, std=dist.std)
+    doubt = dist.std.mean(axis=1)
+    kept = selective_rmse(truth, mean=dist.mean, uncertainty=doubt)
+    ends = frame.iloc[:: dist.horizon]
+    beside = {
+        "series": ends[model.id_col].to_numpy(),
+        "known until": ends["cutoff"].astype(str).to_numpy(),
+        "RMSE": np.sqrt(np.square(dist.mean - truth).mean(axis=1)),
+        "mean std": doubt,
+    }
+    return Evaluation(
+        str(data),
+        "forecast",
+        model.target_col,
+        coverage,
+        len(new),
+        0,
+        summarise_paths(truth, dist) | {"coverage": held},
+        Curve.of("nominal", "empirical", promised.levels, promised.empirical),
+        Curve.of("share of windows kept", "RMSE", kept.coverages, kept.values),
+        doubtful(pd.DataFrame(index=np.arange(1, len(dist) + 1)), doubt, beside, "window"),
+        detail=Windows(
+            frame[frame["cutoff"] == frame.groupby(model.id_col)["cutoff"].transform("max")].rename(
+                columns={model.id_col: "series", model.time_col: "time"}
+            ),
+            isinstance(model.panel_.times, pd.DatetimeIndex),
+        ),
+    )
+
+
+def _continued(model: Forecaster, new: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
+    """What the model knows, followed by rows that it does not; and how many of these by series."""
+    panel = model.panel_
+    if model.id_col not in new:
+        new = new.assign(**{model.id_col: model.target_col})
+    columns = {column.name: column.values for column in panel.columns or ()}
+    known = pd.DataFrame(
+        {
+            model.id_col: np.repeat(panel.ids, panel.lengths),
+            model.time_col: panel.times,
+            model.target_col: panel.values,
+            **columns,
+        }
+    )
+    last = pd.Series(panel.last_times, index=panel.ids.tolist())
+    strangers = sorted({*new[model.id_col]} - {*last.index})
+    if strangers:
+        raise ValueError(f"expected only series that fit has seen, got {strangers[:5]}")
+    new = new[new[model.time_col] > new[model.id_col].map(last)]
+    counts = new[model.id_col].value_counts().reindex(last.index, fill_value=0)
+    return pd.concat([known, new], ignore_index=True), counts
+
+
+def score_numbers(y: NDArray[Any], dist: GaussianPredictive) -> dict[str, float]:
+    """The library's summary, and beside it what always saying the mean would give."""
+    always = rmse(y, mean=np.full(len(y), y.mean()))
+    return summarise_regression(y, dist) | {"rmse_of_mean": always}
+
+
+def score_classes(labels: NDArray[Any], dist: CategoricalPredictive) -> dict[str, float]:
+    """The same, and what always saying the commonest class would give."""
+    counts = np.unique(labels, return_counts=True)[1]
+    always = float(counts.max() / len(labels))
+    return summarise_classification(labels, dist) | {"accuracy_of_commonest": always}
+
+
+def _kind(model: Regressor | Classifier) -> Kind:
+    """How the target is read."""
+    if isinstance(model, Regressor):
+        return "number"
+    kinds: dict[str, Kind] = {"b": "boolean", "i": "number", "u": "number", "f": "number"}
+    return kinds.get(model.classes_.dtype.kind, "category")

@@ -1,0 +1,178 @@
+"""Learn from what a file gives, and judge the model on what it did not see."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.estimators.presets import SERIES_PRESETS, resolve
+from batchensemble.metrics import summarise_paths
+from batchensemble.reading import PIPE, check_suffix
+from batchensemble.shell.given import Given, GivenSeries, GivenTable
+from batchensemble.shell.judging import score_classes, score_numbers
+from batchensemble.shell.scores import percent
+from batchensemble.training import TrainingDiverged
+from batchensemble.writing import check_place
+
+FEWEST_JUDGED = 20  # rows; fewer say too little
+FEWEST_HORIZONS = 4  # that a series must have, to have one held back
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A model, and how it did on what was held back; no scores if nothing could be."""
+
+    model: Any
+    n_learned: int
+    n_judged: int
+    scores: dict[str, float]
+    judged_on: str
+    calibrated: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """All but the model."""
+        return {name: value for name, value in vars(self).items() if name != "model"}
+
+
+def place_of(data: Path, out: Path | None) -> Path:
+    """Where the model goes, checked before the work."""
+    if out is None:
+        if data == PIPE:
+            raise ValueError("expected a name for the model of a pipe: -o MODEL.be")
+        out = Path(data.name[: -len(check_suffix(data))] + ".be")
+    check_place(out, beside=[data])
+    return out
+
+
+def learn(
+    given: GivenTable | GivenSeries,
+    settings: dict[str, Any],
+    *,
+    holdout: float,
+    seed: int,
+    calibrate: bool,
+) -> Learned:
+    """`settings` are those of the estimator."""
+    try:
+        if isinstance(given, GivenTable):
+            return learn_table(given, settings, holdout=holdout, seed=seed, calibrate=calibrate)
+        return learn_series(given, settings, holdout=holdout, seed=seed)
+    except TrainingDiverged as error:
+        raise ValueError(str(error)) from error
+
+
+def keep(learned: Learned, about: Given, path: Path) -> None:
+    """The model in its file, and with it where it comes from."""
+    learned.model.verbose = False
+    learned.model.origin_ = {**about.as_dict(), **learned.as_dict()}
+    learned.model.save(path)
+
+
+def learn_table(
+    given: GivenTable, settings: dict[str, Any], *, holdout: float, seed: int, calibrate: bool
+) -> Learned:
+    """Part of the rows, `holdout`, is kept from learning, and judges the model.
+
+    With `calibrate` the same rows, once they have judged it, calibrate it.
+    """
+    kind = Regressor if given.about.task == "regression" else Classifier
+    rows, judges = _split(given.y, holdout, seed, is_classes=kind is Classifier)
+    y = pd.Series(given.y, name=given.about.target)
+    model = kind(random_state=seed, **settings).fit(given.X.iloc[rows], y.iloc[rows])
+    if not len(judges):
+        return Learned(model, len(rows), 0, {}, _unjudged(holdout, f"{FEWEST_JUDGED} rows"))
+    dist = model.predict_dist(given.X.iloc[judges])
+    score = score_numbers if kind is Regressor else score_classes
+    scores = score(given.y[judges], dist)
+    words = f"{len(judges):,} rows, chosen at random, that it did not learn from"
+    calibrated = ""
+    if calibrate and hasattr(model, "calibrate"):
+        calibrated = _calibrate(model, given.X.iloc[judges], given.y[judges])
+    return Learned(model, len(rows), len(judges), scores, words, calibrated)
+
+
+def _calibrate(model: Any, X: pd.DataFrame, y: NDArray[Any]) -> str:
+    """What it changed, or why it could not be done."""
+    try:
+        at_90 = model.calibrate(X, y).calibration_report().loc[0.9]
+    except ValueError as error:
+        return f"not, {error}"
+    what = "intervals" if isinstance(model, Regressor) else "sets of classes"
+    return (
+        f"{what} of 90 % held {percent(at_90['coverage_before'])} of these rows before, and hold "
+        f"{percent(at_90['coverage_after'])} after it"
+    )
+
+
+def _split(
+    y: NDArray[Any], holdout: float, seed: int, *, is_classes: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    rows = np.arange(len(y))
+    n_judges = round(holdout * len(y))
+    if n_judges < FEWEST_JUDGED or len(y) - n_judges < FEWEST_JUDGED:
+        return rows, rows[:0]
+    stratify = None
+    if is_classes:
+        _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        if counts.min() > 1 and len(counts) <= min(n_judges, len(y) - n_judges):
+            stratify = codes
+    kept, judges = train_test_split(rows, test_size=n_judges, random_state=seed, stratify=stratify)
+    if is_classes:  # a class that nobody learned cannot be judged
+        judges = judges[np.isin(y[judges], y[kept])]
+    return np.sort(kept), np.sort(judges)
+
+
+def learn_series(
+    given: GivenSeries, settings: dict[str, Any], *, holdout: float, seed: int
+) -> Learned:
+    """The last steps of every series are kept from learning, judge the model, and are then known.
+
+    So there is one training, and the model forecasts from the end of the file.
+    """
+    model = Forecaster(
+        id_col=given.series or "unique_id",
+        time_col=given.time,
+        target_col=given.about.target,
+        future_columns=list(given.future),
+        past_columns=list(given.past),
+        random_state=seed,
+        **settings,
+    )
+    df = given.df.sort_values(given.time, kind="stable")
+    h = int(resolve(model.preset, settings, SERIES_PRESETS)["horizon"])
+    from_end = _from_end(df, given.series)
+    lengths = df.groupby(given.series).size() if given.series else pd.Series([len(df)])
+    if not holdout or lengths.min() < FEWEST_HORIZONS * h:
+        model.fit(df)
+        words = _unjudged(holdout, f"{FEWEST_HORIZONS} times the horizon of {h} steps")
+        return Learned(model, len(df), 0, {}, words)
+    held_back = from_end < h
+    model.fit(df[~held_back])
+    scores = judge_series(model, df, n_windows=1)
+    model.update(df[held_back])
+    words = f"the last {h} steps of each series, before it knew them"
+    return Learned(model, int((~held_back).sum()), int(held_back.sum()), scores, words)
+
+
+def judge_series(model: Forecaster, df: pd.DataFrame, *, n_windows: int) -> dict[str, float]:
+    """The last stretches of the series, forecast by a model that did not learn from them."""
+    how: dict[str, Any] = {"n_windows": n_windows, "refit": False}
+    truth = model.cross_validation(df, **how)[model.target_col].to_numpy()
+    dist = model.cross_validation_dist(df, **how)
+    return summarise_paths(truth.reshape(len(dist), dist.horizon), dist)
+
+
+def _from_end(df: pd.DataFrame, series: str | None) -> pd.Series:
+    """How many rows of the same series follow each row; df is in the order of time."""
+    if series is None:
+        return pd.Series(np.arange(len(df))[::-1], index=df.index)
+    return df.groupby(series).cumcount(ascending=False)
+
+
+def _unjudged(holdout: float, needs: str) -> str:
+    return f"nothing: holding back needs {needs}" if holdout else "nothing, as asked for"

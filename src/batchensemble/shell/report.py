@@ -1,0 +1,151 @@
+"""A model judged, on one page: an HTML file that needs no other file and no network."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from batchensemble.files import replacing
+from batchensemble.page.charts import Chart, curve, fan, scatter
+from batchensemble.page.frame import render_page
+from batchensemble.page.looks import Look, look
+from batchensemble.page.sheets import Sheet
+from batchensemble.persistence import library_version
+from batchensemble.shell.evaluation import Evaluation, Pairs, Windows
+from batchensemble.shell.scores import brief, counted, in_words, percent
+from batchensemble.writing import check_place
+
+MOST_POINTS = 1000
+MOST_SERIES = 4
+
+
+def check_report(out: Path | None) -> None:
+    """Refuse, before any work is done, what could not be written."""
+    if out is None:
+        return
+    if out.suffix not in (".html", ".htm"):
+        raise ValueError(f"expected the name of an .html file for the report, got {out}")
+    check_place(out)
+
+
+def write_report(model: Any, path: Path, found: Evaluation, out: Path) -> None:
+    """The page of a model, kept in `path`, and what came out when it was judged."""
+    page = render(model, path, found)
+    with replacing(out) as file:
+        file.write(page.encode())
+
+
+def render(model: Any, path: Path, found: Evaluation) -> str:
+    """The page as text."""
+    own = look(model.method)
+    scores = in_words(found.scores, target=found.target, task=found.task, coverage=found.coverage)
+    return render_page(
+        "batchensemble.shell",
+        "evaluation.html.jinja",
+        note="",
+        title=f"{found.target}: how far to trust {path.name}",
+        lead=_lead(found),
+        warning=found.note,
+        left_out=counted(found.n_without_target, "row") if found.n_without_target else "",
+        scores=Sheet("scores", "Scores", ("score", "value", "meaning"), tuple(scores)),
+        charts=[*_promises(found, own), *_details(found, own)],
+        doubtful=found.doubtful,
+        mistakes=found.mistakes,
+        task=found.task,
+        coverage=found.coverage,
+        about=_about(model, path, found),
+    )
+
+
+def _lead(found: Evaluation) -> str:
+    """What matters most, in two sentences."""
+    scores = found.scores
+    what = f"{found.n_rows:,} rows of {Path(found.file).name}"
+    if found.task == "classification":
+        return (
+            f"On {what}, {percent(scores['accuracy'])} of the answers are right; always saying the "
+            f"commonest class would be right in {percent(scores['accuracy_of_commonest'])}."
+        )
+    held = percent(scores["coverage"])
+    promise = f"The intervals of {percent(found.coverage)} hold {held} of the truths."
+    error = f"On {what}, the typical error is {brief(scores['rmse'])}"
+    if "rmse_of_mean" in scores:
+        error += f"; always saying the mean would err by {brief(scores['rmse_of_mean'])}"
+    return f"{error}. {promise}"
+
+
+def _promises(found: Evaluation, own: Look) -> list[Chart]:
+    """Calibration, and what certainty is worth."""
+    kept, promised = found.selective, found.calibration
+    is_classes = found.task == "classification"
+    titles = ("Confidence and accuracy", "Accuracy of the most certain rows")
+    if not is_classes:
+        things = "windows" if found.task == "forecast" else "rows"
+        titles = ("Nominal and empirical coverage", f"Error of the most certain {things}")
+    return [
+        curve(
+            titles[0],
+            promised.at,
+            [(own, promised.values)],
+            x=promised.x,
+            y=promised.y,
+            diagonal=True,
+        ),
+        curve(titles[1], kept.at, [(own, kept.values)], x=kept.x, y=kept.y),
+    ]
+
+
+def _details(found: Evaluation, own: Look) -> list[Chart]:
+    detail = found.detail
+    if isinstance(detail, Pairs):
+        every = len(detail.truth) // MOST_POINTS + 1
+        points = zip(
+            detail.truth[::every].tolist(),
+            detail.mean[::every].tolist(),
+            detail.rows[::every],
+            strict=True,
+        )
+        shown = f", every {every}th row" if every > 1 else ""
+        title = f"Truth and prediction{shown}"
+        return [scatter(title, list(points), own.colour, x="truth", y="prediction")]
+    if isinstance(detail, Windows):
+        groups = list(detail.frame.groupby("series", sort=False))[:MOST_SERIES]
+        return [
+            fan(
+                f"The last {len(rows)} steps" + (f" of {name}" if len(groups) > 1 else ""),
+                [_at(row, is_date=detail.is_date) for row in rows.to_dict("records")],
+                own.colour,
+                is_date=detail.is_date,
+                y=found.target,
+            )
+            for name, rows in groups
+        ]
+    return []
+
+
+def _at(row: dict[str, Any], *, is_date: bool) -> dict[str, Any]:
+    time = pd.Timestamp(row["time"]).isoformat() if is_date else int(row["time"])
+    return {"time": time} | {k: float(row[k]) for k in ("truth", "mean", "lower", "upper")}
+
+
+def _about(model: Any, path: Path, found: Evaluation) -> dict[str, str]:
+    origin = getattr(model, "origin_", {})
+    columns = origin.get("columns") or {}
+    facts = {
+        "Model": path.name,
+        "Task": f"{found.task} of {found.target}",
+        "Method": look(model.method).label,
+        "Parameters": f"{model.n_parameters_:,}",
+        "Learned from": _source(origin),
+        "Columns": ", ".join(f"{name} ({kind})" for name, kind in columns.items()),
+        "Fitted": str(getattr(model, "fitted_at_", "")).replace("T", " "),
+        "Judged on": f"{Path(found.file).name}, {found.n_rows:,} rows",
+        "Made with": f"batchensemble {library_version()}",
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _source(origin: dict[str, Any]) -> str:
+    if not origin:
+        return ""
+    return f"{Path(origin['file']).name}, {origin['n_learned']:,} rows"

@@ -1,0 +1,80 @@
+"""Tables written to files batch by batch, complete or not at all."""
+
+import gzip
+import io
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from batchensemble.files import replacing
+from batchensemble.reading import CSV, PARQUET, PIPE, check_suffix
+
+
+def check_place(path: Path, *, beside: Sequence[Path] = ()) -> None:
+    """Refuse, before any work is done, what could not be written or would replace its source."""
+    if path == PIPE:
+        return
+    if path.is_dir():
+        raise ValueError(f"expected a file to write, got the folder {path}; name a file in it")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"there is no folder {path.parent} to write {path.name} to; make it"
+        )
+    for source in beside:
+        if source.exists() and path.exists() and source.samefile(path):
+            raise ValueError(f"expected another file than {path} itself to write; name a new one")
+
+
+class TableWriter:
+    """A table that grows by batches, and is there under its name when all of it is.
+
+    By the path's ending a CSV, Parquet or Feather file; "-" is a CSV to standard output, as it
+    comes. The first batch decides the columns and their types.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._suffix = check_suffix(path)
+        self._stack = ExitStack()
+        self._sink: Any = None
+
+    def __enter__(self) -> "TableWriter":
+        if self._path == PIPE:
+            self._text: Any = sys.stdout
+            return self
+        self._file = self._stack.enter_context(replacing(self._path))
+        if self._suffix in CSV:
+            packed = self._suffix.endswith(".gz")
+            # Without its name and time of writing, the same table is the same file.
+            how: Any = {"filename": "", "mtime": 0}
+            binary = gzip.GzipFile(fileobj=self._file, mode="wb", **how) if packed else self._file
+            if packed:
+                self._stack.enter_context(binary)
+            self._text = io.TextIOWrapper(binary, encoding="utf-8", newline="")
+            self._stack.callback(self._text.detach)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    def write(self, frame: pd.DataFrame) -> None:
+        if self._suffix in CSV:
+            separator = "\t" if self._suffix.startswith(".tsv") else ","
+            is_first, self._sink = self._sink is None, self._text
+            frame.to_csv(
+                self._text, index=False, header=is_first, sep=separator, lineterminator="\n"
+            )
+            return
+        import pyarrow as pa  # type: ignore[import-untyped]
+        from pyarrow import parquet
+
+        if self._sink is None:
+            self._schema = pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata()
+            make = parquet.ParquetWriter if self._suffix in PARQUET else pa.ipc.new_file
+            self._sink = self._stack.enter_context(make(self._file, self._schema))
+        rows = pa.Table.from_pandas(frame, schema=self._schema, preserve_index=False)
+        self._sink.write_table(rows.replace_schema_metadata())

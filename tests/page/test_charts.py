@@ -1,0 +1,44 @@
+import re
+
+import pytest
+
+from batchensemble.page.charts import curve, fan, scatter
+from batchensemble.page.looks import look
+from batchensemble.page.sheets import MeanSE
+
+vl_convert = pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
+OWN = look("batch_ensemble")
+
+
+def drawn(chart):
+    """As a browser would draw it."""
+    return vl_convert.vegalite_to_svg({"width": 300, **chart.spec})
+
+
+def test_a_curve_without_standard_errors_has_plain_numbers_under_the_pointer():
+    at, values = [0.2, 0.5, 0.9], [1.0, 2.0, 4.0]
+    chart = curve("Error", at, [(OWN, values)], x="share", y="RMSE")
+    strips = chart.spec["layer"][-1]["data"]["values"]
+    assert [strip["m0"] for strip in strips] == ["1.000", "2.000", "4.000"]
+    assert "±" not in chart.words
+    spread = curve("Error", at, [(OWN, [MeanSE(v, 0.1) for v in values])], x="share", y="RMSE")
+    assert "±" in spread.words
+    assert OWN.colour in drawn(chart)
+
+
+def test_a_scatter_has_a_dot_for_each_point_and_the_diagonal():
+    points = [(float(i), i + 0.5, f"row {i}") for i in range(7)]
+    svg = drawn(scatter("Truth and prediction", points, OWN.colour, x="truth", y="prediction"))
+    assert len(re.findall(r'aria-roledescription="point"', svg)) == 7
+    assert re.search(r"truth: 3; prediction: 3\.5; row: row 3", svg)
+    assert "stroke-dasharray" in svg
+
+
+@pytest.mark.parametrize("is_date", [True, False])
+def test_a_fan_shows_truth_forecast_and_interval(is_date):
+    times = [f"2026-0{i}-01T00:00:00" if is_date else i for i in range(1, 5)]
+    rows = [{"time": t, "truth": 2.0, "mean": 1.0, "lower": 0.0, "upper": 3.0} for t in times]
+    svg = drawn(fan("The last 4 steps", rows, OWN.colour, is_date=is_date, y="sales"))
+    assert len(re.findall(r'aria-roledescription="point"', svg)) == 4
+    assert 'aria-roledescription="area mark"' in svg
+    assert 'aria-roledescription="line mark"' in svg

@@ -1,0 +1,28 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from batchensemble import load
+from batchensemble.export import onnx_inputs
+from batchensemble.shell.exporting import export_model
+
+onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+
+def test_what_was_fitted_from_a_file_runs_elsewhere(shell):
+    shell("export", "price.be", "price.onnx")
+    session = onnxruntime.InferenceSession("price.onnx")
+    new = shell.read("new.csv", dtype={"plot": str})
+    X = new.assign(sold=pd.to_datetime(new["sold"]), garden=new["garden"].astype(bool))
+    model = load("price.be")
+    X = X[model.encoder_.names_]
+    (mean,) = session.run(["mean"], onnx_inputs(model, X))
+    np.testing.assert_allclose(np.ravel(mean), model.predict(X), rtol=1e-4)
+
+
+def test_a_wrong_place_is_refused_before_any_work(shell):
+    model = load("price.be")
+    with pytest.raises(ValueError, match=r"expected the name of an \.onnx file"):
+        export_model(model, shell.folder / "m.pb")
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        export_model(model, shell.folder / "none" / "m.onnx")

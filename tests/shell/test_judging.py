@@ -1,0 +1,116 @@
+import numpy as np
+import pandas as pd
+import pytest
+from own_files import houses, sales
+
+from batchensemble import load
+from batchensemble.metrics import accuracy, rmse
+from batchensemble.shell.judging import evaluate
+
+
+def judged(shell, model="price.be", data="test.csv", coverage=0.9, target=None):
+    return evaluate(load(model), shell.folder / data, target=target, coverage=coverage)
+
+
+def answers(shell, model, keep, data="test.csv"):
+    shell("predict", model, data, "-o", "answers.csv", "--keep", keep)
+    return shell.read("answers.csv").dropna()
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.9])
+def test_numbers_are_judged_as_one_would_by_hand(shell, coverage):
+    found = judged(shell, coverage=coverage)
+    shell(
+        "predict", "price.be", "test.csv", "-o", "a.csv", "--keep", "price", "--coverage", coverage
+    )
+    rows = shell.read("a.csv").dropna()
+    y = rows["price"].to_numpy()
+    assert found.scores["rmse"] == pytest.approx(rmse(y, mean=rows["mean"].to_numpy()))
+    held = (rows["lower"] <= y) & (y <= rows["upper"])
+    assert found.scores["coverage"] == pytest.approx(held.mean())
+    assert found.scores["rmse_of_mean"] == pytest.approx(y.std())
+    assert (found.n_rows, found.n_without_target) == (38, 2)
+    assert found.selective.values[-1] == pytest.approx(found.scores["rmse"])
+
+
+def test_the_rows_of_most_doubt_come_first_with_their_lines_in_the_file(shell):
+    rows = answers(shell, "price.be", "id,price")
+    worst = rows.sort_values("std", ascending=False).head(20)
+    sheet = judged(shell).doubtful
+    assert sheet.columns[:6] == ("line", "truth", "mean", "lower", "upper", "std")
+    assert [row[0] for row in sheet.rows] == (worst.index + 2).tolist()
+    np.testing.assert_allclose([row[1] for row in sheet.rows], worst["price"])
+    np.testing.assert_allclose([row[5] for row in sheet.rows], worst["std"])
+
+
+def test_classes_are_judged_as_one_would_by_hand(shell):
+    found = judged(shell, "town.be")
+    rows = answers(shell, "town.be", "town")
+    assert found.scores["accuracy"] == pytest.approx((rows["prediction"] == rows["town"]).mean())
+    shares = rows[["p_Bonn", "p_Jena", "p_Ulm"]].to_numpy()
+    labels = rows["town"].map({"Bonn": 0, "Jena": 1, "Ulm": 2}).to_numpy()
+    assert found.scores["accuracy"] == pytest.approx(accuracy(labels, probabilities=shares))
+    commonest = rows["town"].value_counts(normalize=True).max()
+    assert found.scores["accuracy_of_commonest"] == pytest.approx(commonest)
+    table = pd.crosstab(rows["town"], rows["prediction"])
+    counts = {
+        row[0]: dict(zip(found.mistakes.columns[1:], row[1:], strict=True))
+        for row in found.mistakes.rows
+    }
+    assert all(counts[a][b] == table.loc[a, b] for a in table.index for b in table.columns)
+    assert sum(sum(row.values()) for row in counts.values()) == len(rows)
+
+
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [True, False], ["007", "008"]])
+def test_labels_of_every_kind_are_found_again_in_a_file(shell, labels):
+    frame = houses(100).assign(label=np.resize(labels, 100))
+    frame.to_csv("labelled.csv", index=False)
+    shell(
+        "fit",
+        "labelled.csv",
+        "-t",
+        "label",
+        "--task",
+        "classification",
+        "--epochs",
+        2,
+        "--members",
+        2,
+        "-o",
+        "label.be",
+    )
+    found = judged(shell, "label.be", "labelled.csv")
+    assert found.n_rows == 100
+    assert [row[0] for row in found.mistakes.rows] == sorted(map(str, labels))
+
+
+def test_a_file_that_the_model_learned_from_is_told(shell):
+    assert "so its scores flatter it" in judged(shell, data="houses.csv").note
+    assert judged(shell).note == ""
+
+
+def test_forecasts_are_judged_from_every_time_that_leaves_a_horizon(shell):
+    sales().query("month >= '2021-11-01'").to_csv("test.csv", index=False)
+    found = judged(shell, "sales.be")
+    # By hand: the model goes on month by month, and never learns.
+    model, errors = load("sales.be"), []
+    df = sales().assign(month=lambda f: pd.to_datetime(f["month"])).drop(columns="holidays")
+    for last in pd.date_range("2021-12-01", "2022-08-01", freq="MS"):
+        ahead = model.predict(df=df[df["month"] <= last])
+        both = ahead.merge(df, on=["store", "month"])
+        errors.append(both["GRUBE"] - both["sales"])
+    expected = np.sqrt(np.mean(np.square(np.concatenate(errors))))
+    assert len(found.doubtful.rows) == 18
+    assert found.scores["rmse"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_series_that_fit_has_not_seen_are_refused(shell):
+    sales().query("month >= '2022-01-01'").replace("north", "west").to_csv("test.csv", index=False)
+    with pytest.raises(ValueError, match=r"expected only series that fit has seen, got \['west'\]"):
+        judged(shell, "sales.be")
+
+
+def test_a_file_without_truth_is_refused(shell):
+    houses(20).assign(price=None).to_csv("test.csv", index=False)
+    with pytest.raises(ValueError, match="expected at least 2 rows with a 'price', got 0"):
+        judged(shell)

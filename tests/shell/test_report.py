@@ -1,0 +1,64 @@
+import pytest
+from browsing import see_all, visiting
+from own_files import sales
+
+from batchensemble import load
+from batchensemble.shell.judging import evaluate
+from batchensemble.shell.report import render
+
+pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
+pytest.importorskip("itables", reason="itables is not installed")
+
+
+@pytest.fixture(params=["price.be", "town.be", "sales.be"])
+def page(request, shell):
+    if request.param == "sales.be":
+        sales().query("month >= '2022-01-01'").to_csv("test.csv", index=False)
+    shell("evaluate", request.param, "test.csv", "-o", "report.html")
+    return shell.folder / "report.html"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_draws_everything_offline_on_a_phone_and_on_a_screen(browser, page, scheme):
+    for width in (390, 1200):
+        with visiting(browser, page, width=width, scheme=scheme) as visit:
+            see_all(visit)
+            assert visit.troubles == []
+            assert {url.split(":")[0] for url in visit.requests} <= {"file", "blob", "data"}
+            assert visit.page.locator(".chart svg").count() >= 2
+            wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            assert visit.page.evaluate(wide) == 0
+            links = visit.page.locator("nav a")
+            anchors = links.evaluate_all("all => all.map(a => a.getAttribute('href'))")
+            assert all(visit.page.locator(anchor).count() == 1 for anchor in anchors)
+
+
+def text_of(shell, name, data="test.csv"):
+    model = load(name)
+    found = evaluate(model, shell.folder / data, target=None, coverage=0.9)
+    return found, render(model, shell.folder / name, found)
+
+
+def test_a_page_says_what_matters_first(shell):
+    found, page = text_of(shell, "price.be")
+    assert f"the typical error is {found.scores['rmse']:.1f}" in page
+    assert "<td" in page
+    assert "Truth and prediction" in page
+    assert "Careful" not in page
+    _, page = text_of(shell, "town.be")
+    assert "always saying the commonest class" in page
+    assert "Right and wrong, by class" in page
+
+
+def test_a_page_of_the_file_that_was_learned_from_says_so(shell):
+    _, page = text_of(shell, "price.be", "houses.csv")
+    assert "the model learned from this file, so its scores flatter it" in page
+
+
+def test_what_stands_in_a_file_cannot_become_part_of_the_page(shell):
+    bad = "<script>alert(1)</script>"
+    frame = shell.read("test.csv", dtype=str).assign(town=bad)
+    frame.to_csv("bad.csv", index=False)
+    _, page = text_of(shell, "price.be", "bad.csv")
+    assert bad not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
