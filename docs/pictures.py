@@ -10,15 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from batchensemble.study.looks import LOOKS
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import PercentFormatter
 from PIL import Image
 
 from batchensemble import Forecaster, GaussianPredictive, Regressor
-from batchensemble.datasets import load_series
+from batchensemble.datasets import load_series, load_table
+from batchensemble.metrics import interval_coverage, selective_rmse
 from batchensemble.nn import BatchEnsembleLinear
+from batchensemble.page.looks import LOOKS
 
 FOLDER = Path(__file__).parent / "images"
 INK, NOISE, DOUBT = "#222222", "#56B4E9", "#E69F00"
@@ -90,6 +92,61 @@ def layer() -> None:
     save(figure, "layer.png")
 
 
+def trust() -> None:
+    """What calibration does to coverage, and what leaving unsure rows to people does to the error."""
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    shares = np.arange(0.3, 0.951, 0.05)
+    own, calibrated = zip(*(coverages(shares, seed) for seed in range(20)), strict=True)
+    left.plot([0.3, 0.95], [0.3, 0.95], ":", color=INK, lw=1)
+    for found, colour, label in ((own, DOUBT, "its own"), (calibrated, NOISE, "calibrated")):
+        left.fill_between(shares, *np.quantile(found, [0.1, 0.9], axis=0), color=colour, alpha=0.3)
+        left.plot(shares, np.mean(found, axis=0), color=colour, lw=2, label=label)
+        print(label, dict(zip(shares.round(2).tolist(), np.mean(found, axis=0).round(3), strict=True)))
+    left.set(title="Intervals on Diabetes", xlabel="asked for", ylabel="found")
+    left.legend(frameon=False)
+    for name, colour in (("diabetes", DOUBT), ("california", NOISE)):
+        table = load_table(name)
+        known, new = learned_and_new(len(table.y), 0)
+        model = Regressor(random_state=0).fit(table.X.iloc[known], table.y[known])
+        dist = model.predict_dist(table.X.iloc[new])
+        curve = selective_rmse(table.y[new], mean=dist.mean, uncertainty=dist.std)
+        relative = curve.values / curve.values[-1]
+        right.plot(curve.coverages, relative, color=colour, lw=2, label=name.capitalize())
+        print(name, relative.round(2))
+    right.set(title="Unsure rows left to people", xlabel="share of rows kept", ylim=(0, 1.1))
+    right.set_ylabel("error, beside that of all rows")
+    right.legend(frameon=False, loc="lower right")
+    for ax in (left, right):
+        ax.xaxis.set_major_formatter(PercentFormatter(1))
+        ax.yaxis.set_major_formatter(PercentFormatter(1))
+        ax.spines[["top", "right"]].set_visible(False)
+    save(figure, "trust.png")
+
+
+def learned_and_new(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers, at most 3,000 of them, in two halves."""
+    rows = np.random.default_rng(seed).permutation(n_rows)[:3000]
+    return tuple(np.array_split(rows, 2))  # type: ignore[return-value]
+
+
+def coverages(shares: np.ndarray, seed: int) -> tuple[list[float], list[float]]:
+    """What intervals of these shares hold of new patients, before and after calibration."""
+    table = load_table("diabetes")
+    known, new = learned_and_new(len(table.y), seed)
+    some, new = np.array_split(new, [60])
+    X, y = table.X.iloc[new], table.y[new]
+    model = Regressor(random_state=seed).fit(table.X.iloc[known], table.y[known])
+
+    def held() -> list[float]:
+        ends = (model.predict_interval(X, share).T for share in shares)
+        return [interval_coverage(y, lower=low, upper=high) for low, high in ends]
+
+    own = held()
+    model.calibrate(table.X.iloc[some], table.y[some])
+    return own, held()
+
+
 def tiles(ax: Axes, matrix: np.ndarray, title: str) -> None:
     """A matrix as tiles, blue below zero and red above."""
     limit = np.abs(matrix).max()
@@ -106,7 +163,7 @@ def save(figure: Figure, name: str) -> None:
     Image.open(drawn).convert("RGB").quantize(64).save(FOLDER / name, optimize=True)
 
 
-PICTURES = {picture.__name__: picture for picture in (forecast, gap, layer)}
+PICTURES = {picture.__name__: picture for picture in (forecast, gap, layer, trust)}
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)

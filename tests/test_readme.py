@@ -1,18 +1,23 @@
 """What the README and the docs say, runs and is there.
 
-Blocks marked ```python run, from the top of their page to the end. Blocks marked ```py show the
-code of other packages and do not.
+Blocks marked ```python and commands in blocks marked ```console run, from the top of their page to
+the end, in a folder that is empty but for our results. Blocks marked ```py show the code of other
+packages and do not.
 """
 
 import importlib.util
 import re
+import shlex
+import subprocess
 from inspect import signature
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import batchensemble
 from batchensemble import metrics
+from batchensemble.cli import app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -24,16 +29,65 @@ def read(page: Path) -> str:
 
 
 def blocks(page: Path, language: str = "python") -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", read(page), re.M | re.S)
+    return [block for kind, block in all_blocks(page) if kind == language]
+
+
+def all_blocks(page: Path) -> list[tuple[str, str]]:
+    """Language and text, in the order of the page."""
+    return re.findall(r"^```(\w+)\n(.*?)^```", read(page), re.M | re.S)
 
 
 @pytest.mark.usefixtures("registries")
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
-def test_the_code_of_a_page_runs(page, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_the_code_and_the_commands_of_a_page_run(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    Path("results").symlink_to(ROOT / "results")
     names: dict[str, object] = {}
-    for number, block in enumerate(blocks(page)):
-        exec(compile(block, f"{page.name}, block {number}", "exec"), names)
+    for number, (language, block) in enumerate(all_blocks(page)):
+        if language == "python":
+            exec(compile(block, f"{page.name}, block {number}", "exec"), names)
+        elif language == "console":
+            run_console(block)
+
+
+def run_console(block: str) -> None:
+    """Run what follows each `$`: every command ends with 0, or with what `echo $?` shows after it.
+
+    What is shown below a command need not be what it says, unless it is an error.
+    """
+    steps = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M)
+    for (command, shown), (after, code) in zip(steps, [*steps[1:], ("", "")], strict=True):
+        if command == "echo $?":
+            continue
+        found, said = run_pipe(command)
+        assert found == (int(code) if after == "echo $?" else 0), f"{command}: {said}"
+        errors = [line for line in shown.splitlines() if line.startswith("Error: ")]
+        assert not errors or said.splitlines() == errors, f"{command}: {said}"
+
+
+def run_pipe(line: str) -> tuple[int, str]:
+    """The code of the last of our commands in a pipe, and all that they said of errors."""
+    text, code, said = "", 0, ""
+    for stage in line.split(" | "):
+        program, *words = shlex.split(stage)
+        if program == "batchensemble":
+            done = CliRunner().invoke(app, words, input=text)
+            text, code, said = done.stdout, done.exit_code, said + done.stderr
+        else:
+            other = subprocess.run([program, *words], input=text, capture_output=True, text=True)
+            other.check_returncode()
+            text = other.stdout
+    return code, said
+
+
+def test_a_command_that_ends_otherwise_than_shown_is_noticed(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    error = "Error: there is no file x.csv; check the path\n"
+    wrong = "$ batchensemble fit x.csv --target y\n"
+    run_console(f"{wrong}{error}$ echo $?\n1\n")
+    for block in (wrong, f"{wrong}$ echo $?\n2\n", f"{wrong}Error: no\n$ echo $?\n1\n"):
+        with pytest.raises(AssertionError, match="fit x.csv"):
+            run_console(block)
 
 
 def test_code_that_is_shown_and_not_run_is_python_all_the_same():
