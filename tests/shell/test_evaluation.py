@@ -34,7 +34,7 @@ def test_cells_are_written_alike_within_a_column():
             "whole": [1.0, np.nan, 3.0],
             "parts": [1.0, 2.5, np.nan],
             "flag": pd.array([True, None, False], dtype="boolean"),
-            "day": pd.to_datetime(["2026-01-31", None, "2026-02-01 12:00"]),
+            "day": [pd.Timestamp("2026-01-31"), pd.NaT, pd.Timestamp("2026-02-01 12:00")],
             "text": ["x" * 100, None, "y"],
         }
     )
