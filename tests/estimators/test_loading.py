@@ -87,6 +87,25 @@ LABELS = [["no", "yes", "perhaps"], [3, 1, 7], [True, False]]
 
 
 @EVERY_METHOD
+def test_what_a_calibration_taught_is_kept(method, tmp_path):
+    x, y, new = mixed(150), np.arange(150.0), mixed(30, 1)
+    model = Regressor(method, **QUICK).fit(x, y, calibrate=True)
+    twin = again(model, tmp_path)
+    assert_restored(model, twin, tmp_path)
+    assert np.array_equal(twin.predict_interval(new, 0.8), model.predict_interval(new, 0.8))
+    assert twin.calibration_report().equals(model.calibration_report())
+    assert twin.abstain_threshold(1e3) == model.abstain_threshold(1e3)
+    if method != "single":
+        assert np.array_equal(twin.shift_score(new), model.shift_score(new))
+    model = Classifier(method, **QUICK).fit(x, y > 70, calibrate=True)
+    twin = again(model, tmp_path)
+    assert_restored(model, twin, tmp_path)
+    assert np.array_equal(twin.predict_proba(new), model.predict_proba(new))
+    assert np.array_equal(twin.predict_set(new), model.predict_set(new))
+    assert twin.calibration_report().equals(model.calibration_report())
+
+
+@EVERY_METHOD
 @pytest.mark.parametrize("labels", LABELS, ids=str)
 def test_a_classifier_answers_the_same_with_labels_of_the_same_type(method, labels, tmp_path):
     y = np.array(labels)[np.arange(60) % len(labels)]
@@ -275,6 +294,14 @@ def test_a_loaded_forecaster_is_updated_and_validated_as_the_fitted_one(tmp_path
     assert equal(*validated)
     assert equal(model.update(new).predict(), twin.update(new).predict())
     assert equal(again(twin, tmp_path).predict(), model.predict())
+
+
+def test_a_calibrated_forecaster_answers_and_goes_on_the_same(tmp_path):
+    data = long_frame()
+    model = Forecaster(**TINY_FORECASTER | {"n_paths": 50}).fit(data, calibrate=True)
+    twin = again(model, tmp_path)
+    assert equal(twin.predict(level=[80]), model.predict(level=[80]))
+    assert twin.calibration_report().equals(model.calibration_report())
 
 
 def test_a_file_keeps_the_end_of_long_series_and_its_size_does_not_grow_with_them(tmp_path):

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import numpy as np
@@ -89,6 +90,17 @@ def test_an_exported_classifier_answers_as_the_classifier(method, path):
     model = scrambled(Classifier(method, **TINY).fit(X, np.array(["low", "mid", "high"])[third]))
     check_classes(model, rows(), path)
     check_classes(model, rows().head(1), path)
+
+
+def test_a_calibrated_classifier_is_exported_with_its_temperature(path):
+    X, y = table()
+    model = scrambled(Classifier(**TINY).fit(X, y > 1e6))
+    before = answers(model, rows(), path)["probabilities"]
+    X, y = table(60, seed=2)
+    model.calibrate(X, y > 1e6)
+    model.calibration_ = dataclasses.replace(model.calibration_, temperature=2.5)
+    check_classes(model, rows(), path)
+    assert np.abs(answers(model, rows(), path)["probabilities"] - before).max() > 0.01
 
 
 @pytest.mark.parametrize("scaling", ["minmax", "standard", "quantile"])

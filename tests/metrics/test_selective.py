@@ -125,3 +125,14 @@ def test_auroc_of_perfect_blind_and_reversed_scores():
 def test_wrong_input_is_refused_with_a_cure(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), min_size=1, max_size=20))
+def test_the_risk_curve_is_the_mean_risk_of_the_rows_up_to_each_uncertainty(rows):
+    risk, uncertainty = np.array(rows, dtype=float).T
+    curve = metrics.risk_curve(risk, uncertainty=uncertainty)
+    assert curve.thresholds.tolist() == sorted(set(uncertainty))
+    for threshold, kept, value in zip(*curve, strict=True):
+        inside = uncertainty <= threshold
+        assert kept == inside.sum()
+        assert np.isclose(value, risk[inside].mean())

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.bank import Bank
@@ -19,6 +20,8 @@ from batchensemble.estimators.parameters import CONSTRAINTS
 from batchensemble.methods import MakeNetwork, Members, Method
 from batchensemble.persistence import FilePath, write_model
 from batchensemble.training import History, Training
+
+CALIBRATION_SHARE = 0.2  # of the rows or of the shortest series, with fit(calibrate=True)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -89,6 +92,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             keep_on_interrupt=self.keep_on_interrupt,
             verbose=self.verbose,
         )
+
+    def _check_calibrated(self) -> None:
+        check_is_fitted(self, "bank_")
+        if not hasattr(self, "calibration_"):
+            raise NotFittedError(
+                f"expected a calibrated {type(self).__name__}, got one that is not; call calibrate "
+                "with data that fit has not seen, or fit with calibrate=True"
+            )
 
     def _keep(self, bank: Bank, history: list[History]) -> None:
         """Keep what a training gave."""

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from batchensemble.conformal import widened
 from batchensemble.estimators.parameters import SERIES_PARAMETERS
-from batchensemble.estimators.series import Ahead, SeriesEstimator, check_horizon
+from batchensemble.estimators.series import Ahead, check_horizon
+from batchensemble.estimators.trust_series import TrustedSeries
 from batchensemble.grids import alike, when
 from batchensemble.panels import Panel, check_lengths
 from batchensemble.plots import MOST_SERIES, plot_forecast
@@ -31,7 +33,7 @@ Answers = Mapping[str, NDArray[np.float64]]
 
 @final
 @dataclass(eq=False, repr=False, kw_only=True)
-class Forecaster(SeriesEstimator):
+class Forecaster(TrustedSeries):
     __doc__ = f"""Forecast series, and how far to trust the forecast.
 
     Examples
@@ -46,6 +48,8 @@ class Forecaster(SeriesEstimator):
     ----------
     n_parameters_ : int
         Trained numbers, of all networks together.
+    calibration_
+        After `calibrate`: past forecasts beside the truth.
     panel_, season_, context_, lags_
         What it forecasts from: the series, and how they are read. A file keeps of each series
         what a forecast reads, and at least three contexts and three horizons.
@@ -54,24 +58,6 @@ class Forecaster(SeriesEstimator):
     """
 
     _task: ClassVar[str] = "forecasting"
-
-    def fit(self, df: Any) -> Self:
-        """Learn one model from all series.
-
-        df is a long frame (pandas, polars) with a row for each series and time, a pandas or polars
-        Series, or one array. Rows may come in any order. A fit that fails leaves the estimator as
-        it was.
-        """
-        with self._all_or_nothing():
-            self._fit(df)
-        return self
-
-    def update(self, df: Any) -> Self:
-        """Go on from new observations, right after the old ones, without learning from them."""
-        check_is_fitted(self, "bank_")
-        new = self._read(df, fill=self.fill, freq=self.panel_.freq)
-        self.panel_ = self.panel_.extended(new)
-        return self
 
     def predict(
         self,
@@ -84,7 +70,9 @@ class Forecaster(SeriesEstimator):
     ) -> Any:
         """The next h steps of every series: a frame with the mean, and what else is asked for.
 
-        `level=[80, 95]` adds central intervals as `<alias>-lo-80`, `<alias>-hi-80`, ...;
+        `level=[80, 95]` adds intervals as `<alias>-lo-80`, `<alias>-hi-80`, ...: the central ones
+        of the paths, or after calibration the mean give or take as many standard deviations as
+        past forecasts needed so many steps ahead (beyond `horizon`, as at its end).
         `quantiles=[0.1]` adds `<alias>-q-10`. X_df holds the future_columns of the times to come. A
         `df` is forecast in place of the series of fit, without learning from it.
         """
@@ -150,10 +138,11 @@ class Forecaster(SeriesEstimator):
         cutoff (the last time that is known) and time, and the truth beside the forecast. Gaps are
         filled forward, whatever `fill` is: interpolation would look beyond a cutoff.
         """
-        columns = self._columns(level, quantiles)
+        self._columns(level, quantiles)  # words that make no sense are refused before the fit
         model, panel, ahead, truth = self._past(df, h, n_windows, step_size, refit)
         beside = {"cutoff": ahead.cutoffs.repeat(ahead.h), self.target_col: truth}
-        return self._frame(panel, ahead, model._ask(ahead, columns), beside)
+        answers = model._ask(ahead, model._columns(level, quantiles))
+        return self._frame(panel, ahead, answers, beside)
 
     def cross_validation_dist(
         self,
@@ -216,8 +205,8 @@ class Forecaster(SeriesEstimator):
             self._refuse_learned(history)
         model = clone(self).fit(history) if refit else self
         back = h + np.arange(n_windows)[::-1] * step_size
-        last_known = panel.starts[1:, None] - back - 1
-        truth = panel.values[(last_known[..., None] + 1 + np.arange(h)).ravel()]
+        last_known = (panel.starts[1:, None] - back - 1).ravel()
+        truth = panel.values[(last_known[:, None] + 1 + np.arange(h)).ravel()]
         return model, panel, model._ahead_of(panel, history, h, last_known), truth
 
     def _refuse_learned(self, history: Panel) -> None:
@@ -255,15 +244,25 @@ class Forecaster(SeriesEstimator):
             raise ValueError(
                 f"expected different names for the columns {taken} and the forecast's, got {name!r}"
             )
+        shares = _listed(level, "level", 100)
+        factors: dict[float, NDArray[np.float64]] = {}
         wanted: dict[str, float] = {}
-        for share in _listed(level, "level", 100):
-            wanted[f"{name}-lo-{share:g}"] = 0.5 - share / 200
-            wanted[f"{name}-hi-{share:g}"] = 0.5 + share / 200
+        if hasattr(self, "calibration_"):
+            factors = {share: self.calibration_.factors(share / 100) for share in shares}
+        else:
+            for share in shares:
+                wanted[f"{name}-lo-{share:g}"] = 0.5 - share / 200
+                wanted[f"{name}-hi-{share:g}"] = 0.5 + share / 200
         for q in _listed(quantiles, "quantiles", 1):
             wanted[f"{name}-q-{100 * q:g}"] = q
 
         def ask(dist: SamplePredictive) -> Answers:
             columns = {name: dist.mean}
+            for share, by_step in factors.items():
+                factor = by_step[np.minimum(np.arange(dist.horizon), len(by_step) - 1)]
+                ends = widened(dist.mean, dist.std, factor)
+                columns[f"{name}-lo-{share:g}"] = ends[..., 0]
+                columns[f"{name}-hi-{share:g}"] = ends[..., 1]
             if wanted:
                 values = np.moveaxis(dist.quantile(list(wanted.values())), -1, 0)
                 columns.update(zip(wanted, values, strict=True))

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from batchensemble.codec import Codec, Form, NotKept
+from batchensemble.conformal import IntervalCalibration, SetCalibration
 from batchensemble.encodings import Numbers, Words
 from batchensemble.frames import Column, Columns
 from batchensemble.methods.batch_ensemble import BatchEnsemble
@@ -28,11 +29,13 @@ OURS = (
     Columns,
     DeepEnsemble,
     EncodedColumn,
+    IntervalCalibration,
     MCDropout,
     Names,
     Numbers,
     Panel,
     SeriesEncoder,
+    SetCalibration,
     Single,
     TableEncoder,
     Words,

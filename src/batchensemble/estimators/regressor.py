@@ -1,6 +1,6 @@
 """Regression with a whole distribution for an answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, final
 
@@ -10,9 +10,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
+from batchensemble.conformal import IntervalCalibration, fewest_rows, widened
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS, TABLE_PARAMETERS
 from batchensemble.estimators.presets import PRESETS
-from batchensemble.estimators.table import TableEstimator
+from batchensemble.estimators.trust import TrustedTable
+from batchensemble.frames import Columns
 from batchensemble.losses import GaussianNLL
 from batchensemble.predictive import GaussianPredictive
 from batchensemble.words import one_of
@@ -20,7 +22,7 @@ from batchensemble.words import one_of
 
 @final
 @dataclass(eq=False, repr=False, kw_only=True)
-class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
+class Regressor(RegressorMixin, TrustedTable):  # type: ignore[misc]
     __doc__ = f"""Predict a number, and how far to trust it.
 
     Examples
@@ -44,6 +46,10 @@ class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
         Trained numbers, of all networks together.
     target_name_ : str or None
         Of a named pandas or polars Series.
+    calibration_
+        After `calibrate`: predictions for the calibration rows, beside the truth.
+    shift_scale_ : float
+        The members' disagreement that 95 of 100 rows of fit stay below.
     bank_, encoder_, history_
         The trained networks, the encoder of the columns, and losses and scores by epoch (a list
         of one history, or with `one_by_one` of one for each network).
@@ -56,6 +62,9 @@ class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
     log_variance_bounds: tuple[float, float] | None = None
     beta: float = 0.0
 
+    calibration_: IntervalCalibration = field(init=False)
+
+    _fewest_calibration_rows: ClassVar[int] = fewest_rows(0.9)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TABLE_CONSTRAINTS,
         "target_scaling": [str, None],
@@ -73,11 +82,21 @@ class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
         return both[:, 0], both[:, 1]
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
-        """The central interval of that probability: (rows, 2), lower and upper end."""
-        return self._answer(X, lambda dist: dist.interval(coverage))
+        """The interval that holds the truth with that probability: (rows, 2), its two ends.
+
+        Of the predicted distribution the central one. After calibration: the mean, give or take as
+        many standard deviations as the calibration rows needed.
+        """
+        if not hasattr(self, "calibration_"):
+            return self._answer(X, lambda dist: dist.interval(coverage))
+        factor = self.calibration_.factors(coverage)
+        return self._answer(X, lambda dist: widened(dist.mean, dist.std, factor))
 
     def predict_quantiles(self, X: Any, q: ArrayLike) -> NDArray[np.float64]:
-        """Quantiles of the distribution: (rows,) for one level, (rows, levels) for several."""
+        """Quantiles of the distribution: (rows,) for one level, (rows, levels) for several.
+
+        Calibration does not change them: it is about intervals.
+        """
         return self._answer(X, lambda dist: dist.quantile(q))
 
     def _dist(self, outputs: Tensor) -> GaussianPredictive:
@@ -87,19 +106,23 @@ class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
             self.target_scale_**2 * log_variances.exp().numpy(),
         )
 
-    def _learn_target(self, values: NDArray[Any]) -> NDArray[np.float32]:
-        if values.dtype.kind not in "iufb":
-            raise ValueError(
-                f"expected numbers as targets, got {values.dtype} values such as {values[0]!r}; "
-                "convert them to numbers, or for classes use Classifier"
-            )
-        y = values.astype(np.float64)
+    def _tempered(self, outputs: Tensor) -> Tensor:
+        return outputs
+
+    def _disagreement(self, outputs: Tensor) -> NDArray[np.float64]:
+        return self._dist(outputs).epistemic
+
+    def _calibration(self, columns: Columns, values: NDArray[Any]) -> IntervalCalibration:
+        y, parts, start = _numbers(values), [], 0
+        for dist in self._dists(columns):
+            parts.append(IntervalCalibration.of(y[start : start + len(dist)], dist))
+            start += len(dist)
+        return IntervalCalibration.joined(parts)
+
+    def _learn_target(self, values: NDArray[Any], learned: Any) -> NDArray[np.float32]:
+        every = _numbers(values)
+        y = every[learned]
         one_of(self._settings["target_scaling"], ("minmax", "standard"), "target_scaling")
-        if np.abs(y).max() > 1e100:
-            raise ValueError(
-                "expected targets of size at most 1e100, "
-                f"got values from {y.min()} to {y.max()}; divide them by a constant"
-            )
         if self._settings["target_scaling"] == "minmax":
             location, scale = y.min(), np.ptp(y)
         else:
@@ -112,7 +135,7 @@ class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
                 "multiply them by a constant"
             )
         self.target_location_, self.target_scale_ = float(location), float(scale)
-        scaled = (y - self.target_location_) / self.target_scale_
+        scaled = (every - self.target_location_) / self.target_scale_
         return scaled.astype(np.float32)
 
     def _loss(self) -> GaussianNLL:
@@ -123,3 +146,18 @@ class Regressor(RegressorMixin, TableEstimator):  # type: ignore[misc]
 
     def _heads(self) -> tuple[int, ...]:
         return (1, 1)
+
+
+def _numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+    if values.dtype.kind not in "iufb":
+        raise ValueError(
+            f"expected numbers as targets, got {values.dtype} values such as {values[0]!r}; "
+            "convert them to numbers, or for classes use Classifier"
+        )
+    y = values.astype(np.float64)
+    if np.abs(y).max() > 1e100:
+        raise ValueError(
+            "expected targets of size at most 1e100, "
+            f"got values from {y.min()} to {y.max()}; divide them by a constant"
+        )
+    return y

@@ -258,14 +258,13 @@ class SeriesEstimator(Estimator):
         starts = np.arange(len(panel)) * (self._reach + h)
         return panel, Ahead(encoded, starts, panel.ids, panel.last_times, times)
 
-    def _ahead_of(self, panel: Panel, history: Panel, h: int, last_known: Ints) -> Ahead:
-        """The h times after these rows of the panel, (series, windows), forecast afterwards."""
+    def _ahead_of(self, panel: Panel, history: Panel, h: int, rows: Ints) -> Ahead:
+        """The h times after these rows of the panel, forecast afterwards."""
         check_lengths(history, self._reach)
-        rows = last_known.ravel()
         return Ahead(
             self.encoder_.encode(panel, learned_from=history),
             rows - self._reach + 1,
-            np.repeat(panel.ids, last_known.shape[1]),
+            panel.ids[np.searchsorted(panel.starts, rows, side="right") - 1],
             panel.times[rows],
             panel.times[(rows[:, None] + 1 + np.arange(h)).ravel()],
         )

@@ -1,8 +1,8 @@
-"""What the estimators for tables share: fitting, and rows in chunks."""
+"""How the estimators for tables learn, and answer rows in chunks."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,8 +13,9 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
+from batchensemble.conformal import IntervalCalibration, SetCalibration
 from batchensemble.engines import Data
-from batchensemble.estimators.base import Estimator, pick_device
+from batchensemble.estimators.base import CALIBRATION_SHARE, Estimator, pick_device
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
 from batchensemble.estimators.targets import read_target, read_weight
@@ -33,17 +34,30 @@ ENCODED_ROWS = 2**15  # at a time
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TableEstimator(Estimator):
-    """Abstract: `Regressor` and `Classifier` say what a target, a loss and an answer are."""
+    """Abstract: its heirs say what a target, a loss and an answer are, and what to trust."""
 
     max_categories: int | None = None
     categories: Mapping[str, Sequence[Any]] | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = TABLE_CONSTRAINTS
     _presets: ClassVar[dict[str, dict[str, Any]]]
+    _fewest_calibration_rows: ClassVar[int]
+
+    calibration_: IntervalCalibration | SetCalibration = field(init=False)
 
     @abstractmethod
-    def _learn_target(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Learn what it takes to answer in the target's units, and encode it."""
+    def _learn_target(self, values: NDArray[Any], learned: Any) -> NDArray[Any]:
+        """Learn from some rows what it takes to answer in the target's units; encode all."""
+
+    @abstractmethod
+    def _learn_shift(self, x: NDArray[np.float32], random: np.random.Generator) -> None:
+        """Learn how far the members disagree about encoded rows of fit."""
+
+    @abstractmethod
+    def _calibration(
+        self, columns: Columns, values: NDArray[Any]
+    ) -> IntervalCalibration | SetCalibration:
+        """What rows that were not learned from teach about the predictions."""
 
     @abstractmethod
     def _loss(self) -> Loss: ...
@@ -60,18 +74,31 @@ class TableEstimator(Estimator):
     def _dist(self, outputs: Tensor) -> Any:
         """The prediction that these outputs, (rows, predictions, outputs), mean."""
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @abstractmethod
+    def _tempered(self, outputs: Tensor) -> Tensor:
+        """The outputs as calibration would have them."""
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        calibrate: bool = False,
+    ) -> Self:
         """Learn from a table and its targets.
 
         X may be a numpy array, a list of rows, or a pandas or polars frame: numbers, booleans,
         strings, categories and dates are recognised, and gaps are allowed. Rows of weight 0 are
-        left out. A fit that fails leaves the estimator as it was.
+        left out. With `calibrate` a fifth of the rows, drawn by chance, are not learned from but
+        handed to `calibrate`; there each counts once, whatever its weight. A fit that fails
+        leaves the estimator as it was.
         """
         with self._all_or_nothing():
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, calibrate)
         return self
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, calibrate: bool) -> None:
         self._validate_params()
         self._settings = resolve(self.preset, self.get_params(deep=False), self._presets)
         method = make_method(self.method, n_members=self.n_members, n_passes=self.n_passes)
@@ -90,14 +117,25 @@ class TableEstimator(Estimator):
             weight = read_weight(sample_weight, columns.n_rows)
             kept = np.flatnonzero(weight)
             columns, values, weight = columns.take(kept), values[kept], weight[kept]
-        target = self._learn_target(values)
+        random = check_random_state(self.random_state)
+        split_seed, seed, self._prediction_seed = map(int, random.randint(2**31 - 1, size=3))
+        learned, spared = self._spare(len(values), split_seed) if calibrate else (slice(None), None)
+        target = self._learn_target(values, learned)[learned]
+        if weight is not None and spared is not None:
+            weight = read_weight(weight[learned], len(target))
         self.encoder_ = TableEncoder(
             self._settings["scaling"],
             max_categories=self._settings["max_categories"],
             categories=_plain(self.categories),
         )
-        x = self.encoder_.fit_transform(columns)
-        self._train(x, target, weight, method, training)
+        x = self.encoder_.fit_transform(columns.take(learned))
+        rows, held_out = self._split(target, split_seed)
+        own = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
+        self._train(x, target, weight, method, training, own)
+        self._learn_shift(x, np.random.default_rng(split_seed))
+        self.__dict__.pop("calibration_", None)
+        if spared is not None:
+            self.calibration_ = self._calibration(columns.take(spared), values[spared])
 
     def _train(
         self,
@@ -106,10 +144,8 @@ class TableEstimator(Estimator):
         weight: NDArray[np.float64] | None,
         method: Method,
         training: Training,
+        own: Rows,
     ) -> None:
-        random = check_random_state(self.random_state)
-        split_seed, seed, self._prediction_seed = map(int, random.randint(2**31 - 1, size=3))
-        rows, held_out = self._split(target, split_seed)
         device = pick_device(self.device)
         self._recipe = {
             "in_features": x.shape[1],
@@ -124,7 +160,6 @@ class TableEstimator(Estimator):
             torch.tensor(target, device=device),
             None if weight is None else torch.tensor(weight, dtype=torch.float32, device=device),
         )
-        own = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
         bank, history = fit_models(
             method,
             self._maker(),
@@ -136,6 +171,21 @@ class TableEstimator(Estimator):
         )
         self._method = method
         self._keep(bank, history)
+
+    def _spare(self, n_rows: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows to learn from, and rows to calibrate with.
+
+        By chance alone, not by class: the guarantee is about rows as they come.
+        """
+        n_spared = round(CALIBRATION_SHARE * n_rows)
+        if n_spared < self._fewest_calibration_rows:
+            raise ValueError(
+                f"expected at least {self._fewest_calibration_rows / CALIBRATION_SHARE:.0f} rows "
+                f"to spare {CALIBRATION_SHARE:.0%} of them for calibration, got {n_rows}; collect "
+                "more, or fit without calibrate=True"
+            )
+        order = np.random.default_rng([seed, 1]).permutation(n_rows)
+        return np.sort(order[n_spared:]), np.sort(order[:n_spared])
 
     def _split(
         self, target: NDArray[Any], seed: int
@@ -158,18 +208,17 @@ class TableEstimator(Estimator):
 
     def predict_dist(self, X: Any) -> Any:
         """The whole prediction, one object."""
-        return self._dist(torch.cat(list(self._outputs(self._read(X)))))
+        return self._dist(self._tempered(torch.cat(list(self._outputs(self._read(X))))))
 
     def uncertainty(self, X: Any) -> Uncertainty:
         """Total, aleatoric and epistemic uncertainty of every row."""
-        chunks = self._outputs(self._read(X))
-        parts = [self._dist(outputs).uncertainty() for outputs in chunks]
+        parts = [dist.uncertainty() for dist in self._dists(self._read(X))]
         return Uncertainty(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _answer(self, X: Any, ask: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
         """Ask the predictions of a chunk of rows at a time, so that memory stays bounded."""
         columns = self._read(X)
-        answers = (ask(self._dist(outputs)) for outputs in self._outputs(columns))
+        answers = (ask(dist) for dist in self._dists(columns))
         first = next(answers)
         # One place for all: many small ones between large ones that go would leave holes.
         whole = np.empty((columns.n_rows, *first.shape[1:]), first.dtype)
@@ -192,6 +241,9 @@ class TableEstimator(Estimator):
                 "select them in that order"
             )
         return columns
+
+    def _dists(self, columns: Columns) -> Iterator[Any]:
+        return (self._dist(self._tempered(outputs)) for outputs in self._outputs(columns))
 
     def _outputs(self, columns: Columns) -> Iterator[Tensor]:
         """(rows, predictions, outputs) of the networks, chunk by chunk."""

@@ -41,7 +41,7 @@ def classifier(model: Classifier, graph: Graph) -> dict[str, Value]:
             f"{classes[0]!r}; convert them and fit again"
         )
     logits = _outputs(model, graph).transpose(1, 0, 2)
-    members = _probabilities(logits)
+    members = _probabilities(logits, model)
     mean = members.mean(1)
     total, aleatoric = _entropy(mean), _entropy(members).mean(1)
     first = graph.node("ArgMax", mean, dtype=np.int64, axis=1, keepdims=0)
@@ -63,9 +63,12 @@ def _outputs(model: Regressor | Classifier, graph: Graph) -> Value:
     return mlp(x, members.network, members.masks).expand(members.n_members, 1, 1)
 
 
-def _probabilities(logits: Value) -> Value:
-    """Every member's: (rows, members, classes)."""
-    return logits.cast(np.float64).apply("Softmax", axis=-1)
+def _probabilities(logits: Value, model: Classifier) -> Value:
+    """Every member's, after calibration with its temperature: (rows, members, classes)."""
+    logits = logits.cast(np.float64)
+    if hasattr(model, "calibration_"):
+        logits = logits / model.calibration_.temperature
+    return logits.apply("Softmax", axis=-1)
 
 
 def _entropy(probabilities: Value) -> Value:

@@ -39,8 +39,10 @@ from batchensemble.metrics.regression import (
 )
 from batchensemble.metrics.selective import (
     COVERAGES,
+    RiskCurve,
     SelectiveCurve,
     aurc,
+    risk_curve,
     selective_accuracy,
     selective_curve,
     selective_rmse,
@@ -57,6 +59,7 @@ __all__ = [
     "LEVELS",
     "CoverageCurve",
     "ReliabilityCurve",
+    "RiskCurve",
     "SelectiveCurve",
     "accuracy",
     "aurc",
@@ -84,6 +87,7 @@ __all__ = [
     "pit",
     "pit_coverage_curve",
     "reliability_curve",
+    "risk_curve",
     "rmsce",
     "rmse",
     "seasonal_scale",

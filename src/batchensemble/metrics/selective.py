@@ -36,6 +36,23 @@ def selective_curve(
     return SelectiveCurve(shares, np.array([ordered[:k].mean() for k in kept]))
 
 
+class RiskCurve(NamedTuple):
+    """Each uncertainty that occurs, the rows up to it, and their mean risk."""
+
+    thresholds: Array
+    kept: Array
+    risks: Array
+
+
+def risk_curve(risk: ArrayLike, *, uncertainty: ArrayLike) -> RiskCurve:
+    """Mean of `risk` over the rows whose uncertainty is at most each threshold, rising."""
+    ordered = _by_certainty(risk, uncertainty)
+    values = np.sort(check_array("uncertainty", uncertainty))
+    last = np.flatnonzero(np.append(values[1:] > values[:-1], True))  # of rows that are equal
+    kept = (last + 1).astype(np.float64)
+    return RiskCurve(values[last], kept, np.cumsum(ordered)[last] / kept)
+
+
 def selective_rmse(
     y: ArrayLike, *, mean: ArrayLike, uncertainty: ArrayLike, coverages: ArrayLike = COVERAGES
 ) -> SelectiveCurve:

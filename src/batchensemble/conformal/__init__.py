@@ -1,0 +1,41 @@
+"""Intervals and sets with a guarantee, learned from rows that the model has not seen.
+
+Split conformal prediction: rank the model's errors on n such rows. A new row that comes from the
+same place is equally likely to fall into any of the n + 1 gaps between them. So an interval or set
+that reaches to the k-th smallest error holds the truth with probability k / (n + 1), whatever the
+model is worth, on average over rows and over calibrations; for one kind of rows it may be less.
+"""
+
+from batchensemble.conformal.intervals import IntervalCalibration, interval_scores, widened
+from batchensemble.conformal.ranks import (
+    REPORTED,
+    assured_coverage,
+    conformal_quantile,
+    conformal_rank,
+    fewest_rows,
+    left_out_quantiles,
+)
+from batchensemble.conformal.sets import (
+    SetCalibration,
+    fit_temperature,
+    label_scores,
+    label_sets,
+    promised_sets,
+)
+
+__all__ = [
+    "REPORTED",
+    "IntervalCalibration",
+    "SetCalibration",
+    "assured_coverage",
+    "conformal_quantile",
+    "conformal_rank",
+    "fewest_rows",
+    "fit_temperature",
+    "interval_scores",
+    "label_scores",
+    "label_sets",
+    "left_out_quantiles",
+    "promised_sets",
+    "widened",
+]

@@ -1,0 +1,31 @@
+"""Up to which uncertainty a model's answers are good enough."""
+
+import math
+
+import numpy as np
+
+from batchensemble.predictive import Array
+
+FEWEST_KEPT = 10  # rows whose error means something
+
+
+def largest_threshold(thresholds: Array, kept: Array, errors: Array, max_error: float) -> float:
+    """The largest threshold whose kept rows, at least `FEWEST_KEPT`, err by at most `max_error`.
+
+    An estimate from these rows, without a guarantee for others.
+    """
+    if not 0 <= max_error < math.inf:
+        raise ValueError(
+            f"max_error: expected a number of at least 0, got {max_error}; it is in the units of "
+            "the target, or a share of wrong classes"
+        )
+    enough = kept >= FEWEST_KEPT
+    fits = enough & (errors <= max_error)
+    if not fits.any():
+        best = min(errors[enough], default=math.nan)
+        raise ValueError(
+            f"max_error: expected an error that the {FEWEST_KEPT} surest calibration rows or more "
+            f"reach, got {max_error:g}, and the smallest of {kept.max():.0f} rows is {best:g}; "
+            "allow more, calibrate with more rows, or fit a better model"
+        )
+    return float(np.max(thresholds[fits]))

@@ -1,0 +1,58 @@
+"""Which of n calibration scores a new one stays below with a given probability."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import beta
+
+from batchensemble.predictive import Array, check_array, check_coverage
+
+REPORTED = (0.5, 0.8, 0.9, 0.95)  # the coverages of a calibration report
+
+# 100 * 0.07 is 7.000000000000001 in floating point: shrink before rounding up.
+_SHRINK = 1 - 1e-12
+
+
+def fewest_rows(coverage: float) -> int:
+    """The smallest n of which the n-th smallest score is enough: 9 for 0.9, 19 for 0.95."""
+    share = check_coverage(coverage)
+    return max(1, math.ceil(share / (1 - share) * _SHRINK))
+
+
+def conformal_rank(n: int, coverage: float) -> int:
+    """k = ceil((n + 1) coverage), so that k / (n + 1) is at least the coverage; k <= n."""
+    if n < fewest_rows(coverage):
+        most = math.floor(1000 * n / (n + 1)) / 1000
+        raise ValueError(
+            f"coverage: expected at least {fewest_rows(coverage)} calibration rows for "
+            f"{coverage:g}, got {n}; calibrate with more rows, or ask for at most {most:g}"
+        )
+    return min(n, math.ceil((n + 1) * coverage * _SHRINK))
+
+
+def conformal_quantile(scores: ArrayLike, coverage: float) -> Array:
+    """The k-th smallest score along the first axis: (rows, ...) -> (...)."""
+    values = check_array("scores", scores)
+    k = conformal_rank(len(values), coverage)
+    quantile: Array = np.partition(values, k - 1, axis=0)[k - 1]
+    return quantile
+
+
+def left_out_quantiles(scores: ArrayLike, coverage: float) -> Array:
+    """For each row the quantile of the other rows' scores: (rows,) -> (rows,)."""
+    values = check_array("scores", scores, "rows")
+    k = conformal_rank(len(values) - 1, coverage)
+    ordered = np.sort(values)
+    # Without one of the k smallest, the next one moves up.
+    quantiles: Array = np.where(values <= ordered[k - 1], ordered[k], ordered[k - 1])
+    return quantiles
+
+
+def assured_coverage(n: int, coverage: float, probability: float = 0.95) -> float:
+    """What the coverage of many new rows is not below after so many of all calibrations.
+
+    It depends on the n rows that were drawn: Beta(k, n + 1 - k), and with ties more.
+    """
+    k = conformal_rank(n, coverage)
+    return float(beta.ppf(1 - check_coverage(probability), k, n + 1 - k))

@@ -1,0 +1,141 @@
+"""Classes: probabilities that are as sure as they should be, and sets that hold the truth.
+
+A temperature above 1 makes every member less sure. The score of a class is one minus its mean
+probability (LAC, Sadinle et al. 2019), which gives the smallest sets on average. Sets are no wider
+for a hard kind of rows than for an easy one: rows of a hard kind are covered less often.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import entr, log_softmax, logsumexp
+
+from batchensemble.conformal.abstaining import largest_threshold
+from batchensemble.conformal.ranks import (
+    REPORTED,
+    assured_coverage,
+    conformal_quantile,
+    fewest_rows,
+    left_out_quantiles,
+)
+from batchensemble.metrics import categorical_nll, ece, risk_curve
+from batchensemble.metrics.classification import check_classes
+from batchensemble.predictive import Array, Labels, check_array, check_labels
+
+LARGEST_LOG_TEMPERATURE = 3.0
+
+Sets = NDArray[np.bool_]
+
+
+def fit_temperature(labels: ArrayLike, *, logits: ArrayLike) -> float:
+    """The number that divides the logits (rows, members, classes) of all members best.
+
+    Best is the smallest negative log-likelihood of the mean probabilities plus half the squared
+    log-temperature: that counts where a few rows, all of them right, would ask for a temperature
+    of 0, and is nothing among many.
+    """
+    z = check_array("logits", logits, "rows", "members", "classes")
+    truth = check_labels("labels", labels, n_rows=len(z), n_classes=z.shape[2])
+    of_truth = truth[:, None, None]
+
+    def loss(log_temperature: float) -> float:
+        logs = log_softmax(z * np.exp(-log_temperature), axis=2)
+        own = np.take_along_axis(logs, of_truth, axis=2)[..., 0]
+        log_likelihood = logsumexp(own, axis=1) - np.log(z.shape[1])
+        return float(0.5 * log_temperature**2 - log_likelihood.sum())
+
+    bounds = (-LARGEST_LOG_TEMPERATURE, LARGEST_LOG_TEMPERATURE)
+    best = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6})
+    return float(np.exp(best.x))
+
+
+def label_scores(labels: ArrayLike, *, probabilities: ArrayLike) -> Array:
+    """(rows,), one minus the probability of the label."""
+    truth, p = check_classes(labels, probabilities)
+    scores: Array = 1 - p[np.arange(len(truth)), truth]
+    return scores
+
+
+def label_sets(probabilities: ArrayLike, limit: ArrayLike, *, allow_empty: bool = False) -> Sets:
+    """(rows, classes), the classes whose score is at most the limit, one for all or for each row.
+
+    Where there is none, the most probable class, unless `allow_empty`.
+    """
+    p = check_array("probabilities", probabilities, "rows", "classes")
+    sets = 1 - p <= np.reshape(limit, (-1, 1))
+    if not allow_empty:
+        sets[np.arange(len(p)), p.argmax(axis=1)] = True
+    return sets
+
+
+def promised_sets(probabilities: ArrayLike, coverage: float) -> Sets:
+    """(rows, classes), the fewest classes whose probabilities add up to the coverage."""
+    p = check_array("probabilities", probabilities, "rows", "classes")
+    order = np.argsort(-p, axis=1, kind="stable")
+    ordered = np.take_along_axis(p, order, axis=1)
+    needed = np.cumsum(ordered, axis=1) - ordered < coverage  # what came before is not enough
+    sets = np.zeros(p.shape, dtype=bool)
+    np.put_along_axis(sets, order, needed, axis=1)
+    return sets
+
+
+@dataclass(frozen=True, eq=False)
+class SetCalibration:
+    """A temperature, and what it led to on rows that neither it nor the model was learned from.
+
+    labels         (rows,), columns of the probabilities
+    probabilities  (rows, classes), with the temperature
+    untempered     (rows, classes), without it
+    """
+
+    temperature: float
+    labels: Labels
+    probabilities: Array
+    untempered: Array
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def scores(self) -> Array:
+        """(rows,)."""
+        return label_scores(self.labels, probabilities=self.probabilities)
+
+    def sets(self, probabilities: ArrayLike, coverage: float, *, allow_empty: bool = False) -> Sets:
+        """(rows, classes), of new rows with their tempered probabilities."""
+        limit = conformal_quantile(self.scores, coverage)
+        return label_sets(probabilities, limit, allow_empty=allow_empty)
+
+    def abstain_threshold(self, max_error: float) -> float:
+        """The largest entropy up to which the share of wrong classes is at most `max_error`."""
+        wrong = self.probabilities.argmax(axis=1) != self.labels
+        curve = risk_curve(wrong, uncertainty=entr(self.probabilities).sum(axis=1))
+        return largest_threshold(curve.thresholds, curve.kept, curve.risks, max_error)
+
+    def report(self) -> dict[str, Array]:
+        """By level: coverage and mean size of sets, each row judged by all others; NLL and ECE."""
+        lines = []
+        for level in REPORTED:
+            after, assured = (np.nan, np.nan), np.nan
+            if len(self) > fewest_rows(level):
+                limits = left_out_quantiles(self.scores, level)
+                after = self._judged(label_sets(self.probabilities, limits))
+                assured = assured_coverage(len(self), level)
+            lines.append([*self._judged(promised_sets(self.untempered, level)), *after, assured])
+        names = "coverage_before", "size_before", "coverage_after", "size_after"
+        columns = dict(zip((*names, "assured_after"), np.array(lines).T, strict=True))
+        for moment, p in (("before", self.untempered), ("after", self.probabilities)):
+            columns[f"nll_{moment}"] = _everywhere(categorical_nll(self.labels, probabilities=p))
+            columns[f"ece_{moment}"] = _everywhere(ece(self.labels, probabilities=p))
+        return columns | {"temperature": _everywhere(self.temperature)}
+
+    def _judged(self, sets: Sets) -> tuple[float, float]:
+        """Share of sets with the label, and their mean size."""
+        held = sets[np.arange(len(self)), self.labels]
+        return float(held.mean()), float(sets.sum(axis=1).mean())
+
+
+def _everywhere(value: float) -> Array:
+    return np.full(len(REPORTED), value)

@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+
+from batchensemble import GaussianPredictive, SamplePredictive
+from batchensemble.conformal import (
+    REPORTED,
+    IntervalCalibration,
+    conformal_rank,
+    interval_scores,
+    widened,
+)
+
+
+def made(n=200, seed=0, narrow=0.5):
+    """Two members that know the mean and the shape of the noise, but are too sure."""
+    random = np.random.default_rng(seed)
+    mean, std = random.normal(size=n), np.exp(random.normal(size=n))
+    y = mean + std * random.standard_t(4, size=n)
+    means = np.column_stack([mean - 0.1 * std, mean + 0.1 * std])
+    return y, GaussianPredictive(means, np.column_stack(2 * [(narrow * std) ** 2]))
+
+
+def test_scores_are_errors_in_standard_deviations_and_intervals_undo_them():
+    y, dist = made()
+    scores = interval_scores(y, mean=dist.mean, std=dist.std)
+    assert np.allclose(scores * dist.std, np.abs(y - dist.mean))
+    low, high = widened(dist.mean, dist.std, scores).T
+    assert np.allclose(np.where(y > dist.mean, high, low), y)
+    assert np.allclose((low + high) / 2, dist.mean)
+
+
+def test_a_certain_prediction_that_errs_makes_no_nonsense():
+    scores = interval_scores([1.0, 2.0], mean=[1.0, 1.0], std=[0.0, 0.0])
+    assert scores[0] == 0
+    assert np.isfinite(scores).all()
+    assert np.allclose(widened(np.ones(2), np.zeros(2), scores), [[1, 1], [0, 2]])
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
+def test_as_many_calibration_rows_as_the_rank_says_lie_inside(coverage):
+    y, dist = made()
+    factor = IntervalCalibration.of(y, dist).factors(coverage)
+    low, high = widened(dist.mean, dist.std, factor).T
+    slack = 1e-9 * dist.std  # the row at the border is there by rounding only
+    assert np.sum((low - slack <= y) & (y <= high + slack)) == conformal_rank(len(y), coverage)
+
+
+def test_new_rows_are_covered_as_often_as_asked_for_and_without_calibration_they_are_not():
+    # 300 calibrations with 60 rows each: the mean coverage has a standard error of 0.3 points.
+    shares, own = [], []
+    for seed in range(300):
+        y, dist = made(160, seed)
+        factor = IntervalCalibration.of(y[:60], dist[:60]).factors(0.9)
+        low, high = widened(dist[60:].mean, dist[60:].std, factor).T
+        shares.append(np.mean((low <= y[60:]) & (y[60:] <= high)))
+        low, high = dist[60:].interval(0.9).T
+        own.append(np.mean((low <= y[60:]) & (y[60:] <= high)))
+    assert abs(np.mean(shares) - conformal_rank(60, 0.9) / 61) < 0.01
+    assert np.mean(own) < 0.75
+
+
+def test_the_report_is_what_leaving_each_row_out_gives():
+    y, dist = made(41)
+    calibration = IntervalCalibration.of(y, dist)
+    report = calibration.report()
+    for i, level in enumerate(REPORTED):
+        held, widths = [], []
+        for row in range(41):
+            others = np.delete(np.arange(41), row)
+            factor = IntervalCalibration.of(y[others], dist[others]).factors(level)
+            low, high = widened(dist[row].mean, dist[row].std, factor)[0]
+            held.append(low <= y[row] <= high)
+            widths.append(high - low)
+        assert report["coverage_after"][i] == np.mean(held)
+        assert np.isclose(report["width_after"][i], np.mean(widths))
+        low, high = dist.interval(level).T
+        assert report["coverage_before"][i] == np.mean((low <= y) & (y <= high))
+        assert np.isclose(report["width_before"][i], np.mean(high - low))
+    assert (report["assured_after"] < REPORTED).all()
+
+
+def test_levels_that_need_more_rows_are_not_reported():
+    y, dist = made(12)
+    report = IntervalCalibration.of(y, dist).report()
+    assert np.isfinite(report["coverage_before"]).all()
+    assert np.isfinite(report["coverage_after"]).tolist() == [True, True, True, False]
+    assert np.isfinite(report["assured_after"]).tolist() == [True, True, True, False]
+
+
+def paths(n=50, h=3, seed=0):
+    random = np.random.default_rng(seed)
+    spread = np.arange(1, h + 1)
+    drawn = spread * random.normal(size=(n, 2, 20, h))
+    return spread * random.normal(size=(n, h)), SamplePredictive(drawn)
+
+
+def test_steps_have_factors_of_their_own():
+    y, dist = paths()
+    factors = IntervalCalibration.of(y, dist).factors(0.8)
+    for step in range(3):
+        scores = np.abs(y - dist.mean)[:, step] / dist.std[:, step]
+        assert np.isclose(factors[step], np.sort(scores)[conformal_rank(50, 0.8) - 1])
+
+
+def test_in_time_the_later_half_is_judged_by_the_earlier_half():
+    y, dist = paths()
+    report = IntervalCalibration.of(y, dist).report_in_time()
+    factor = IntervalCalibration.of(y[:25], dist[:25]).factors(0.8)
+    ends = widened(dist[25:].mean, dist[25:].std, factor)
+    held = (ends[..., 0] <= y[25:]) & (y[25:] <= ends[..., 1])
+    assert np.isclose(report["coverage_after"][1], held.mean())
+    own = dist[25:].interval(0.8)
+    assert np.isclose(report["width_before"][1], np.mean(own[..., 1] - own[..., 0]))
+
+
+def test_parts_join_to_the_whole_and_the_latest_are_at_its_end():
+    y, dist = paths()
+    whole = IntervalCalibration.of(y, dist)
+    parts = [IntervalCalibration.of(y[s], dist[s]) for s in (slice(0, 7), slice(7, 50))]
+    joined = IntervalCalibration.joined(parts)
+    assert len(joined) == 50
+    for name in ("y", "means", "variances", "lower", "upper"):
+        assert np.array_equal(getattr(joined, name), getattr(whole, name))
+        assert np.array_equal(getattr(whole.latest(7), name), getattr(whole, name)[43:])
+
+
+def test_rows_up_to_the_threshold_err_as_little_as_asked_for():
+    y, dist = made(400)
+    calibration = IntervalCalibration.of(y, dist)
+    thresholds = [calibration.abstain_threshold(error) for error in (0.5, 1.0, 1.5)]
+    assert thresholds == sorted(thresholds)
+    for error, threshold in zip((0.5, 1.0, 1.5), thresholds, strict=True):
+        kept = dist.variance <= threshold
+        assert np.sqrt(np.mean((y - dist.mean)[kept] ** 2)) <= error
+        # The slow way: no larger threshold would do.
+        for larger in dist.variance[dist.variance > threshold]:
+            kept = dist.variance <= larger
+            assert np.sqrt(np.mean((y - dist.mean)[kept] ** 2)) > error

@@ -1,0 +1,337 @@
+"""Calibration, unusual rows and abstention of the estimators for tables."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from laws import regression_table
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import train_test_split
+
+from batchensemble import Classifier, Regressor
+from batchensemble.conformal import conformal_rank, fit_temperature, promised_sets
+from batchensemble.datasets import DatasetMissing, load_table
+from batchensemble.methods import METHODS
+from batchensemble.metrics import interval_coverage
+
+QUICK = {
+    "epochs": 15,
+    "hidden": (16,),
+    "n_members": 3,
+    "n_passes": 8,
+    "random_state": 0,
+    "lr": 0.01,
+}
+BOTH = pytest.mark.parametrize("estimator", [Regressor, Classifier])
+
+
+def table(estimator, n_rows=300, seed=0):
+    x, y = regression_table(n_rows, seed)
+    if estimator is Regressor:
+        return x, y
+    cuts = np.searchsorted([7, 13], y + 3 * np.random.default_rng(seed).normal(size=n_rows))
+    return x, np.array(["low", "middle", "high"])[cuts]
+
+
+def same(first, second):
+    """Whether two calibrations hold the same numbers."""
+    fields = vars(first).items()
+    return all(np.array_equal(value, getattr(second, name)) for name, value in fields)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    models = {}
+    for estimator in (Regressor, Classifier):
+        x, y = table(estimator)
+        models[estimator] = estimator(**QUICK).fit(x, y)
+    return models
+
+
+@pytest.fixture
+def fresh(fitted):
+    """A fitted model that a test may calibrate."""
+    return lambda estimator: copy.copy(fitted[estimator])
+
+
+def test_intervals_reach_as_many_deviations_as_the_calibration_rows_needed(fresh):
+    model, (x, y), (new, _) = fresh(Regressor), table(Regressor, 80, 1), table(Regressor, 30, 2)
+    own, quantiles = model.predict_interval(new), model.predict_quantiles(new, [0.1, 0.9])
+    mean, std = model.predict(x, return_std=True)
+    factor = np.sort(np.abs(y - mean) / std)[conformal_rank(80, 0.8) - 1]
+    assert model.calibrate(x, y) is model
+    mean, std = model.predict(new, return_std=True)
+    expected = np.column_stack([mean - factor * std, mean + factor * std])
+    assert np.allclose(model.predict_interval(new, 0.8), expected)
+    assert not np.allclose(model.predict_interval(new), own)
+    assert np.array_equal(model.predict_quantiles(new, [0.1, 0.9]), quantiles)
+
+
+def test_all_answers_about_classes_come_from_members_of_one_temperature(fresh):
+    model, (x, y), (new, _) = fresh(Classifier), table(Classifier, 80, 1), table(Classifier, 30, 2)
+    before = model.predict_dist(new).probabilities
+    model.calibrate(x, y)
+    temperature = model.calibration_.temperature
+    assert abs(temperature - 1) > 0.01
+    powers = before ** (1 / temperature)
+    dist = model.predict_dist(new)
+    assert np.allclose(dist.probabilities, powers / powers.sum(2, keepdims=True))
+    assert np.array_equal(model.predict_proba(new), dist.mean)
+    assert np.array_equal(model.predict(new), dist.mode)
+    assert np.array_equal(model.uncertainty(new).total, dist.total)
+
+
+def test_sets_and_temperature_come_from_different_halves_of_the_rows(fresh):
+    model, (x, y) = fresh(Classifier), table(Classifier, 81, 1)
+    plain = model.predict_proba(x)
+    logits = np.log(model.predict_dist(x).probabilities)
+    labels = np.searchsorted(model.classes_, y)
+    calibration = model.calibrate(x, y).calibration_
+    for_sets = [int(np.flatnonzero((plain == row).all(1))[0]) for row in calibration.untempered]
+    others = np.setdiff1d(np.arange(81), for_sets)
+    assert (len(for_sets), len(others)) == (41, 40)
+    expected = fit_temperature(labels[others], logits=logits[others])
+    assert np.isclose(calibration.temperature, expected, rtol=1e-4)
+    p = model.predict_proba(x)
+    limit = np.sort(1 - p[for_sets, labels[for_sets]])[conformal_rank(41, 0.9) - 1]
+    sets = model.predict_set(x, 0.9, allow_empty=True)
+    assert np.array_equal(sets, 1 - p <= limit)
+    assert np.array_equal(model.predict_set(x, 0.9), sets | (p == p.max(1, keepdims=True)))
+    assert model.predict_set(x, 0.3).any(1).all()
+    assert not model.predict_set(x, 0.3, allow_empty=True).any(1).all()
+
+
+@BOTH
+def test_fit_may_spare_rows_for_calibration_and_learns_from_the_others_only(estimator):
+    x, y = table(estimator, 200)
+    model = estimator(**QUICK).fit(x, y, calibrate=True)
+    n = 40 if estimator is Regressor else 20
+    assert len(model.calibration_) == n
+    again = estimator(**QUICK).fit(x, y, calibrate=True)
+    assert same(model.calibration_, again.calibration_)
+    learned, spared = model._spare(200, *seeds(QUICK["random_state"]))
+    assert sorted([*learned, *spared]) == list(range(200))
+    # The same model from the learned rows alone, calibrated by hand.
+    by_hand = estimator(**QUICK).fit(x[learned], y[learned]).calibrate(x[spared], y[spared])
+    assert same(model.calibration_, by_hand.calibration_)
+    assert np.array_equal(model.bank_.theta.numpy(), by_hand.bank_.theta.numpy())
+
+
+def seeds(random_state):
+    return np.random.RandomState(random_state).randint(2**31 - 1, size=3)[:1].tolist()
+
+
+@BOTH
+def test_weights_count_for_learning_and_not_for_calibration(estimator):
+    x, y = table(estimator, 200)
+    weight = np.random.default_rng(0).integers(0, 3, size=200)
+    model = estimator(**QUICK).fit(x, y, sample_weight=weight, calibrate=True)
+    kept = np.flatnonzero(weight)
+    learned, spared = (kept[rows] for rows in model._spare(len(kept), *seeds(0)))
+    by_hand = estimator(**QUICK).fit(x[learned], y[learned], sample_weight=weight[learned])
+    assert same(model.calibration_, by_hand.calibrate(x[spared], y[spared]).calibration_)
+
+
+def test_a_class_that_only_spared_rows_have_is_known():
+    x, y = table(Classifier, 200)
+    spared = Classifier(**QUICK)._spare(200, *seeds(0))[1]
+    y[spared[0]] = "rare"
+    model = Classifier(**QUICK).fit(x, y, calibrate=True)
+    assert "rare" in model.classes_
+    assert model.predict_set(x).shape == (200, 4)
+
+
+@BOTH
+def test_a_new_fit_forgets_and_one_that_fails_does_not(estimator, fresh):
+    model, (x, y) = fresh(estimator), table(estimator, 80, 1)
+    calibration = model.calibrate(x, y).calibration_
+    with pytest.raises(ValueError, match="as many targets"):
+        model.fit(x, y[:-1])
+    assert model.calibration_ is calibration
+    with pytest.raises(ValueError, match="as many targets"):
+        model.calibrate(x, y[:-1])
+    assert model.calibration_ is calibration
+    assert not hasattr(clone(model), "calibration_")
+    assert not hasattr(model.fit(x, y), "calibration_")
+
+
+@BOTH
+def test_copies_are_calibrated_alike(estimator, fresh):
+    model, (x, y) = fresh(estimator), table(estimator, 80, 1)
+    model.calibrate(x, y)
+    twin = pickle.loads(pickle.dumps(model))
+    assert same(model.calibration_, twin.calibration_)
+    ask = Regressor.predict_interval if estimator is Regressor else Classifier.predict_set
+    assert np.array_equal(ask(model, x), ask(twin, x))
+    assert np.array_equal(model.shift_score(x), twin.shift_score(x))
+
+
+@BOTH
+def test_what_needs_calibration_says_so(estimator, fresh):
+    model = fresh(estimator)
+    questions = [model.calibration_report, lambda: model.abstain_threshold(0.1)]
+    if estimator is Classifier:
+        questions.append(lambda: model.predict_set(table(estimator)[0]))
+    for question in questions:
+        with pytest.raises(
+            NotFittedError, match=r"expected a calibrated .* fit with calibrate=True"
+        ):
+            question()
+    with pytest.raises(NotFittedError):
+        estimator().calibrate([[1.0]], [1])
+
+
+@BOTH
+def test_too_few_rows_are_refused_before_anything_is_learned(estimator, fresh):
+    x, y = table(estimator, 44)
+    fewest = 9 if estimator is Regressor else 18
+    with pytest.raises(ValueError, match=f"expected at least {fewest} rows to calibrate"):
+        fresh(estimator).calibrate(x[:8], y[:8])
+    model = estimator(**QUICK)
+    with pytest.raises(ValueError, match=f"at least {5 * fewest} rows to spare 20%.*got 42"):
+        model.fit(x[:42], y[:42], calibrate=True)
+    assert not hasattr(model, "bank_")
+
+
+def test_a_coverage_that_needs_more_rows_says_how_many(fresh):
+    model = fresh(Regressor).calibrate(*table(Regressor, 50, 1))
+    with pytest.raises(ValueError, match=r"at least 99 calibration rows for 0.99, got 50"):
+        model.predict_interval(np.zeros((1, 3)), coverage=0.99)
+
+
+def test_labels_that_fit_has_not_seen_are_refused(fresh):
+    x, y = table(Classifier, 50, 1)
+    with pytest.raises(ValueError, match="expected 50 labels out of"):
+        fresh(Classifier).calibrate(x, np.where(y == "low", "lowest", y))
+    with pytest.raises(ValueError, match="expected numbers as targets"):
+        fresh(Regressor).calibrate(x, y)
+
+
+@BOTH
+def test_the_report_shows_before_and_after_by_coverage(estimator, fresh):
+    report = fresh(estimator).calibrate(*table(estimator, 120, 1)).calibration_report()
+    assert isinstance(report, pd.DataFrame)
+    assert report.index.tolist() == [0.5, 0.8, 0.9, 0.95]
+    size = "width" if estimator is Regressor else "size"
+    names = {f"{what}_{when}" for what in ("coverage", size) for when in ("before", "after")}
+    assert names <= set(report.columns)
+    n = 120 if estimator is Regressor else 60
+    assert (report["rows"] == n).all()
+    assert (report["coverage_after"] >= report.index - 1 / n).all()
+
+
+@BOTH
+def test_rows_that_are_kept_err_as_little_as_asked_for(estimator, fresh):
+    model, (x, y) = fresh(estimator), table(estimator, 300, 1)
+    model.calibrate(x, y)
+
+    def error(rows):
+        if estimator is Classifier:
+            return np.mean(model.predict(x[rows]) != y[rows])
+        return np.sqrt(np.mean((model.predict(x[rows]) - y[rows]) ** 2))
+
+    allowed = 0.9 * error(slice(None))
+    kept = model.uncertainty(x).total <= model.abstain_threshold(allowed)
+    assert 10 <= kept.sum() < 300
+    # Of classes half of the rows were for the temperature: two standard errors of a share.
+    slack = 1.0 if estimator is Regressor else 1.25
+    assert error(kept) <= slack * allowed < error(~kept)
+    with pytest.raises(ValueError, match="max_error: expected"):
+        model.abstain_threshold(-1)
+
+
+@BOTH
+@pytest.mark.parametrize("method", ["batch_ensemble", "deep_ensemble", "mc_dropout"])
+def test_rows_like_those_of_fit_are_usual_and_the_farther_a_row_the_less(estimator, method):
+    x, y = table(estimator)
+    # Robust scaling would draw far rows in.
+    model = estimator(method, scaling="standard", **QUICK).fit(x, y)
+    assert abs(np.mean(model.shift_score(x) < 1) - 0.95) < 0.01
+    new = table(estimator, 300, 1)[0]
+    assert np.mean(model.shift_score(new) < 1) > 0.85
+    away = np.array([[1.0, -1.0, 1.0]])
+    scores = [model.shift_score(far * away)[0] for far in (1, 10, 100)]
+    assert scores == sorted(scores)
+    assert scores[-1] > 1
+
+
+@BOTH
+def test_calibration_does_not_change_how_unusual_a_row_is(estimator, fresh):
+    model, (x, y) = fresh(estimator), table(estimator, 80, 1)
+    before = model.shift_score(x)
+    assert np.array_equal(model.calibrate(x, y).shift_score(x), before)
+
+
+def test_disagreement_is_the_spread_of_means_or_of_logits(fresh):
+    x = table(Regressor, 20, 1)[0]
+    model = fresh(Regressor)
+    assert np.allclose(model.shift_score(x), model.uncertainty(x).epistemic / model.shift_scale_)
+    model = fresh(Classifier)
+    logits = np.log(model.predict_dist(x).probabilities)
+    logits -= logits.mean(2, keepdims=True)
+    assert np.allclose(model.shift_score(x), logits.var(1).sum(1) / model.shift_scale_)
+
+
+@BOTH
+def test_one_network_cannot_tell_unusual_rows(estimator):
+    x, y = table(estimator, 60)
+    for settings in ({"method": "single"}, {"method": "deep_ensemble", "n_members": 1}):
+        model = estimator(**{**QUICK, **settings}).fit(x, y)
+        with pytest.raises(ValueError, match="expected several members"):
+            model.shift_score(x)
+
+
+def test_members_that_agree_about_everything_find_nothing_unusual():
+    x, y = table(Regressor, 60)
+    model = Regressor(adapters="", **QUICK).fit(x, y)
+    assert (model.uncertainty(x).epistemic == 0).all()
+    assert (model.shift_score(x) == 0).all()
+
+
+SPLITS = 50
+
+
+def cover(name, method, nominal):
+    """Coverage without calibration, and the mean over random splits of the rows not learned."""
+    whole = load_table(name, download=False)
+    n = min(1200, len(whole.y))
+    rows = np.random.default_rng(0).permutation(len(whole.y))[:n]
+    x, y = whole.X.iloc[rows], whole.y[rows]
+    x, x_rest, y, y_rest = train_test_split(x, y, test_size=0.5, random_state=0)
+    estimator = Regressor if whole.task == "regression" else Classifier
+    model = estimator(method, **{**QUICK, "preset": "paper"}).fit(x, y)
+    if estimator is Regressor:
+        low, high = model.predict_interval(x_rest, nominal).T
+        own = interval_coverage(y_rest, lower=low, upper=high)
+    else:
+        held = promised_sets(model.predict_proba(x_rest), nominal)
+        own = held[np.arange(len(held)), np.searchsorted(model.classes_, y_rest)].mean()
+    shares = []
+    for seed in range(SPLITS):
+        x_cal, x_test, y_cal, y_test = train_test_split(
+            x_rest, y_rest, test_size=0.5, random_state=seed
+        )
+        model.calibrate(x_cal, y_cal)
+        if estimator is Regressor:
+            low, high = model.predict_interval(x_test, nominal).T
+            shares.append(interval_coverage(y_test, lower=low, upper=high))
+        else:
+            held = model.predict_set(x_test, nominal, allow_empty=True)
+            truth = np.arange(len(held)), np.searchsorted(model.classes_, y_test)
+            shares.append(held[truth].mean())
+    return own, np.mean(shares)
+
+
+@pytest.mark.parametrize("name", ["diabetes", "breast_cancer", "california", "phoneme", "adult"])
+def test_calibrated_coverage_is_within_two_points_for_every_method_and_the_models_own_is_not(name):
+    try:
+        load_table(name, download=False)
+    except DatasetMissing:
+        pytest.skip(f"needs the file of {name} in the folder BATCHENSEMBLE_DATA")
+    nominal = 0.9
+    found = [cover(name, method, nominal) for method in METHODS]
+    assert all(abs(calibrated - nominal) < 0.02 for _, calibrated in found)
+    assert max(abs(own - nominal) for own, _ in found) > 0.02

@@ -1,0 +1,229 @@
+"""Calibration of forecasters."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from laws import TINY_FORECASTER, long_frame
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from batchensemble import Forecaster
+from batchensemble.conformal import conformal_rank
+from batchensemble.estimators import trust_series
+
+H = TINY_FORECASTER["horizon"]
+
+
+def split(data, n_learned):
+    position = data.groupby("unique_id").cumcount()
+    return data[position < n_learned], data[position >= n_learned]
+
+
+def same(first, second):
+    """Whether two calibrations hold the same numbers, but for rounding: paths are in float32."""
+    pairs = [(value, getattr(second, name)) for name, value in vars(first).items()]
+    return all(a.shape == b.shape and np.allclose(a, b, rtol=1e-4) for a, b in pairs)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    old, new = split(long_frame(n=70), 50)
+    return Forecaster(**TINY_FORECASTER).fit(old), old, new
+
+
+@pytest.fixture
+def fresh(fitted):
+    model, old, new = fitted
+    return copy.copy(model), old, new
+
+
+def test_bounds_are_as_many_deviations_as_past_forecasts_needed_step_by_step(fresh):
+    model, old, new = fresh
+    both = pd.concat([old, new])
+    past = model.cross_validation(both, n_windows=17, refit=False)
+    dist = model.cross_validation_dist(both, n_windows=17, refit=False)
+    truth = past["y"].to_numpy().reshape(-1, H)
+    scores = np.abs(truth - dist.mean) / dist.std
+    factors = np.sort(scores, axis=0)[conformal_rank(3 * 17, 0.8) - 1]
+    assert model.calibrate(new) is model
+    ahead, answer = model.predict_dist(), model.predict(level=[80], quantiles=[0.1])
+    mean, std = ahead.mean, ahead.std
+    assert np.allclose(answer["GRUBE-lo-80"], (mean - factors * std).ravel())
+    assert np.allclose(answer["GRUBE-hi-80"], (mean + factors * std).ravel())
+    assert np.allclose(answer["GRUBE-q-10"], ahead.quantile(0.1).ravel())
+    assert answer.columns.tolist()[2:] == ["GRUBE", "GRUBE-lo-80", "GRUBE-hi-80", "GRUBE-q-10"]
+    assert answer["ds"].min() > new["ds"].max()
+
+
+def test_steps_beyond_the_horizon_are_bounded_as_at_its_end(fresh):
+    model, _, new = fresh
+    model.calibrate(new)
+    ahead, answer = model.predict_dist(h=H + 3), model.predict(h=H + 3, level=[80])
+    factors = model.calibration_.factors(0.8)[[0, 1, 2, 3, 3, 3, 3]]
+    assert np.allclose(answer["GRUBE-hi-80"], (ahead.mean + factors * ahead.std).ravel())
+
+
+def test_fit_may_keep_back_the_last_fifth_and_forecasts_from_the_end():
+    data = long_frame(n=70)
+    model = Forecaster(**TINY_FORECASTER).fit(data, calibrate=True)
+    old, new = split(data, 56)
+    by_hand = Forecaster(**TINY_FORECASTER).fit(old).calibrate(new)
+    assert np.array_equal(model.bank_.theta.numpy(), by_hand.bank_.theta.numpy())
+    assert same(model.calibration_, by_hand.calibration_)
+    assert len(model.calibration_) == 3 * (14 - H + 1)
+    pd.testing.assert_frame_equal(model.predict(level=[90]), by_hand.predict(level=[90]))
+
+
+def test_one_short_series_keeps_back_enough_for_95_per_cent():
+    model = Forecaster(**TINY_FORECASTER).fit(long_frame(1, 70), calibrate=True)
+    assert len(model.calibration_) == 19
+    assert np.isfinite(model.predict(level=[95]).iloc[:, 2:]).all(axis=None)
+    with pytest.raises(ValueError, match="at least 99 calibration rows"):
+        model.predict(level=[99])
+
+
+def test_updates_one_by_one_or_at_once_end_where_calibration_with_all_would(fresh):
+    model, _, new = fresh
+    position = new.groupby("unique_id").cumcount()
+    at_once, one_by_one, whole = (copy.copy(model) for _ in range(3))
+    first, rest = new[position < 14], new[position >= 14]
+    at_once.calibrate(first).update(rest)
+    one_by_one.calibrate(first)
+    for k in range(14, 20):
+        one_by_one.update(new[position == k])
+    whole.calibrate(new)
+    assert len(whole.calibration_) == 3 * 17
+    assert same(at_once.calibration_, whole.calibration_)
+    assert same(one_by_one.calibration_, whole.calibration_)
+
+
+def test_the_newest_forecasts_take_the_place_of_the_oldest(fresh, monkeypatch):
+    model, _, new = fresh
+    whole = copy.copy(model).calibrate(new).calibration_
+    monkeypatch.setattr(trust_series, "FORECASTS_KEPT", 30)
+    position = new.groupby("unique_id").cumcount()
+    before = model.calibrate(new[position < 13]).calibration_
+    after = model.update(new[position >= 13]).calibration_
+    assert (len(before), len(after)) == (30, 30)
+    assert same(after, whole.latest(30))
+
+
+def test_of_very_many_past_forecasts_the_latest_are_compared(fresh, monkeypatch):
+    model, _, new = fresh
+    whole = copy.copy(model).calibrate(new).calibration_
+    monkeypatch.setattr(trust_series, "MOST_FORECASTS", 12)
+    assert same(model.calibrate(new).calibration_, whole.latest(12))
+
+
+def test_series_may_be_updated_apart(fresh):
+    model, _, new = fresh
+    position = new.groupby("unique_id").cumcount()
+    n = len(model.calibrate(new[position < 14]).calibration_)
+    model.update(new[(position >= 14) & (new["unique_id"] == "s1")])
+    assert len(model.calibration_) == n + 6
+
+
+def test_an_update_that_is_refused_changes_no_bound(fresh):
+    model, _, new = fresh
+    position = new.groupby("unique_id").cumcount()
+    before = model.calibrate(new).calibration_
+    with pytest.raises(ValueError, match="expected"):
+        model.update(new[position == 3])
+    assert model.calibration_ is before
+
+
+def noise(n_series, n, scale, seed):
+    random = np.random.default_rng(seed)
+    times = pd.date_range("2020-01-01", periods=n, freq="D")
+    parts = [
+        pd.DataFrame({"unique_id": i, "ds": times, "y": scale * random.normal(size=n)})
+        for i in range(n_series)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def coverage(model, truth):
+    answer = model.predict(level=[80]).merge(truth, on=["unique_id", "ds"])
+    name = model.alias
+    return answer["y"].between(answer[f"{name}-lo-80"], answer[f"{name}-hi-80"]).mean()
+
+
+def test_bounds_hold_what_they_say_and_follow_a_change_and_the_control_does_not():
+    # 60 series, so that coverage has a standard error of about 3 points at the end of each stretch.
+    settings = {**TINY_FORECASTER, "alias": "ours", "scaling": "standard", "n_paths": 200}
+    data = noise(60, 100, np.r_[np.ones(60), np.full(40, 4.0)], seed=0)
+    old, later = split(data, 40)
+    step = later.groupby("unique_id").cumcount()
+    model = Forecaster(**settings, log_variance_bounds=(-4.0, -3.0)).fit(old)
+    assert coverage(model, later) < 0.5  # far too sure of itself
+    model.calibrate(later[step < 16])
+    assert abs(coverage(model, later) - 0.8) < 0.1
+    changed = later[(step >= 16) & (step < 56)]
+    frozen = copy.copy(model).update(changed)
+    frozen.calibration_ = model.calibration_  # what it was before the change
+    model.update(changed)
+    assert abs(coverage(model, later) - 0.8) < 0.1
+    assert coverage(frozen, later) < 0.5
+
+
+def test_cross_validation_is_calibrated_if_this_forecaster_is_used_and_not_if_a_copy_is(fresh):
+    model, old, new = fresh
+    both = pd.concat([old, new])
+    plain = model.cross_validation(both, refit=False, level=[80])
+    refitted = model.cross_validation(both, level=[80])
+    model.calibrate(new)
+    calibrated = model.cross_validation(both, refit=False, level=[80])
+    assert np.array_equal(calibrated["GRUBE"], plain["GRUBE"])
+    assert not np.allclose(calibrated["GRUBE-lo-80"], plain["GRUBE-lo-80"])
+    pd.testing.assert_frame_equal(model.cross_validation(both, level=[80]), refitted)
+
+
+def test_exogenous_columns_go_with_the_new_observations():
+    data = long_frame(n=70)
+    data["promotion"] = np.random.default_rng(0).normal(size=len(data))
+    model = Forecaster(**TINY_FORECASTER, future_columns=["promotion"]).fit(data, calibrate=True)
+    assert np.isfinite(model.calibration_.scores).all()
+
+
+def test_the_report_shows_before_and_after_by_coverage(fresh):
+    model, _, new = fresh
+    report = model.calibrate(new).calibration_report()
+    assert report.index.tolist() == [0.5, 0.8, 0.9, 0.95]
+    assert report.columns.tolist() == [
+        "coverage_before",
+        "width_before",
+        "coverage_after",
+        "width_after",
+        "forecasts",
+    ]
+    assert (report["forecasts"] == 26).all()
+    assert report.notna().all(axis=None)
+
+
+def test_a_new_fit_forgets_and_one_that_fails_does_not(fresh):
+    model, old, new = fresh
+    calibration = model.calibrate(new).calibration_
+    with pytest.raises(ValueError, match="expected"):
+        model.fit(old[:5])
+    assert model.calibration_ is calibration
+    twin = pickle.loads(pickle.dumps(model))
+    pd.testing.assert_frame_equal(twin.predict(level=[80]), model.predict(level=[80]))
+    assert not hasattr(clone(model), "calibration_")
+    assert not hasattr(model.fit(old), "calibration_")
+
+
+def test_what_cannot_be_calibrated_says_so(fresh):
+    model, _, new = fresh
+    with pytest.raises(NotFittedError, match="expected a calibrated Forecaster"):
+        model.calibration_report()
+    with pytest.raises(NotFittedError):
+        Forecaster().calibrate(new)
+    position = new.groupby("unique_id").cumcount()
+    with pytest.raises(ValueError, match=r"at least 9 stretches of horizon=4 steps .* got 6"):
+        model.calibrate(new[position < 5])
+    assert model.panel_.lengths.tolist() == [50, 50, 50]
+    with pytest.raises(ValueError, match=r"expected at least .* rows, got 20"):
+        Forecaster(**TINY_FORECASTER).fit(long_frame(1, 20), calibrate=True)
