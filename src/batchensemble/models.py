@@ -16,7 +16,7 @@ from batchensemble.methods import MakeNetwork, Members, Method
 from batchensemble.networks import MLP, Network, Recurrent
 from batchensemble.training import History, Training, train, train_one_by_one
 
-CHUNK_FLOATS, CHUNK_FLOATS_GPU = 2**16, 2**26  # so many stay in the cache; fill the device
+CHUNK_FLOATS, CHUNK_FLOATS_GPU = 2**17, 2**26  # so many stay in the cache; fill the device
 PATH_FLOATS, PATH_FLOATS_GPU = 2**23, 2**28
 
 

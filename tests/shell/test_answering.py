@@ -66,12 +66,13 @@ def test_classes_have_their_probabilities_and_parts_in_nats(shell, new):
     new.assign(price=300.5).to_csv("new.csv", index=False)
     out = predicted(model, shell.folder / "new.csv", shell.folder / "out.csv", batch=4)
     assert list(out) == [
-        *("prediction", "confidence", "p_Bonn", "p_Jena", "p_Ulm"),
+        *("prediction", "confidence", "set", "p_Bonn", "p_Jena", "p_Ulm"),
         *("total_nats", "aleatoric_nats", "epistemic_nats"),
     ]
     shares = out[["p_Bonn", "p_Jena", "p_Ulm"]]
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     assert ("p_" + out["prediction"]).tolist() == shares.idxmax(axis=1).tolist()
+    assert all(p in s.split("|") for p, s in zip(out["prediction"], out["set"], strict=True))
     entropy = -(shares * np.log(shares)).sum(axis=1)
     np.testing.assert_allclose(out["total_nats"], entropy)
     parts = out["aleatoric_nats"] + out["epistemic_nats"]

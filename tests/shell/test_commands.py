@@ -36,6 +36,7 @@ def test_a_table_is_fitted_predicted_judged_and_looked_at(shell):
         "Left out: country (is the same in every row)",
         "Judged on 24 rows, chosen at random, that it did not learn from.",
         "RMSE of the mean",
+        "Calibrated: intervals of 90 % held",
         "Next: batchensemble predict houses.be new.csv",
     ):
         assert words in said
@@ -48,7 +49,7 @@ def test_a_table_is_fitted_predicted_judged_and_looked_at(shell):
     assert "What it is least sure of:" in said
     assert (shell.folder / "report.html").stat().st_size > 100_000
     said = plain(shell("inspect", "houses.be").stdout)
-    for words in ("regression of price", "rooms (number)", "2 epochs", "Learned from 94 rows"):
+    for words in ("regression of price", "rooms (number)", "Learned from 94 rows", "Calibrated"):
         assert words in said
 
 

@@ -117,7 +117,6 @@ def test_a_model_is_called_like_its_data_unless_told(tmp_path, monkeypatch):
         place_of(Path("-"), None)
 
 
-@pytest.mark.skipif(not hasattr(Regressor, "calibrate"), reason="there is no calibration yet")
 @pytest.mark.parametrize("target", ["price", "town"])
 def test_the_rows_that_judged_a_model_calibrate_it(tmp_path, target):
     given = table(tmp_path, houses(400), target)

@@ -110,7 +110,7 @@ def answer(model: Regressor | Classifier, X: pd.DataFrame, coverage: float) -> p
     )
 
 
-def _sets(model: Any, X: pd.DataFrame, coverage: float) -> dict[str, list[str]]:
+def _sets(model: Classifier, X: pd.DataFrame, coverage: float) -> dict[str, list[str]]:
     """Of a calibrated model: the classes that hold the truth together."""
     if not hasattr(model, "calibration_"):
         return {}

@@ -1,6 +1,6 @@
 """What came out when a model was judged: scores, curves, and the rows it is least sure of."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from batchensemble.page.sheets import Cell, Sheet
 N_DOUBTFUL = 20
 N_SHOWN = 6  # columns of the file beside a doubtful row
 MOST_CLASSES = 12  # of a table of mistakes
+LONGEST = 60  # text in a table
 
 
 @dataclass(frozen=True)
@@ -75,23 +76,24 @@ def doubtful(
     """The rows of most doubt, that of the most first."""
     rows = np.argsort(-doubt, kind="stable")[:N_DOUBTFUL]
     shown = list(X)[:N_SHOWN]
-    table = X.iloc[rows][shown]
-    values = {name: np.asarray(column)[rows] for name, column in beside.items()}
-    lines = [
-        (
-            int(X.index[row]),
-            *(_cell(column[i]) for column in values.values()),
-            *(_cell(table[name].iloc[i]) for name in shown),
-        )
-        for i, row in enumerate(rows)
-    ]
+    columns = {
+        unit: X.index[rows],
+        **{name: np.asarray(column)[rows] for name, column in beside.items()},
+        **{name: X[name].iloc[rows] for name in shown},
+    }
+    lines = tuple(zip(*map(_cells, columns.values()), strict=True))
     more = len(X.columns) - len(shown)
-    note = (
-        f"Of the file's columns the first {N_SHOWN}; {more} more are not shown." if more > 0 else ""
-    )
-    return Sheet(
-        "doubtful", f"The {unit}s of most doubt", (unit, *values, *shown), tuple(lines), note
-    )
+    note = f"Of the file's columns the first {N_SHOWN}; {more} more are not shown." * (more > 0)
+    return Sheet("doubtful", f"The {unit}s of most doubt", tuple(columns), lines, note)
+
+
+def _cells(column: Iterable[Any]) -> list[Cell]:
+    """As a table shows them; numbers without decimals where none has any."""
+    cells = [_cell(value) for value in column]
+    numbers = [cell for cell in cells if isinstance(cell, float)]
+    if all(number.is_integer() and abs(number) < 1e15 for number in numbers):
+        return [int(cell) if isinstance(cell, float) else cell for cell in cells]
+    return cells
 
 
 def _cell(value: Any) -> Cell:
@@ -102,10 +104,9 @@ def _cell(value: Any) -> Cell:
     if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, float | np.floating):
-        number = float(value)
-        return int(number) if number.is_integer() and abs(number) < 1e15 else number
+        return float(value)
     text = str(value).removesuffix(" 00:00:00")
-    return text if len(text) <= 60 else text[:59] + "…"
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def mistakes(labels: NDArray[Any], y: NDArray[np.int64], found: NDArray[np.int64]) -> Sheet | None:

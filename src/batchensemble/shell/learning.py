@@ -91,12 +91,12 @@ def learn_table(
     scores = score(given.y[judges], dist)
     words = f"{len(judges):,} rows, chosen at random, that it did not learn from"
     calibrated = ""
-    if calibrate and hasattr(model, "calibrate"):
+    if calibrate:
         calibrated = _calibrate(model, given.X.iloc[judges], given.y[judges])
     return Learned(model, len(rows), len(judges), scores, words, calibrated)
 
 
-def _calibrate(model: Any, X: pd.DataFrame, y: NDArray[Any]) -> str:
+def _calibrate(model: Regressor | Classifier, X: pd.DataFrame, y: NDArray[Any]) -> str:
     """What it changed, or why it could not be done."""
     try:
         at_90 = model.calibrate(X, y).calibration_report().loc[0.9]

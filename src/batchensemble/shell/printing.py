@@ -42,8 +42,7 @@ def print_learned(console: Console, given: Given, learned: Learned, path: Path) 
     """How well it went, and where the model is."""
     console.print(f"Judged on {learned.judged_on}.")
     _print_scores(console, learned.scores, given.target, given.task, coverage=0.9)
-    if learned.calibrated:
-        console.print(f"Calibrated: {learned.calibrated}.")
+    _print_calibrated(console, learned.calibrated)
     console.print(
         f"Model: [bold]{escape(str(path))}[/] "
         f"({learned.model.n_parameters_:,} parameters, {_size(path.stat().st_size)})",
@@ -106,6 +105,7 @@ def print_inspected(console: Console, facts: Mapping[str, Any]) -> None:
             f"judged on {escape(origin['judged_on'])}."
         )
         _print_scores(console, origin["scores"], origin["target"], origin["task"], coverage=0.9)
+        _print_calibrated(console, origin["calibrated"])
 
 
 def _trained(history: Mapping[str, Any]) -> str:
@@ -121,6 +121,11 @@ def _print_scores(
     console: Console, scores: Mapping[str, float], target: str, task: str, coverage: float
 ) -> None:
     _grid(console, in_words(scores, target=target, task=task, coverage=coverage, few=True))
+
+
+def _print_calibrated(console: Console, words: str) -> None:
+    if words:
+        console.print(f"Calibrated: {escape(words)}.")
 
 
 def _grid(console: Console, rows: Iterable[Sequence[str]]) -> None:
