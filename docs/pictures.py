@@ -102,7 +102,7 @@ def trust() -> None:
     for found, colour, label in ((own, DOUBT, "its own"), (calibrated, NOISE, "calibrated")):
         left.fill_between(shares, *np.quantile(found, [0.1, 0.9], axis=0), color=colour, alpha=0.3)
         left.plot(shares, np.mean(found, axis=0), color=colour, lw=2, label=label)
-        print(label, dict(zip(shares.round(2).tolist(), np.mean(found, axis=0).round(3), strict=True)))
+        print(label, dict(zip(shares.round(2).tolist(), np.mean(found, axis=0).round(3).tolist(), strict=True)))
     left.set(title="Intervals on Diabetes", xlabel="asked for", ylabel="found")
     left.legend(frameon=False)
     for name, colour in (("diabetes", DOUBT), ("california", NOISE)):
