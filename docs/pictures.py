@@ -93,16 +93,17 @@ def layer() -> None:
 
 
 def trust() -> None:
-    """What calibration does to coverage, and what leaving unsure rows to people does to the error."""
+    """What calibration does to coverage, and keeping to the surest rows to the error."""
     figure = Figure(figsize=(8, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     shares = np.arange(0.3, 0.951, 0.05)
     own, calibrated = zip(*(coverages(shares, seed) for seed in range(20)), strict=True)
     left.plot([0.3, 0.95], [0.3, 0.95], ":", color=INK, lw=1)
     for found, colour, label in ((own, DOUBT, "its own"), (calibrated, NOISE, "calibrated")):
+        mean = np.mean(found, axis=0)
         left.fill_between(shares, *np.quantile(found, [0.1, 0.9], axis=0), color=colour, alpha=0.3)
-        left.plot(shares, np.mean(found, axis=0), color=colour, lw=2, label=label)
-        print(label, dict(zip(shares.round(2).tolist(), np.mean(found, axis=0).round(3).tolist(), strict=True)))
+        left.plot(shares, mean, color=colour, lw=2, label=label)
+        print(label, mean.round(3))
     left.set(title="Intervals on Diabetes", xlabel="asked for", ylabel="found")
     left.legend(frameon=False)
     for name, colour in (("diabetes", DOUBT), ("california", NOISE)):
