@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from batchensemble.study.ablation_sheets import LOST
 from batchensemble.study.ablations import ABLATIONS, Ablation, Found, plain_of
 from batchensemble.study.checks import best_set
 from batchensemble.study.claims import Verdict
@@ -60,7 +59,7 @@ def _finding(ablation: Ablation, results: Sequence[Result], datasets: Sequence[s
         lost = [variant.name for variant in ablation.lost(results, dataset)]
         tie = len(best) == len(found) and not lost
         words = "all tie" if tie else "; ".join(best)
-        words += f" ({LOST}: {'; '.join(lost)})" if lost else ""
+        words += f" (all runs lost: {'; '.join(lost)})" if lost else ""
         said.append(f"{dataset_name(dataset)} {words}")
     return f"Among the best in NLL: {' | '.join(said)}."
 
