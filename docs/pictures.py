@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from batchensemble.study.looks import LOOKS
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -19,6 +18,7 @@ from PIL import Image
 from batchensemble import Forecaster, GaussianPredictive, Regressor
 from batchensemble.datasets import load_series
 from batchensemble.nn import BatchEnsembleLinear
+from batchensemble.page.looks import LOOKS
 
 FOLDER = Path(__file__).parent / "images"
 INK, NOISE, DOUBT = "#222222", "#56B4E9", "#E69F00"
