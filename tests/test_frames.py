@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -361,3 +362,15 @@ def test_importing_the_module_imports_no_data_frame_library_by_itself():
         "assert not {'pandas', 'polars', 'torch'} & new, new"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_gap_among_categories_is_a_gap_in_every_library():
+    words = ["x", None, "y", "x"]
+    for table in (
+        pa.table({"a": pa.array(words).dictionary_encode()}),
+        pl.DataFrame({"a": pl.Series(words, dtype=pl.Categorical)}),
+        pd.DataFrame({"a": pd.Categorical(words)}),
+    ):
+        (column,) = read_columns(table)
+        assert column.kind == "category"
+        assert column.values.tolist() == words

@@ -160,9 +160,9 @@ def _read_series(name: str, series: "nw.Series[Any]") -> Column:
     dtype = series.dtype
     if dtype in (nw.Int128, nw.UInt128):
         series = series.cast(nw.Float64)
+    if dtype in (nw.Categorical, nw.Enum):  # as an array, pyarrow's gaps would be lost
+        return Column(name, "category", _texts(series.to_list()))
     values = series.to_numpy()  # dates with a time zone come out in UTC
-    if dtype in (nw.Categorical, nw.Enum):
-        return Column(name, "category", _texts(values))
     if values.ndim != 1:
         raise _refusal(name, 0, f"a nested value ({dtype})")
     return _read_array(name, values)

@@ -173,7 +173,7 @@ class _Arrow:
 
     def __init__(self, path: Path, stack: ExitStack, *, is_parquet: bool) -> None:
         try:
-            import pyarrow as pa  # type: ignore[import-untyped]
+            import pyarrow as pa
             from pyarrow import parquet
         except ImportError as error:
             raise ImportError(

@@ -69,7 +69,7 @@ class TableWriter:
                 self._text, index=False, header=is_first, sep=separator, lineterminator="\n"
             )
             return
-        import pyarrow as pa  # type: ignore[import-untyped]
+        import pyarrow as pa
         from pyarrow import parquet
 
         if self._sink is None:

@@ -213,3 +213,17 @@ def test_a_variant_whose_networks_were_all_lost_is_said_to_be_lost(tmp_path):
     assert question.finding == (
         "Among the best in NLL: California bounded (all runs lost: as written) | Diabetes bounded."
     )
+
+
+def test_a_variant_that_lost_some_of_its_networks_says_how_many():
+    results = [
+        dataclasses.replace(r, metrics={"diverged": 1.0}, curves={})
+        if r.run.change.bounded is False and r.run.dataset == "california" and r.run.seed < 2
+        else r
+        for r in synthetic("bounds", better=["bounded"])
+    ]
+    n_seeds = len({r.run.seed for r in results})
+    (sheet,) = [sheet for sheet in make_sheets(results) if sheet.name == "ablation-bounds"]
+    assert [row[1] for row in sheet.rows] == [
+        "bounded", f"as written (2 of {n_seeds} runs lost)", "bounded", "as written"
+    ]  # fmt: skip

@@ -46,7 +46,7 @@ def _libraries() -> dict[str, Markup]:
         import vl_convert
     except ImportError as error:
         raise ImportError(
-            f"the report needs {error.name}: pip install batchensemble[study]"
+            f"a page needs {error.name}: pip install itables vl-convert-python"
         ) from None
     tables = (files(itables) / "html" / "dt_bundle.js").read_text(encoding="utf-8")
     own = files("batchensemble.page")

@@ -9,8 +9,6 @@ from batchensemble.page.sheets import Cell, Sheet
 from batchensemble.study.ablations import ABLATIONS
 from batchensemble.study.store import Result
 
-LOST = "all runs lost"
-
 
 def ablation_sheet(results: Sequence[Result], name: str) -> Sheet:
     ablation = ABLATIONS[name]
@@ -21,11 +19,10 @@ def ablation_sheet(results: Sequence[Result], name: str) -> Sheet:
     rows: list[tuple[Cell, ...]] = []
     for dataset in here:
         found = {m: dict(ablation.found(results, dataset, m)) for m in metrics}
-        lost = ablation.lost(results, dataset)
-        for variant in (*found["nll"], *lost):
+        for variant in (*found["nll"], *ablation.lost(results, dataset)):
             size = sizes[dataset, variant.entrant]
             cells = (found[m].get(variant) for m in metrics)
-            label = f"{variant.name} ({LOST})" if variant in lost else variant.name
+            label = variant.name + _lost_runs(results, dataset, variant.entrant)
             rows.append((dataset_name(dataset), label, size, *cells))
     return Sheet(
         f"ablation-{name}",
@@ -57,6 +54,16 @@ def diversity(results: Sequence[Result]) -> Sheet:
         tuple(rows),
         "Over the variants' means. Below 0: where members disagree more, NLL is lower.",
     )
+
+
+def _lost_runs(results: Sequence[Result], dataset: str, entrant: str) -> str:
+    """So that a mean over the few that survived is not taken for one over all seeds."""
+    key = (dataset, "id", entrant)
+    own = [r for r in results if (r.run.dataset, r.run.variant, r.run.entrant) == key]
+    n_lost = sum(r.metrics.get("diverged", 0) > 0 for r in own)
+    if n_lost == 0:
+        return ""
+    return f" ({'all' if n_lost == len(own) else f'{n_lost} of {len(own)}'} runs lost)"
 
 
 def _judged(task: str) -> tuple[str, ...]:

@@ -25,7 +25,12 @@ from batchensemble.study.sheets import make_sheets
 from batchensemble.study.store import Result
 from batchensemble.study.tables import label_of, read_results
 
-VERDICTS = {"holds": "hold", "partly": "hold in part", "does not hold": "do not hold"}
+# Of one claim, and of several.
+VERDICTS = {
+    "holds": ("holds", "hold"),
+    "partly": ("holds in part", "hold in part"),
+    "does not hold": ("does not hold", "do not hold"),
+}
 
 
 def write_report(folder: Path, path: Path) -> Path:
@@ -54,7 +59,7 @@ def render(results: Sequence[Result], costs: Sequence[Mapping[str, Any]] = ()) -
         note=note,
         summary=_summary(results, main, costs, full=full),
         counts={word: sum(own == word for own in words) for word in VERDICTS},
-        plural=VERDICTS,
+        phrases=VERDICTS,
         n_open=words.count(None),
         verdicts=verdicts,
         verdict_order=(*VERDICTS, None),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from batchensemble.page.charts import Chart, panel
 from batchensemble.page.looks import ERROR, NAMES, SPARE, UP, Look, dataset_name, look
 from batchensemble.page.sheets import Sheet
-from batchensemble.study.ablation_sheets import LOST
 from batchensemble.study.ablations import ABLATIONS, Ablation, Found, plain_of
 from batchensemble.study.checks import best_set
 from batchensemble.study.claims import Verdict
@@ -61,7 +60,7 @@ def _finding(ablation: Ablation, results: Sequence[Result], datasets: Sequence[s
         lost = [variant.name for variant in ablation.lost(results, dataset)]
         tie = len(best) == len(found) and not lost
         words = "all tie" if tie else "; ".join(best)
-        words += f" ({LOST}: {'; '.join(lost)})" if lost else ""
+        words += f" (all runs lost: {'; '.join(lost)})" if lost else ""
         said.append(f"{dataset_name(dataset)} {words}")
     return f"Among the best in NLL: {' | '.join(said)}."
 
