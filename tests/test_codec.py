@@ -153,7 +153,6 @@ def test_the_comparison_of_these_tests_tells_values_apart():
         Pair(left={"x": np.arange(2)}, right=Named("n", 3)),
         Learner("w").fit(),
     ],
-    ids=repr,
 )
 def test_values_of_many_kinds_come_back(value):
     assert same(through(value), value)
