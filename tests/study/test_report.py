@@ -365,9 +365,11 @@ def test_results_of_another_version_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("package", ["itables", "vl_convert"])
-def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, package):
+def test_a_missing_package_is_named_with_its_cure(tmp_path, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=r"pip install batchensemble\[study\]"):
+    with pytest.raises(
+        ImportError, match=f"needs {package}.*: pip install itables vl-convert-python"
+    ):
         write_report(fill(tmp_path, results()[:1]), tmp_path / "report.html")
 
 
