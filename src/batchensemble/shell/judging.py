@@ -153,8 +153,7 @@ def _classification(model: Classifier, rows: _Known, coverage: float) -> Evaluat
 
 def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evaluation:
     """Rows that follow what the model knows are forecast, from every time that leaves a horizon."""
-    new = read_series(model, data)
-    df, counts = _continued(model, new)
+    df, counts = _continued(model, read_series(model, data))
     h = int(model._settings["horizon"])
     n_windows = min(int(counts.min()) - h + 1, MOST_WINDOWS)
     if n_windows < 1:
@@ -188,7 +187,7 @@ def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evalua
         "forecast",
         model.target_col,
         coverage,
-        len(new),
+        int(counts.sum()),
         0,
         summarise_paths(truth, dist) | {"coverage": held},
         Curve.of("nominal", "empirical", promised.levels, promised.empirical),
