@@ -80,6 +80,31 @@ def test_a_few_cells_that_are_no_numbers_are_told_with_the_first_line(csv):
     assert kind_of(csv(["1.5", "a", "b"])).note == ""
 
 
+def test_a_few_cells_that_are_no_dates_are_told_with_the_first_line(csv):
+    found = kind_of(csv(["2026-01-31"] * 30 + ["soon", "2026-02-30"]))
+    assert found.kind == "category"
+    assert "all but 2 cells are dates, the first of them 'soon' in line 32" in found.note
+    assert kind_of(csv(["2026-01-31", "soon"])).note == ""
+
+
+@pytest.mark.parametrize("cell", ["31.01.2026", "1/31/2026", "01-02-26", "1/2/2026 10:00"])
+def test_dates_that_can_be_read_in_two_ways_are_told(csv, cell):
+    found = kind_of(csv([cell, cell]))
+    assert found.kind == "category"
+    assert f"{cell!r} may be a date" in found.note
+
+
+@pytest.mark.parametrize("cell", ["1.2.3456789", "a 1.2.2026", "1.2-2026", "192.168.0.1"])
+def test_words_that_are_no_dates_are_words_without_a_note(csv, cell):
+    assert kind_of(csv([cell, cell])).note == ""
+
+
+def test_a_cell_of_any_length_is_answered_in_a_short_line(csv):
+    with pytest.raises(ValueError, match="got '1000") as caught:
+        read(csv(["1", "1" + "0" * 400]), "number")
+    assert len(str(caught.value)) < 300
+
+
 def test_typed_files_say_their_kinds_themselves_but_for_dates_kept_as_text(tmp_path):
     frame = pd.DataFrame(
         {

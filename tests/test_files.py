@@ -21,6 +21,15 @@ def test_a_folder_in_the_place_of_the_file_and_none_for_it_are_refused(tmp_path)
         replacing(tmp_path / "none" / "file").__enter__()
 
 
+def test_a_device_is_refused_and_stays_what_it_is(tmp_path):
+    device = tmp_path / "device"
+    os.mkfifo(device)
+    with pytest.raises(OSError, match="expected the name of a file to write, got the device"):
+        replacing(device).__enter__()
+    assert device.is_fifo()
+    assert os.listdir(tmp_path) == ["device"]
+
+
 def test_a_failure_leaves_the_old_file_and_no_other(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"old")

@@ -97,7 +97,7 @@ def test_columns_without_a_name_are_left_away_and_counted(tmp_path):
     ("text", "words"),
     [
         ("", "is empty: expected a line of column names"),
-        ("\n\n", "is empty"),
+        ("\n\n", "begins with an empty line: expected a line of column names"),
         ("a,b,a\n1,2,3\n", "got more than once: 'a'; rename"),
         ("a,b\n1,2\n3\n", "line 3: expected 2 cells as in the first line, got 1"),
         ("a,b\n1,2,3\n", "line 2: expected 2 cells as in the first line, got 3"),

@@ -1,3 +1,6 @@
+import os
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,8 +70,25 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path):
         check_place(tmp_path / "none" / "f.csv")
     with pytest.raises(ValueError, match="expected a file to write, got the folder"):
         check_place(tmp_path)
+    os.mkfifo(tmp_path / "device")
+    with pytest.raises(OSError, match="got the device"):
+        check_place(tmp_path / "device")
     source = tmp_path / "f.csv"
     source.write_text("a\n1\n")
     with pytest.raises(ValueError, match=r"expected another file than .*f\.csv itself"):
         check_place(tmp_path / "." / "f.csv", beside=[source])
     check_place(tmp_path / "g.csv", beside=[source])
+
+
+def test_a_folder_without_the_right_to_write_is_refused_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, right: (path, right) != (tmp_path, os.W_OK))
+    with pytest.raises(PermissionError, match="expected a folder that may be written"):
+        check_place(tmp_path / "f.csv")
+
+
+@pytest.mark.parametrize("name", ["f.parquet", "f.feather"])
+def test_what_needs_pyarrow_says_how_to_get_it_and_leaves_nothing(tmp_path, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"pip install batchensemble\[parquet\]"):
+        TableWriter(tmp_path / name).__enter__()
+    assert not [*tmp_path.iterdir()]

@@ -26,6 +26,7 @@ _CODE = re.compile(r"[+-]?0\d")
 _DATE = re.compile(
     r"\d{4}([-/])\d{2}(\1\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(Z|[+-]\d{2}:?\d{2}))?)?)?"
 )
+_OTHER_DATE = re.compile(r"\d{1,2}([-/.])\d{1,2}\1(\d{4}|\d{2})(?!\d)")
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,37 @@ def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
         if all(word.lower() in BOOLEANS for word in words):
             return Recognised("boolean")
         if is_number.mean() >= MOSTLY:
-            first = np.flatnonzero(~is_gap)[~is_number][0]
-            return Recognised(
-                "category",
-                f"{column.name!r} is read as words: all but {_count(~is_number, 'cell')} are "
-                f"numbers, the first of them {texts[first]!r} in {file.unit} {index[first]}; "
-                "empty what is no number to have it read as numbers",
-            )
-    if all(map(_DATE.fullmatch, words)) and not np.isnat(_dates(words)).any():
+            return _almost("number", ~is_number, column.name, words, index[~is_gap], file)
+    is_date = ~np.isnat(_dates(words))
+    if is_date.all():
         return Recognised("date")
+    if is_date.mean() >= MOSTLY:
+        return _almost("date", ~is_date, column.name, words, index[~is_gap], file)
+    if all(map(_OTHER_DATE.match, words)):
+        return Recognised(
+            "category",
+            f"{column.name!r} is read as words: {words[0]!r:.80} may be a date, but which? "
+            "Write dates year first, such as 2026-01-31, to have them read as dates",
+        )
     return Recognised("category")
+
+
+def _almost(
+    kind: Kind,
+    is_other: NDArray[np.bool_],
+    name: str,
+    words: NDArray[Any],
+    index: pd.Index,
+    file: TableFile,
+) -> Recognised:
+    """Words all the same, with a note where the others are."""
+    first = np.flatnonzero(is_other)[0]
+    return Recognised(
+        "category",
+        f"{name!r} is read as words: all but {_count(is_other, 'cell')} are {kind}s, the first of "
+        f"them {words[first]!r:.80} in {file.unit} {index[first]}; empty what is no {kind} to "
+        f"have it read as {kind}s",
+    )
 
 
 def _read(column: Column, kind: Kind, index: pd.Index, file: TableFile) -> Any:
@@ -119,7 +141,8 @@ def _read(column: Column, kind: Kind, index: pd.Index, file: TableFile) -> Any:
     for row in np.flatnonzero(wrong)[:1]:
         raise ValueError(
             f"{file.name}, {file.unit} {index[row]}, column {column.name!r}: expected "
-            f"{_EXPECTED[kind]}, got {texts[row]!r}{_more(wrong)}; correct the cell, or empty it"
+            f"{_EXPECTED[kind]}, got {texts[row]!r:.80}{_more(wrong)}; correct the cell, or empty "
+            "it"
         )
     return _typed(read)
 

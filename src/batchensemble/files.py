@@ -17,6 +17,7 @@ class replacing:
             raise IsADirectoryError(
                 f"expected the name of a file to write, got the folder {self.path}"
             )
+        check_kind(self.path)
         if not self.path.parent.is_dir():
             raise FileNotFoundError(
                 f"expected a folder for {self.path}, got none at {self.path.parent}; make it "
@@ -35,6 +36,12 @@ class replacing:
                 os.replace(self.file.name, self.path)
         finally:
             Path(self.file.name).unlink(missing_ok=True)
+
+
+def check_kind(path: Path) -> None:
+    """A device such as /dev/null would be replaced by a plain file, for everybody."""
+    if path.exists() and not path.is_file():
+        raise OSError(f"expected the name of a file to write, got the device or pipe {path}")
 
 
 def _umask() -> int:

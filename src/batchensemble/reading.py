@@ -117,8 +117,9 @@ class _Csv:
         self._text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
         first = self._text.readline()
         if not first.strip():
+            got = "begins with an empty line" if first else "is empty"
             raise ValueError(
-                f"{self.name} is empty: expected a line of column names, and rows below it"
+                f"{self.name} {got}: expected a line of column names, and rows below it"
             )
         separator = max(SEPARATORS, key=lambda mark: len(_cells([first], mark)))
         self.has_comma = separator == ";"
@@ -166,19 +167,25 @@ def _cells(lines: Iterable[str], separator: str) -> list[str]:
         return []
 
 
+def import_arrow(path: Path) -> tuple[Any, Any]:
+    """pyarrow and its parquet, late: a plain installation has neither."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ImportError(
+            f"{path.name} needs pyarrow: pip install batchensemble[parquet], or use a .csv"
+        ) from error
+    return pyarrow, parquet
+
+
 class _Arrow:
     unit = "row"
     is_text = False
     has_comma = False
 
     def __init__(self, path: Path, stack: ExitStack, *, is_parquet: bool) -> None:
-        try:
-            import pyarrow as pa
-            from pyarrow import parquet
-        except ImportError as error:
-            raise ImportError(
-                f"reading {path.name} needs pyarrow: pip install batchensemble[parquet]"
-            ) from error
+        pa, parquet = import_arrow(path)
         self.name = str(path)
         self._path = path
         self._errors = (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError)

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -10,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from batchensemble.files import replacing
-from batchensemble.reading import CSV, PARQUET, PIPE, check_suffix
+from batchensemble.files import check_kind, replacing
+from batchensemble.reading import CSV, PARQUET, PIPE, check_suffix, import_arrow
 
 
 def check_place(path: Path, *, beside: Sequence[Path] = ()) -> None:
@@ -23,6 +24,12 @@ def check_place(path: Path, *, beside: Sequence[Path] = ()) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"there is no folder {path.parent} to write {path.name} to; make it"
+        )
+    check_kind(path)
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(
+            f"expected a folder that may be written for {path.name}, got {path.parent}, where you "
+            "have no right to; name another"
         )
     for source in beside:
         if source.exists() and path.exists() and source.samefile(path):
@@ -46,6 +53,8 @@ class TableWriter:
         if self._path == PIPE:
             self._text: Any = sys.stdout
             return self
+        if self._suffix not in CSV:
+            self._arrow = import_arrow(self._path)
         self._file = self._stack.enter_context(replacing(self._path))
         if self._suffix in CSV:
             packed = self._suffix.endswith(".gz")
@@ -69,9 +78,7 @@ class TableWriter:
                 self._text, index=False, header=is_first, sep=separator, lineterminator="\n"
             )
             return
-        import pyarrow as pa
-        from pyarrow import parquet
-
+        pa, parquet = self._arrow
         if self._sink is None:
             self._schema = pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata()
             make = parquet.ParquetWriter if self._suffix in PARQUET else pa.ipc.new_file

@@ -176,6 +176,15 @@ def test_a_forecast_is_the_forecasters_own_under_plain_names(shell):
     assert pd.read_csv(out)["month"].unique().tolist() == ["2023-01-01"]
 
 
+def test_a_forecast_has_no_two_columns_of_one_name(shell):
+    sales().rename(columns={"store": "mean"}).to_csv("named.csv", index=False)
+    words = ("-t", "sales", "--time", "month", "--series", "mean", "--horizon", 3)
+    shell("fit", "named.csv", *words, "--epochs", 1, "--members", 2, "-o", "named.be")
+    done = shell("predict", "named.be", "-o", "out.csv", code=1)
+    assert "expected other names for series and times" in done.stderr
+    assert not (shell.folder / "out.csv").exists()
+
+
 def test_one_series_needs_no_name(shell):
     north = sales().query("store == 'north'").drop(columns=["store", "holidays"])
     north.to_csv("north.csv", index=False)

@@ -77,6 +77,7 @@ def test_series_are_fitted_forecast_and_judged(shell):
     assert shell.read("o.csv")["month"].tolist() == ["2023-01-01", "2023-02-01"] * 2
     found = json.loads(shell("evaluate", "sales.be", "test.csv", "--json").stdout)
     assert 0 <= found["scores"]["coverage"] <= 1
+    assert found["n_rows"] == 24  # what was known already judges nothing
     assert len(found["doubtful"]) == 18  # 12 new months have 9 windows of 4, in two series
 
 
@@ -84,7 +85,10 @@ def test_columns_known_ahead_are_asked_for_and_used(shell):
     series = ("-t", "sales", "--time", "month", "--series", "store", "--horizon", "4")
     done = shell("fit", "sales.csv", *series, "--future", "holidays", "-o", "f.be", *QUICK)
     assert "number holidays" in plain(done.stdout)
-    assert "expected X_df= with the columns" in shell("predict", "f.be", code=1).stderr
+    asked = shell("predict", "f.be", code=1).stderr
+    assert "expected --ahead, a file with 'holidays' for the times to come" in asked
+    refused = shell("predict", "sales.be", "--ahead", "sales.csv", code=1).stderr
+    assert "the model was fitted without --future" in refused
     ahead = sales().query("'2022-01-01' <= month < '2022-05-01'").drop(columns="sales")
     ahead.to_csv("ahead.csv", index=False)
     answers = [shell("predict", "f.be", "--ahead", "ahead.csv").stdout]
@@ -160,7 +164,8 @@ def test_json_is_one_object_and_nothing_else(shell):
         ("predict price.be named.csv --keep mean", "called like an answer, got 'mean'"),
         ("predict price.be new.csv --horizon 3", "the model is for tables"),
         ("predict sales.be --keep store", "a forecast has rows of its own"),
-        ("evaluate price.be new.csv", "got none called 'price'"),
+        ("fit houses.csv -t price -o -", "expected a name for the model, got a pipe"),
+        ("evaluate price.be new.csv", "expected the target column of new.csv to be one of"),
         ("evaluate price.be test.csv -o report.pdf", "expected the name of an .html file"),
         ("evaluate town.be moved.csv", "expected a class that the model knows"),
         ("evaluate sales.be sales.csv", "expected at least 4 new steps of every series"),

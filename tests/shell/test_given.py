@@ -83,7 +83,9 @@ def test_numbered_times_and_series_are_whole_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"month": "31.01.2026"}, "expected dates such as 2026-01-31, year first.*'31.01.2026'"),
+        ({"month": "31.01.2026"}, "as times, but .*'31.01.2026' may be a date.* year first"),
+        ({"month": ["2026-01-01"] * 119 + ["soon"]}, "the first of them 'soon' in line 121"),
+        ({"sales": [1.5] * 119 + ["none yet"]}, "the first of them 'none yet' in line 121"),
         ({"month": 1.5}, "expected times that are whole in 'month'"),
         ({"store": None}, "expected a series in 'store' of every row, got none in row 2"),
     ],
@@ -91,6 +93,14 @@ def test_numbered_times_and_series_are_whole_numbers(tmp_path):
 def test_times_and_series_that_cannot_be_used_are_refused(tmp_path, change, words):
     with pytest.raises(ValueError, match=words):
         series(tmp_path, sales().assign(**change))
+
+
+@pytest.mark.parametrize("role", ["store", "month"])
+def test_whole_numbers_too_long_to_be_told_apart_are_refused(tmp_path, role):
+    numbers = 2**53 - 120 + np.arange(120)
+    assert series(tmp_path, sales().assign(**{role: numbers})).df[role].is_unique
+    with pytest.raises(ValueError, match=f"at most 15 digits in '{role}'.*got 9.007e"):
+        series(tmp_path, sales().assign(**{role: numbers + 1}))
 
 
 def test_one_column_cannot_have_two_parts(tmp_path):
@@ -104,6 +114,8 @@ def test_a_target_that_looks_like_a_mistake_is_asked_about(tmp_path):
     odd.loc[50, "price"] = "call us"
     with pytest.raises(ValueError, match=r"all but 1 cell are numbers, .*'call us' in line 52"):
         table(tmp_path, odd, "price")
+    with pytest.raises(ValueError, match=r"all but 1 cell are numbers, .*'call us' in line 52"):
+        table(tmp_path, odd, "price", task="regression")
     with pytest.raises(ValueError, match="id has 120 different words in 120 rows; choose another"):
         table(tmp_path, frame, "id")
     assert table(tmp_path, odd, "price", task="classification").about.task == "classification"

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from own_files import houses, sales
+from own_files import QUICK, houses, sales
 
 from batchensemble import load
 from batchensemble.metrics import accuracy, rmse
@@ -82,6 +82,21 @@ def test_labels_of_every_kind_are_found_again_in_a_file(shell, labels):
     found = judged(shell, "label.be", "labelled.csv")
     assert found.n_rows == 100
     assert [row[0] for row in found.mistakes.rows] == sorted(map(str, labels))
+
+
+@pytest.mark.parametrize(
+    ("labels", "stranger", "got"),
+    [(["no", "yes"], "yesterday", "'yesterday'"), ([0, 1], 1.5, "1.5"), ([0, 1], 2, "2")],
+)
+def test_a_label_that_is_almost_a_class_is_a_stranger(shell, labels, stranger, got):
+    frame = houses(60).assign(label=np.resize(labels, 60))
+    frame.to_csv("labelled.csv", index=False)
+    shell("fit", "labelled.csv", "-t", "label", "-o", "label.be", *QUICK)
+    frame["label"] = frame["label"].astype(object)
+    frame.loc[7:8, "label"] = stranger
+    frame.to_csv("strange.csv", index=False)
+    with pytest.raises(ValueError, match=rf"line 9, .*, got {got} \(2 such rows\)"):
+        judged(shell, "label.be", "strange.csv")
 
 
 def test_a_file_that_the_model_learned_from_is_told(shell):

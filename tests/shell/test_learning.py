@@ -113,8 +113,10 @@ def test_a_model_is_called_like_its_data_unless_told(tmp_path, monkeypatch):
     assert place_of(Path("houses.v2.parquet"), None) == Path("houses.v2.be")
     assert place_of(Path("HOUSES.CSV"), None) == Path("HOUSES.be")
     assert place_of(Path("-"), Path("m.be")) == Path("m.be")
-    with pytest.raises(ValueError, match="expected a name for the model of a pipe"):
+    with pytest.raises(ValueError, match="expected a name for the model, got a pipe"):
         place_of(Path("-"), None)
+    with pytest.raises(ValueError, match="expected a name for the model, got a pipe"):
+        place_of(Path("houses.csv"), Path("-"))
 
 
 @pytest.mark.parametrize("target", ["price", "town"])

@@ -128,6 +128,7 @@ def forecast(
     coverage: float,
 ) -> Answered:
     """The next steps of every series of fit, or of those in `history`."""
+    _check_ahead(model, ahead)
     df = None if history is None else read_series(model, history)
     future = None if ahead is None else read_series(model, ahead, is_ahead=True)
     frame = model.predict(horizon, level=[100 * coverage], df=df, X_df=future)
@@ -135,9 +136,25 @@ def forecast(
     frame = frame.rename(columns={mean: "mean", lower: "lower", upper: "upper"})
     if has_one_series(model):
         frame = frame.drop(columns=model.id_col)
+    if not frame.columns.is_unique:
+        raise ValueError(
+            f"expected other names for series and times than those of answers, got {list(frame)}; "
+            "rename the columns and fit again"
+        )
     with TableWriter(out) as writer:
         writer.write(frame)
     return Answered(str(out), len(frame), list(frame))
+
+
+def _check_ahead(model: Forecaster, ahead: Path | None) -> None:
+    names = ", ".join(map(repr, model.future_columns))
+    if names and ahead is None:
+        raise ValueError(
+            f"expected --ahead, a file with {names} for the times to come, got none: the model "
+            "learned from what is known ahead"
+        )
+    if ahead and not names:
+        raise ValueError(f"expected no --ahead, got {ahead}: the model was fitted without --future")
 
 
 def kinds_of(model: Regressor | Classifier) -> dict[str, Kind]:

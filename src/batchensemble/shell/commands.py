@@ -180,6 +180,7 @@ def predict(
         from batchensemble.estimators import load
         from batchensemble.shell.answering import predict_file
         from batchensemble.shell.machine import as_json
+        from batchensemble.shell.scores import counted
         from batchensemble.shell.watching import watching
 
         found = load(model, device=device)
@@ -198,7 +199,7 @@ def predict(
             typer.echo(as_json({"model": model, **vars(answered)}))
         elif out != Path("-"):
             Console(stderr=True, highlight=False).print(
-                f"{answered.n_rows:,} rows: {out}", soft_wrap=True
+                f"{counted(answered.n_rows, 'row')}: {out}", soft_wrap=True
             )
 
 

@@ -14,6 +14,8 @@ from batchensemble.frames import Kind
 from batchensemble.shell.scores import counted
 from batchensemble.words import one_of
 
+MOST_EXACT = 2**53  # from here on, neighbours among whole numbers are one float
+
 
 @dataclass(frozen=True)
 class Given:
@@ -58,6 +60,9 @@ def read_table_to_learn(
     """A table for a regression or a classification."""
     own = read_own(path)
     kept, n_without = _with_target(own, target, drop)
+    if task != "classification":
+        otherwise = "; for classes all the same: --task classification"
+        _refuse_doubt(own, target, "numbers or classes in the target", otherwise)
     found, why = (task, "as asked for") if task else _recognised(own, kept[target])
     labels = read_target(kept[target], found, own.name)
     notes = _notes(own)
@@ -93,6 +98,8 @@ def read_series_to_learn(
     """A long table of series for a forecast."""
     own = read_own(path)
     kept, n_without = _with_target(own, target, ())
+    _refuse_doubt(own, target, "numbers in the target")
+    _refuse_doubt(own, time, "dates or whole numbers as times")
     if own.kinds[target] not in ("number", "boolean"):
         read_target(kept[target], "regression", own.name)  # says what is wrong
     roles = {time: "--time", series: "--series"} | dict.fromkeys((*future, *past), "--future/past")
@@ -145,6 +152,12 @@ def long_frame(
             whole = frame[name].round()
             if (whole != frame[name]).any():
                 raise ValueError(f"{file}: expected {role}s that are whole in {name!r}, got others")
+            largest = whole.abs().max()
+            if largest >= MOST_EXACT:
+                raise ValueError(
+                    f"{file}: expected {role}s of at most 15 digits in {name!r}, which can be told "
+                    f"apart, got {largest:.4g}; put a letter before them, or use dates for times"
+                )
             frame[name] = whole.astype(np.int64)
     if kinds[time] not in ("date", "number"):
         raise ValueError(
@@ -164,16 +177,16 @@ def _with_target(own: OwnTable, target: str, drop: Sequence[str]) -> tuple[pd.Da
     return own.frame[has_target], int((~has_target).sum())
 
 
+def _refuse_doubt(own: OwnTable, name: str, wanted: str, otherwise: str = "") -> None:
+    """A column that is needed as what it almost is."""
+    if name in own.notes:
+        raise ValueError(f"{own.name}: expected {wanted}, but {own.notes[name]}{otherwise}")
+
+
 def _recognised(own: OwnTable, y: pd.Series) -> tuple[str, str]:
     """The task and why; what looks like a mistake is asked about instead."""
-    name = str(y.name)
-    if name in own.notes:
-        raise ValueError(
-            f"{own.name}: expected numbers or classes in the target, but {own.notes[name]}; for "
-            "classes all the same: --task classification"
-        )
     task, why = recognise_task(y)
-    if own.kinds[name] == "category" and y.nunique() > len(y) / 2:
+    if own.kinds[str(y.name)] == "category" and y.nunique() > len(y) / 2:
         raise ValueError(
             f"{own.name}: expected a target of numbers, or of classes that occur several times, "
             f"but {why} in {len(y):,} rows; choose another --target, or insist with --task"

@@ -35,6 +35,8 @@ from batchensemble.shell.evaluation import (
     doubtful,
     mistakes,
 )
+from batchensemble.shell.scores import counted
+from batchensemble.words import one_of
 
 MOST_WINDOWS = 100
 
@@ -62,7 +64,8 @@ def evaluate_table(
     """Every row with a target is predicted and compared."""
     kinds = kinds_of(model)
     with open_table(data) as file:
-        check_columns((*kinds, target), file)
+        one_of(target, file.names, f"the target column of {file.name}")
+        check_columns(kinds, file)
         parts = [read_as(rows, kinds | {target: _kind(model)}, file) for rows in file.batches()]
         if not parts:
             raise ValueError(f"{file.name}: expected rows to judge by, got none")
@@ -115,15 +118,18 @@ def _regression(model: Regressor, rows: _Known, coverage: float) -> Evaluation:
 
 
 def _classification(model: Classifier, rows: _Known, coverage: float) -> Evaluation:
-    X, labels = rows.X, rows.target.to_numpy(dtype=model.classes_.dtype)
-    unknown = np.flatnonzero(~np.isin(labels, model.classes_))
+    X, found = rows.X, rows.target.to_numpy()
+    unknown = np.flatnonzero(~np.isin(found, model.classes_))
     if unknown.size:
+        stranger = found[unknown[0]]
+        got = f"{stranger:g}" if isinstance(stranger, float) else repr(stranger)
         raise ValueError(
             f"{rows.file}, {rows.unit} {X.index[unknown[0]]}, column {rows.target.name!r}: "
             "expected a class that "
             f"the model knows, {model.classes_.tolist()[:MOST_CLASSES]}, got "
-            f"{labels[unknown[0]].item()!r} ({unknown.size} such rows); take these rows out"
+            f"{got} ({counted(unknown.size, 'such row')}); take these rows out"
         )
+    labels = found.astype(model.classes_.dtype)  # only now: a cast would cut strangers to size
     dist, answers = model.predict_dist(X), answer(model, X, coverage)
     y = dist.encode(labels)
     scores = score_classes(labels, dist)
@@ -147,8 +153,7 @@ def _classification(model: Classifier, rows: _Known, coverage: float) -> Evaluat
 
 def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evaluation:
     """Rows that follow what the model knows are forecast, from every time that leaves a horizon."""
-    new = read_series(model, data)
-    df, counts = _continued(model, new)
+    df, counts = _continued(model, read_series(model, data))
     h = int(model._settings["horizon"])
     n_windows = min(int(counts.min()) - h + 1, MOST_WINDOWS)
     if n_windows < 1:
@@ -182,7 +187,7 @@ def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evalua
         "forecast",
         model.target_col,
         coverage,
-        len(new),
+        int(counts.sum()),
         0,
         summarise_paths(truth, dist) | {"coverage": held},
         Curve.of("nominal", "empirical", promised.levels, promised.empirical),

@@ -41,9 +41,9 @@ class Learned:
 
 def place_of(data: Path, out: Path | None) -> Path:
     """Where the model goes, checked before the work."""
+    if out == PIPE or (out is None and data == PIPE):
+        raise ValueError("expected a name for the model, got a pipe: -o MODEL.be")
     if out is None:
-        if data == PIPE:
-            raise ValueError("expected a name for the model of a pipe: -o MODEL.be")
         out = Path(data.name[: -len(check_suffix(data))] + ".be")
     check_place(out, beside=[data])
     return out

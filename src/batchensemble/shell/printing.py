@@ -65,10 +65,7 @@ def print_evaluation(console: Console, found: Evaluation) -> None:
         is_number = any(isinstance(row[i], int | float) for row in sheet.rows)
         table.add_column(escape(column), justify="right" if is_number else "left")
     for row in sheet.rows[:N_TERMINAL]:
-        cells = (
-            brief(cell) if isinstance(cell, float) else str(cell or "") for cell in row[:N_COLUMNS]
-        )
-        table.add_row(*map(escape, cells))
+        table.add_row(*(escape(_written(cell)) for cell in row[:N_COLUMNS]))
     console.print("What it is least sure of:")
     console.print(table)
 
