@@ -1,6 +1,6 @@
 """How often intervals and sets hold the truth, before and after calibration.
 
-    python benchmarks/coverage.py
+    python benchmarks/calibration.py
 
 Five tables, at most 3,000 rows of each; a model learns from half of them. The other half is cut 50
 times by chance into rows to calibrate with and rows to judge by. Prints, for each table, method and
