@@ -59,9 +59,10 @@ class TrustedSeries(SeriesEstimator):
     def calibrate(self, df: Any) -> Self:
         """Go on from new observations as `update` does, and learn from them what to trust.
 
-        Every stretch of `horizon` steps since fit is forecast from what precedes it. The errors,
-        in predicted standard deviations, say how wide bounds must be, step by step and for all
-        series together. Without a guarantee: the future of a series need not be like its past.
+        Every stretch of `horizon` steps since fit is forecast from what precedes it, as far as
+        the series are here (a file keeps their ends). The errors, in predicted standard
+        deviations, say how wide bounds must be, step by step and for all series together. Without
+        a guarantee: the future of a series need not be like its past.
         """
         panel = self._extended(df)
         rows = self._not_learned(panel, np.zeros(len(panel), dtype=np.int64))
