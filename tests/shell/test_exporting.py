@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,8 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not inst
 
 
 def test_what_was_fitted_from_a_file_runs_elsewhere(shell):
-    shell("export", "price.be", "price.onnx")
+    told = json.loads(shell("export", "price.be", "price.onnx", "--json").stdout)
+    assert told["bytes"] == (shell.folder / "price.onnx").stat().st_size
     session = onnxruntime.InferenceSession("price.onnx")
     new = shell.read("new.csv", dtype={"plot": str})
     X = new.assign(sold=pd.to_datetime(new["sold"]), garden=new["garden"].astype(bool))

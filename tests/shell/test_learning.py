@@ -78,6 +78,25 @@ def test_a_forecaster_is_judged_on_the_last_steps_and_then_goes_on_from_them(tmp
     assert ahead[0] == df["month"].max() + pd.DateOffset(months=1)
 
 
+def test_a_forecaster_is_calibrated_if_told_by_what_it_did_not_learn(tmp_path):
+    given, settings = series(tmp_path, sales()), QUICK | {"horizon": 4, "n_paths": 50}
+    plain = learn(given, settings, holdout=0.3, seed=0)
+    learned = learn(given, settings, holdout=0.3, seed=0, calibrate=True)
+    assert plain.calibrated == ""
+    assert not hasattr(plain.model, "calibration_")
+    assert (plain.n_learned, learned.n_learned) == (112, 84)
+    assert "of 90 % held" in learned.calibrated.replace("\N{NO-BREAK SPACE}", " ")
+    assert len(learned.model.calibration_) == 2 * (18 - 4 + 1)
+    assert learned.model.predict()["month"].equals(plain.model.predict()["month"])
+
+
+def test_too_few_forecasts_leave_a_series_uncalibrated_and_say_so(tmp_path):
+    given = series(tmp_path, sales(24))
+    learned = learn(given, QUICK | {"horizon": 5}, holdout=0.2, seed=0, calibrate=True)
+    assert learned.calibrated.startswith("not, expected at least 9 stretches")
+    assert not hasattr(learned.model, "calibration_")
+
+
 def test_short_series_are_learned_whole(tmp_path):
     given = series(tmp_path, sales(24))
     learned = learn(given, QUICK | {"horizon": 8}, holdout=0.2, seed=0, calibrate=False)

@@ -57,8 +57,12 @@ def fit(
         typer.Option(min=0, max=0.5, metavar="SHARE", help="Of the rows, to judge the model by."),
     ] = 0.2,
     calibrate: Annotated[
-        bool, typer.Option(help="Correct a table's intervals by the rows that judged them.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            help="Correct intervals by what was held back: of tables unless told not to, of "
+            "series, which then hold back more, if told to."
+        ),
+    ] = None,
     time: Annotated[str | None, _ahead("The column of times: makes it a forecast.")] = None,
     series: Annotated[str | None, _ahead("The column that tells several series apart.")] = None,
     horizon: Annotated[int | None, _ahead("Steps to forecast; 12 if not said.", min=1)] = None,
@@ -260,11 +264,15 @@ def inspect(model: ModelArgument, json: JsonOption = False) -> None:
 def export(
     model: ModelArgument,
     out: Annotated[Path, typer.Argument(metavar="FILE", help="Such as houses.onnx.")],
+    json: JsonOption = False,
 ) -> None:
     """Write a model as an ONNX file, which other programs and languages can run."""
     with one_line_errors():
         from batchensemble.estimators import load
         from batchensemble.shell.exporting import export_model
+        from batchensemble.shell.machine import as_json
 
         export_model(load(model, device="cpu"), out)
+        if json:
+            typer.echo(as_json({"model": model, "file": out, "bytes": out.stat().st_size}))
     typer.echo(f"{out}", err=True)

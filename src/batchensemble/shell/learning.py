@@ -55,13 +55,15 @@ def learn(
     *,
     holdout: float,
     seed: int,
-    calibrate: bool,
+    calibrate: bool | None = None,
 ) -> Learned:
-    """`settings` are those of the estimator."""
+    """`settings` are those of the estimator; unless told, tables are calibrated, series are not."""
     try:
         if isinstance(given, GivenTable):
-            return learn_table(given, settings, holdout=holdout, seed=seed, calibrate=calibrate)
-        return learn_series(given, settings, holdout=holdout, seed=seed)
+            wanted = calibrate is not False
+            return learn_table(given, settings, holdout=holdout, seed=seed, calibrate=wanted)
+        wanted = calibrate is True
+        return learn_series(given, settings, holdout=holdout, seed=seed, calibrate=wanted)
     except TrainingDiverged as error:
         raise ValueError(str(error)) from error
 
@@ -96,15 +98,16 @@ def learn_table(
     return Learned(model, len(rows), len(judges), scores, words, calibrated)
 
 
-def _calibrate(model: Regressor | Classifier, X: pd.DataFrame, y: NDArray[Any]) -> str:
+def _calibrate(model: Any, *new: Any) -> str:
     """What it changed, or why it could not be done."""
     try:
-        at_90 = model.calibrate(X, y).calibration_report().loc[0.9]
+        at_90 = model.calibrate(*new).calibration_report().loc[0.9]
     except ValueError as error:
         return f"not, {error}"
-    what = "intervals" if isinstance(model, Regressor) else "sets of classes"
+    what = "sets of classes" if isinstance(model, Classifier) else "intervals"
+    where = "the later forecasts" if isinstance(model, Forecaster) else "these rows"
     return (
-        f"{what} of 90 % held {percent(at_90['coverage_before'])} of these rows before, and hold "
+        f"{what} of 90 % held {percent(at_90['coverage_before'])} of {where} before, and hold "
         f"{percent(at_90['coverage_after'])} after it"
     )
 
@@ -128,11 +131,12 @@ def _split(
 
 
 def learn_series(
-    given: GivenSeries, settings: dict[str, Any], *, holdout: float, seed: int
+    given: GivenSeries, settings: dict[str, Any], *, holdout: float, seed: int, calibrate: bool
 ) -> Learned:
     """The last steps of every series are kept from learning, judge the model, and are then known.
 
-    So there is one training, and the model forecasts from the end of the file.
+    So there is one training, and the model forecasts from the end of the file. With `calibrate`
+    the share `holdout` is kept from learning, since one horizon says too little.
     """
     model = Forecaster(
         id_col=given.series or "unique_id",
@@ -151,12 +155,15 @@ def learn_series(
         model.fit(df)
         words = _unjudged(holdout, f"{FEWEST_HORIZONS} times the horizon of {h} steps")
         return Learned(model, len(df), 0, {}, words)
-    held_back = from_end < h
+    held_back = from_end < (max(h, round(holdout * int(lengths.min()))) if calibrate else h)
     model.fit(df[~held_back])
     scores = judge_series(model, df, n_windows=1)
-    model.update(df[held_back])
+    calibrated = _calibrate(model, df[held_back]) if calibrate else ""
+    if not hasattr(model, "calibration_"):
+        model.update(df[held_back])
     words = f"the last {h} steps of each series, before it knew them"
-    return Learned(model, int((~held_back).sum()), int(held_back.sum()), scores, words)
+    n_judged = int((from_end < h).sum())
+    return Learned(model, int((~held_back).sum()), n_judged, scores, words, calibrated)
 
 
 def judge_series(model: Forecaster, df: pd.DataFrame, *, n_windows: int) -> dict[str, float]:
