@@ -51,13 +51,13 @@ def test_batches_of_any_file_answer_like_the_estimator_itself(shell, price, new,
         "std": dist.std,
         "lower": lower,
         "upper": upper,
-        "aleatoric_variance": dist.aleatoric,
-        "epistemic_variance": dist.epistemic,
+        "aleatoric": dist.aleatoric,
+        "epistemic": dist.epistemic,
     }
     assert list(out) == list(expected)
     for column, values in expected.items():
         np.testing.assert_allclose(out[column], values, rtol=1e-9)
-    variance = out["aleatoric_variance"] + out["epistemic_variance"]
+    variance = out["aleatoric"] + out["epistemic"]
     np.testing.assert_allclose(out["std"] ** 2, variance, rtol=1e-9)
 
 
@@ -67,16 +67,16 @@ def test_classes_have_their_probabilities_and_parts_in_nats(shell, new):
     out = predicted(model, shell.folder / "new.csv", shell.folder / "out.csv", batch=4)
     assert list(out) == [
         *("prediction", "confidence", "set", "p_Bonn", "p_Jena", "p_Ulm"),
-        *("total_nats", "aleatoric_nats", "epistemic_nats"),
+        *("total", "aleatoric", "epistemic"),
     ]
     shares = out[["p_Bonn", "p_Jena", "p_Ulm"]]
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     assert ("p_" + out["prediction"]).tolist() == shares.idxmax(axis=1).tolist()
     assert all(p in s.split("|") for p, s in zip(out["prediction"], out["set"], strict=True))
     entropy = -(shares * np.log(shares)).sum(axis=1)
-    np.testing.assert_allclose(out["total_nats"], entropy)
-    parts = out["aleatoric_nats"] + out["epistemic_nats"]
-    np.testing.assert_allclose(out["total_nats"], parts, atol=1e-9)
+    np.testing.assert_allclose(out["total"], entropy)
+    parts = out["aleatoric"] + out["epistemic"]
+    np.testing.assert_allclose(out["total"], parts, atol=1e-9)
 
 
 def test_wider_coverage_gives_wider_intervals_and_nothing_else(shell, price, new):
@@ -84,7 +84,7 @@ def test_wider_coverage_gives_wider_intervals_and_nothing_else(shell, price, new
     narrow, wide = answer(price, X, 0.5), answer(price, X, 0.95)
     assert (wide["lower"] < narrow["lower"]).all()
     assert (wide["upper"] > narrow["upper"]).all()
-    same = ["mean", "std", "aleatoric_variance", "epistemic_variance"]
+    same = ["mean", "std", "aleatoric", "epistemic"]
     pd.testing.assert_frame_equal(narrow[same], wide[same])
 
 

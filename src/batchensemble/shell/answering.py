@@ -93,8 +93,8 @@ def answer(model: Regressor | Classifier, X: pd.DataFrame, coverage: float) -> p
                 "std": dist.std,
                 "lower": lower,
                 "upper": upper,
-                "aleatoric_variance": dist.aleatoric,
-                "epistemic_variance": dist.epistemic,
+                "aleatoric": dist.aleatoric,
+                "epistemic": dist.epistemic,
             }
         )
     return pd.DataFrame(
@@ -103,9 +103,9 @@ def answer(model: Regressor | Classifier, X: pd.DataFrame, coverage: float) -> p
             "confidence": dist.confidence,
             **_sets(model, X, coverage),
             **{f"p_{c}": p for c, p in zip(model.classes_, dist.mean.T, strict=True)},
-            "total_nats": dist.total,
-            "aleatoric_nats": dist.aleatoric,
-            "epistemic_nats": dist.epistemic,
+            "total": dist.total,
+            "aleatoric": dist.aleatoric,
+            "epistemic": dist.epistemic,
         }
     )
 

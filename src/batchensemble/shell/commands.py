@@ -164,13 +164,12 @@ def predict(
     """Predict the rows of a file, in their order, whatever its size.
 
     Numbers get `mean` and `std`, `lower` and `upper` (the ends of an interval that holds the truth
-    with probability `--coverage`), and the two parts of the variance std²: `aleatoric_variance`,
-    noise in the data, and `epistemic_variance`, doubt of the model.
+    with probability `--coverage`), and the two parts of the variance std²: `aleatoric`, noise in
+    the data, and `epistemic`, doubt of the model.
 
     Classes get the `prediction`, its `confidence`, a probability `p_CLASS` for each class, and
-    entropies in nats: `total_nats`, which is `aleatoric_nats` (noise) plus `epistemic_nats`
-    (doubt). A calibrated model adds `set`, the classes that hold the truth with probability
-    `--coverage`.
+    entropies in nats: `total`, which is `aleatoric` (noise) plus `epistemic` (doubt). A calibrated
+    model adds `set`, the classes that hold the truth with probability `--coverage`.
 
     Series get their next times with `mean`, `lower` and `upper`.
 
@@ -275,4 +274,5 @@ def export(
         export_model(load(model, device="cpu"), out)
         if json:
             typer.echo(as_json({"model": model, "file": out, "bytes": out.stat().st_size}))
-    typer.echo(f"{out}", err=True)
+        else:
+            typer.echo(f"{out}", err=True)

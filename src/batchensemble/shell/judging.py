@@ -138,7 +138,7 @@ def _classification(model: Classifier, rows: _Known, coverage: float) -> Evaluat
     kept = selective_accuracy(y, probabilities=dist.mean, uncertainty=dist.total)
     beside = {
         "truth": labels,
-        **{name: answers[name] for name in ("prediction", "confidence", "total_nats")},
+        **{name: answers[name] for name in ("prediction", "confidence", "total")},
     }
     return rows.evaluation(
         "classification",
