@@ -3,6 +3,8 @@
     python benchmarks/memory.py
 
 Each number of rows has a process of its own, whose peak is compared with that before predicting.
+Ours is the mean and the standard deviation of every row, from the estimator; others' are the
+outputs of all members, from the network alone.
 """
 
 import resource
@@ -10,10 +12,16 @@ import subprocess
 import sys
 
 import numpy as np
+import torch
+from rivals import EagerBatchEnsemble, Loop, Net, tabm_layer
 
 from batchensemble import Regressor
 
-INPUTS = 8
+INPUTS, K = 8, 10
+LAYERS = {
+    "plain eager": lambda: lambda i, o: EagerBatchEnsemble(i, o, K),
+    "tabm's layer": lambda: tabm_layer(K),
+}
 
 
 def peak() -> float:
@@ -24,16 +32,27 @@ def peak() -> float:
 def measure(method: str, n_rows: int) -> None:
     random = np.random.default_rng(0)
     x = random.normal(size=(500, INPUTS))
-    model = Regressor(method, preset="paper", epochs=1, random_state=0).fit(x, x[:, 0])
-    model.predict(x, return_std=True)
+    if method in LAYERS:
+        rows = torch.tensor(x)
+        loop = Loop(Net(LAYERS[method](), INPUTS), rows, rows[:, 0], n_members=K)
+
+        def predict(new: np.ndarray) -> object:
+            return loop.predict(torch.from_numpy(new))
+    else:
+        model = Regressor(method, preset="paper", epochs=1, random_state=0).fit(x, x[:, 0])
+
+        def predict(new: np.ndarray) -> object:
+            return model.predict(new, return_std=True)
+
+    predict(x)
     new = random.normal(size=(n_rows, INPUTS))
     before = peak()
-    model.predict(new, return_std=True)
+    predict(new)
     print(peak() - before, new.nbytes / 2**20)
 
 
 def main() -> None:
-    for method in ("batch_ensemble", "deep_ensemble", "mc_dropout", "single"):
+    for method in ("batch_ensemble", "deep_ensemble", "mc_dropout", "single", *LAYERS):
         for n_rows in (10_000, 100_000, 1_000_000):
             command = [sys.executable, __file__, method, str(n_rows)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -141,6 +141,13 @@ class Loop:
         self.loss = loss or GaussianNLL()
         self.adam = torch.optim.Adam(network.parameters(), lr=lr)
 
+    def predict(self, x: Tensor) -> Tensor:
+        """In float64 as ours, some thousand rows at a time."""
+        network = self.network.eval().double()
+        with torch.inference_mode():
+            parts = [part.double().unsqueeze(-2) for part in x.split(4096)]
+            return torch.cat([network(p.expand(-1, self.n_members, -1)) for p in parts])
+
     def epoch(self) -> float:
         self.network.train()
         total = 0.0

@@ -1,6 +1,6 @@
 """How long training and prediction take, ours against others, in one run.
 
-    python benchmarks/speed.py [--quick] [--out FOLDER]
+    python benchmarks/speed.py [--section NAME] [--threads N] [--out FOLDER]
 
 Prints ratios, each the median of interleaved repeats after a warm-up, with the smallest and the
 largest; "others / ours" above 1 means that ours is faster. With --out it writes them and plots.
@@ -37,13 +37,14 @@ from batchensemble.engines import Data, Windows
 from batchensemble.estimators.presets import PRESETS
 from batchensemble.losses import GaussianNLL
 from batchensemble.methods import make_method
-from batchensemble.models import maker
+from batchensemble.models import maker, predict_rows
 from batchensemble.networks import MLP, Recurrent
 from batchensemble.training import Training, plan_and_engine
 
 K, INPUTS, ROWS, CONTEXT, HORIZON = 10, 8, 2048, 12, 5
 PAPER = Training(epochs=500, batch_size=64, lr=0.005, clip_norm=0.1)
 Row = dict[str, Any]
+CPU = torch.device("cpu")
 
 
 def interleaved(calls: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
@@ -249,6 +250,16 @@ def predictions(repeats: int) -> list[Row]:
         few = min(repeats, 3) if n_rows > 1_000 else repeats
         title = f"prediction of {n_rows:,} rows"
         rows += ratios(title, interleaved(calls, few), "BatchEnsemble")
+        encoded = ours.encoder_.transform(ours._read(new))
+        others = eager_ensembles(data)
+        alone: dict[str, Callable[[], object]] = {
+            "BatchEnsemble": lambda x=encoded: list(predict_rows(ours._members, x, CPU)),  # type: ignore[misc]
+        }
+        alone |= {
+            name: partial(loop.predict, torch.tensor(encoded)) for name, loop in others.items()
+        }
+        title = f"network alone, {n_rows:,} rows"
+        rows += ratios(title, interleaved(alone, few), "BatchEnsemble")
     return rows
 
 
@@ -260,7 +271,8 @@ def growth(repeats: int) -> list[Row]:
         return of_table("batch_ensemble", data, width, k), loop
 
     def of_horizon(horizon: int) -> tuple[Ours, Loop]:
-        sine = Sine(horizon, length=64 + CONTEXT + horizon)
+        # As many windows as make a training worth compiling for.
+        sine = Sine(horizon, length=320 + CONTEXT + horizon)
         return sine.ours("batch_ensemble"), sine.plain()
 
     data = table()

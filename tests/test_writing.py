@@ -66,9 +66,11 @@ def test_the_same_table_is_the_same_compressed_file(tmp_path):
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"there is no folder .*none to write f\.csv to"):
+    with pytest.raises(
+        FileNotFoundError, match=r"expected a folder for .*none/f\.csv, got none at"
+    ):
         check_place(tmp_path / "none" / "f.csv")
-    with pytest.raises(ValueError, match="expected a file to write, got the folder"):
+    with pytest.raises(IsADirectoryError, match="a file to write, got the folder"):
         check_place(tmp_path)
     os.mkfifo(tmp_path / "device")
     with pytest.raises(OSError, match="got the device"):

@@ -13,16 +13,7 @@ class replacing:
         self.path = path
 
     def __enter__(self) -> Any:
-        if self.path.is_dir():
-            raise IsADirectoryError(
-                f"expected the name of a file to write, got the folder {self.path}"
-            )
-        check_kind(self.path)
-        if not self.path.parent.is_dir():
-            raise FileNotFoundError(
-                f"expected a folder for {self.path}, got none at {self.path.parent}; make it "
-                "first, or write elsewhere"
-            )
+        check_writable(self.path)
         self.file = NamedTemporaryFile(dir=self.path.parent, prefix=".", delete=False)
         return self.file
 
@@ -38,10 +29,24 @@ class replacing:
             Path(self.file.name).unlink(missing_ok=True)
 
 
-def check_kind(path: Path) -> None:
-    """A device such as /dev/null would be replaced by a plain file, for everybody."""
-    if path.exists() and not path.is_file():
+def check_writable(path: Path) -> None:
+    """Refuse what a file cannot be put in the place of, or in."""
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"expected the name of a file to write, got the folder {path}; name a file in it"
+        )
+    if path.exists() and not path.is_file():  # it would be a plain file then, for everybody
         raise OSError(f"expected the name of a file to write, got the device or pipe {path}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"expected a folder for {path}, got none at {path.parent}; make it first, or write "
+            "elsewhere"
+        )
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(
+            f"expected a folder that may be written for {path.name}, got {path.parent}, where you "
+            "have no right to; name another"
+        )
 
 
 def _umask() -> int:

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -11,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from batchensemble.files import check_kind, replacing
+from batchensemble.files import check_writable, replacing
 from batchensemble.reading import CSV, PARQUET, PIPE, check_suffix, import_arrow
 
 
@@ -19,18 +18,7 @@ def check_place(path: Path, *, beside: Sequence[Path] = ()) -> None:
     """Refuse, before any work is done, what could not be written or would replace its source."""
     if path == PIPE:
         return
-    if path.is_dir():
-        raise ValueError(f"expected a file to write, got the folder {path}; name a file in it")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"there is no folder {path.parent} to write {path.name} to; make it"
-        )
-    check_kind(path)
-    if not os.access(path.parent, os.W_OK):
-        raise PermissionError(
-            f"expected a folder that may be written for {path.name}, got {path.parent}, where you "
-            "have no right to; name another"
-        )
+    check_writable(path)
     for source in beside:
         if source.exists() and path.exists() and source.samefile(path):
             raise ValueError(f"expected another file than {path} itself to write; name a new one")

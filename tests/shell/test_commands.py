@@ -139,7 +139,10 @@ def test_json_is_one_object_and_nothing_else(shell):
         ("fit houses.csv -t town --task regression", "for a regression, got words such as"),
         ("fit houses.csv -t id", "id has 120 different words in 120 rows; choose another"),
         ("fit houses.csv -t country", "expected 'country' to vary"),
-        ("fit houses.csv -t price -o none/m.be", "there is no folder none to write m.be to"),
+        (
+            "fit houses.csv -t price -o none/m.be",
+            "expected a folder for none/m.be, got none at none; make it first",
+        ),
         ("fit houses.csv -t price -o houses.csv", "expected another file than houses.csv itself"),
         ("fit empty.csv -t price", "empty.csv is empty"),
         ("fit heads.csv -t price", "got no rows"),
@@ -159,7 +162,10 @@ def test_json_is_one_object_and_nothing_else(shell):
         ("predict price.be wrong.csv", "wrong.csv, line 4, column 'rooms': expected a finite num"),
         ("predict price.be heads.csv", "expected all columns that the model learned from"),
         ("predict price.be new.csv -o out.txt", "got out.txt"),
-        ("predict price.be new.csv -o none/out.csv", "there is no folder none"),
+        (
+            "predict price.be new.csv -o none/out.csv",
+            "expected a folder for none/out.csv, got none at none",
+        ),
         ("predict price.be new.csv --keep idd", "did you mean 'id'?"),
         ("predict price.be named.csv --keep mean", "called like an answer, got 'mean'"),
         ("predict price.be new.csv --horizon 3", "the model is for tables"),

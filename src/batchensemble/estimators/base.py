@@ -15,11 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.bank import Bank
 from batchensemble.codec import Arrays
+from batchensemble.engines.data import Source
 from batchensemble.estimators.forms import CODEC, shown
 from batchensemble.estimators.parameters import CONSTRAINTS
+from batchensemble.losses import Loss
 from batchensemble.methods import MakeNetwork, Members, Method
+from batchensemble.models import Rows, fit_models
 from batchensemble.persistence import FilePath, write_model
-from batchensemble.training import History, Training
+from batchensemble.training import Training
 
 CALIBRATION_SHARE = 0.2  # of the rows or of the shortest series, with fit(calibrate=True)
 
@@ -101,12 +104,23 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 "with data that fit has not seen, or fit with calibrate=True"
             )
 
-    def _keep(self, bank: Bank, history: list[History]) -> None:
-        """Keep what a training gave."""
-        self.bank_, self.history_ = bank, history
-        self.n_parameters_ = bank.n_parameters
+    def _learn(self, data: Source, training: Training, rows: Rows) -> None:
+        """Train the networks, and keep them."""
+        self.bank_, self.history_ = fit_models(
+            self._method,
+            self._maker(),
+            self._loss(),
+            data,
+            training,
+            rows=[rows],
+            one_by_one=self.one_by_one,
+        )
+        self.n_parameters_ = self.bank_.n_parameters
         self.fitted_at_ = datetime.now(UTC).isoformat(timespec="seconds")
         self._members = self._make_members()
+
+    @abstractmethod
+    def _loss(self) -> Loss: ...
 
     @abstractmethod
     def _maker(self) -> MakeNetwork:

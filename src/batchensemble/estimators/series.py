@@ -21,7 +21,7 @@ from batchensemble.estimators.parameters import SERIES_CONSTRAINTS
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
 from batchensemble.losses import GaussianNLL
 from batchensemble.methods import MakeNetwork, Members, make_method
-from batchensemble.models import Rows, fit_models, make_members, maker, sample_paths
+from batchensemble.models import Rows, make_members, maker, sample_paths
 from batchensemble.networks import Recurrent
 from batchensemble.panels import Names, Panel, check_lengths, read_future, read_panel
 from batchensemble.progress import track
@@ -117,18 +117,9 @@ class SeriesEstimator(Estimator):
             "init": self.init,
         }
         own = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
-        bank, history = fit_models(
-            self._method,
-            self._maker(),
-            self._loss(),
-            data,
-            training,
-            rows=[own],
-            one_by_one=self.one_by_one,
-        )
+        self._learn(data, training, own)
         self.panel_, self._forgotten = panel, {}
         self._learned_until = dict(zip(panel.ids.tolist(), panel.last_times, strict=True))
-        self._keep(bank, history)
 
     def _choose_reading(self, panel: Panel) -> None:
         """Context and lags, as given or as the frequency and the shortest series allow."""

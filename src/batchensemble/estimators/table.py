@@ -20,9 +20,8 @@ from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
 from batchensemble.estimators.targets import read_target, read_weight
 from batchensemble.frames import Columns, read_columns
-from batchensemble.losses import Loss
-from batchensemble.methods import MakeNetwork, Members, Method, make_method
-from batchensemble.models import Rows, fit_models, make_members, maker, predict_rows
+from batchensemble.methods import MakeNetwork, Members, make_method
+from batchensemble.models import Rows, make_members, maker, predict_rows
 from batchensemble.networks import MLP
 from batchensemble.predictive import Uncertainty
 from batchensemble.preprocessing import TableEncoder
@@ -58,9 +57,6 @@ class TableEstimator(Estimator):
         self, columns: Columns, values: NDArray[Any]
     ) -> IntervalCalibration | SetCalibration:
         """What rows that were not learned from teach about the predictions."""
-
-    @abstractmethod
-    def _loss(self) -> Loss: ...
 
     @abstractmethod
     def _heads(self) -> tuple[int, ...]:
@@ -101,7 +97,7 @@ class TableEstimator(Estimator):
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, calibrate: bool) -> None:
         self._validate_params()
         self._settings = resolve(self.preset, self.get_params(deep=False), self._presets)
-        method = make_method(self.method, n_members=self.n_members, n_passes=self.n_passes)
+        self._method = make_method(self.method, n_members=self.n_members, n_passes=self.n_passes)
         training = self._training()
         columns = read_columns(X)
         validate_data(self, X, skip_check_array=True)
@@ -131,7 +127,7 @@ class TableEstimator(Estimator):
         x = self.encoder_.fit_transform(columns.take(learned))
         rows, held_out = self._split(target, split_seed)
         own = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
-        self._train(x, target, weight, method, training, own)
+        self._train(x, target, weight, training, own)
         self._learn_shift(x, np.random.default_rng(split_seed))
         self.__dict__.pop("calibration_", None)
         if spared is not None:
@@ -142,7 +138,6 @@ class TableEstimator(Estimator):
         x: NDArray[np.float32],
         target: NDArray[Any],
         weight: NDArray[np.float64] | None,
-        method: Method,
         training: Training,
         own: Rows,
     ) -> None:
@@ -160,17 +155,7 @@ class TableEstimator(Estimator):
             torch.tensor(target, device=device),
             None if weight is None else torch.tensor(weight, dtype=torch.float32, device=device),
         )
-        bank, history = fit_models(
-            method,
-            self._maker(),
-            self._loss(),
-            data,
-            training,
-            rows=[own],
-            one_by_one=self.one_by_one,
-        )
-        self._method = method
-        self._keep(bank, history)
+        self._learn(data, training, own)
 
     def _spare(self, n_rows: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows to learn from, and rows to calibrate with.
