@@ -528,6 +528,25 @@ def test_a_model_is_loaded_where_it_is_asked_for(tmp_path):
     assert again(model, tmp_path).bank_.theta.dtype == torch.float32
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_model_trained_on_a_gpu_answers_alike_without_one(tmp_path):
+    x, y, new = mixed(150), np.arange(150.0), mixed(30, 1)
+    on_gpu = QUICK | {"device": "cuda"}
+    regressor = Regressor(**on_gpu).fit(x, y, calibrate=True)
+    classifier = Classifier(**on_gpu).fit(x, y > 70, calibrate=True)
+    forecaster = Forecaster(**TINY_FORECASTER | {"device": "cuda"}).fit(long_frame())
+    twin = again(regressor, tmp_path, device="cpu")
+    assert twin.bank_.theta.device.type == "cpu"
+    np.testing.assert_allclose(twin.predict_interval(new), regressor.predict_interval(new))
+    twin = again(classifier, tmp_path, device="cpu")
+    np.testing.assert_allclose(twin.predict_proba(new), classifier.predict_proba(new))
+    twin = again(forecaster, tmp_path, device="cpu")
+    mean = forecaster.predict_dist().mean  # paths are drawn in float32
+    np.testing.assert_allclose(twin.predict_dist().mean, mean, rtol=1e-3, atol=1e-3)
+    back = again(twin, tmp_path, device="cuda")
+    np.testing.assert_allclose(back.predict_dist().mean, mean, rtol=1e-3, atol=1e-3)
+
+
 def test_loading_takes_milliseconds(tmp_path, file):
     path = tmp_path / "m.be"
     path.write_bytes(file)
