@@ -56,25 +56,17 @@ __device__ void backward(Memory& m, const float* inputs, const float* a, const f
 
 // ---- all steps ------------------------------------------------------------------------------------
 
-extern "C" __global__ void
-#if BLOCKS_OF_NETWORK > 1
-__cluster_dims__(BLOCKS_OF_NETWORK, 1, 1)
-#endif
-__launch_bounds__(THREADS)
-train(float* theta, float* moment1, float* moment2, float* count, const float* x, const float* y,
-      float* scratch, const long long* rows, const float* weights, const int* keys, const unsigned char* active,
-      float* losses, int n_steps, int n_networks, int width, int n_parameters) {
+KERNEL train(float* theta, float* moment1, float* moment2, float* count, const float* x, const float* y,
+             float* scratch, const long long* rows, const float* weights, const int* keys,
+             const unsigned char* active, float* losses, int n_steps, int n_networks, int width,
+             int n_parameters) {
     extern __shared__ __align__(16) unsigned char memory[];
     Memory& m = *reinterpret_cast<Memory*>(memory);
-    const int tid = threadIdx.x, rank = rank_in_cluster(), n = blockIdx.x / BLOCKS;
-    const long long first = (long long)n * n_parameters;
-    const int n_rounds = (N_MEMBERS - rank + BLOCKS - 1) / BLOCKS;
-    const Place here = {theta + first, moment1 + first, moment2 + first, rank, n_rounds};
+    const Place here(theta, moment1, moment2, count, n_parameters);
+    const int tid = threadIdx.x, rank = here.rank, n = here.network, n_rounds = here.n_rounds;
     float* a = OUTSIDE ? scratch + (long long)blockIdx.x * ACTIVATIONS : m.a;
-    for (int i = tid; i < (int)(sizeof(Memory) / 4); i += THREADS) reinterpret_cast<float*>(memory)[i] = 0.f;
-    __syncthreads();
     load(m, here);
-    Count done(count[n]);
+    Count done(*here.count);
 
     // Items are parts of batches, one after the other: chunks of this block's members of a step.
     struct Item {
@@ -160,11 +152,8 @@ train(float* theta, float* moment1, float* moment2, float* count, const float* x
         is_active = next_active;
         key = next_key;
         const float all = was_active ? update(m, here, done, loss) : 0.f;
-        if (rank == 0 && tid == 0) losses[(long long)t * n_networks + n] = all;
+        if (here.is_first()) losses[(long long)t * n_networks + n] = all;
     }
     wait_for_copies();
-    __syncthreads();
-    store(m, here);
-    if (rank == 0 && tid == 0) count[n] = (float)done.steps;
-    sync_network();
+    store(m, here, done);
 }

@@ -424,13 +424,33 @@ __device__ __forceinline__ float2 sums_of_block(Network& m, float a, float b) {
 
 // ---- a network, from its first to its last step ----------------------------------------------------
 
+#if BLOCKS_OF_NETWORK > 1
+#define IN_CLUSTERS __cluster_dims__(BLOCKS_OF_NETWORK, 1, 1)
+#else
+#define IN_CLUSTERS
+#endif
+#define KERNEL extern "C" __global__ void IN_CLUSTERS __launch_bounds__(THREADS)
+
 struct Place {  // of a block
-    float *theta, *moment1, *moment2;  // of its network
-    int rank, n_rounds;                // in the cluster, and how many members it has
+    float *theta, *moment1, *moment2, *count;  // of its network
+    int network, rank, n_rounds;               // in the cluster, and how many members it has
+    __device__ Place(float* theta, float* moment1, float* moment2, float* count, int n_parameters)
+        : network(blockIdx.x / BLOCKS), rank(rank_in_cluster()), n_rounds((N_MEMBERS - rank + BLOCKS - 1) / BLOCKS) {
+        const long long first = (long long)network * n_parameters;
+        this->theta = theta + first;
+        this->moment1 = moment1 + first;
+        this->moment2 = moment2 + first;
+        this->count = count + network;
+    }
+    __device__ bool is_first() const { return rank == 0 && threadIdx.x == 0; }  // of a network's threads
 };
 
-__device__ void load(Network& m, const Place& at) {
+// Everything else in `m` is zero.
+template <class Memory>
+__device__ void load(Memory& m, const Place& at) {
     const int tid = threadIdx.x;
+    for (int i = tid; i < (int)(sizeof(Memory) / 4); i += THREADS) reinterpret_cast<float*>(&m)[i] = 0.f;
+    __syncthreads();
     for (int i = tid; i < N_SHARED; i += THREADS) m.shared[i] = at.theta[place_of_shared(i)];
     for (int i = tid; !OUTSIDE && i < SLICE && at.rank * SLICE + i < N_SHARED; i += THREADS) {
         const int place = place_of_shared(at.rank * SLICE + i);
@@ -446,8 +466,16 @@ __device__ void load(Network& m, const Place& at) {
         }
 }
 
-__device__ void store(const Network& m, const Place& at) {
+// Adam's counts, which all threads keep.
+struct Count {
+    double steps, power1, power2;
+    __device__ explicit Count(double done) : steps(done), power1(pow(BETA1, done)), power2(pow(BETA2, done)) {}
+};
+
+__device__ void store(const Network& m, const Place& at, const Count& done) {
     const int tid = threadIdx.x;
+    __syncthreads();
+    if (at.is_first()) *at.count = (float)done.steps;
     for (int i = tid; i < SLICE && at.rank * SLICE + i < N_SHARED; i += THREADS) {
         const int place = place_of_shared(at.rank * SLICE + i);
         at.theta[place] = m.shared[at.rank * SLICE + i];
@@ -462,13 +490,8 @@ __device__ void store(const Network& m, const Place& at) {
             at.moment1[place] = m.own1[round][i];
             at.moment2[place] = m.own2[round][i];
         }
+    sync_network();
 }
-
-// Adam's counts, which all threads keep.
-struct Count {
-    double steps, power1, power2;
-    __device__ explicit Count(double done) : steps(done), power1(pow(BETA1, done)), power2(pow(BETA2, done)) {}
-};
 
 // The step of a network whose blocks have all their gradients; returns the loss of all of them.
 __device__ float update(Network& m, const Place& at, Count& count, float loss) {

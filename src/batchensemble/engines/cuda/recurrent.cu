@@ -166,30 +166,22 @@ __device__ float through_time(Memory& m, const float* series, float* history, un
 
 // ---- all steps ------------------------------------------------------------------------------------
 
-extern "C" __global__ void
-#if BLOCKS_OF_NETWORK > 1
-__cluster_dims__(BLOCKS_OF_NETWORK, 1, 1)
-#endif
-__launch_bounds__(THREADS)
-train(float* theta, float* moment1, float* moment2, float* count, const float* series, const float* location,
-      const float* scale, float* history, const long long* rows, const float* weights, const int* keys,
-      const unsigned char* active, float* losses, int n_steps, int n_networks, int width, int n_parameters) {
+KERNEL train(float* theta, float* moment1, float* moment2, float* count, const float* series,
+             const float* location, const float* scale, float* history, const long long* rows,
+             const float* weights, const int* keys, const unsigned char* active, float* losses, int n_steps,
+             int n_networks, int width, int n_parameters) {
     extern __shared__ __align__(16) unsigned char memory[];
     Memory& m = *reinterpret_cast<Memory*>(memory);
-    const int tid = threadIdx.x, rank = rank_in_cluster(), n = blockIdx.x / BLOCKS;
-    const long long first = (long long)n * n_parameters;
-    const int n_rounds = (N_MEMBERS - rank + BLOCKS - 1) / BLOCKS;
-    const Place here = {theta + first, moment1 + first, moment2 + first, rank, n_rounds};
+    const Place here(theta, moment1, moment2, count, n_parameters);
+    const int tid = threadIdx.x, rank = here.rank, n = here.network, n_rounds = here.n_rounds;
     float* own_history = history + (long long)blockIdx.x * TIMES * SIZE * CHUNK;
-    for (int i = tid; i < (int)(sizeof(Memory) / 4); i += THREADS) reinterpret_cast<float*>(memory)[i] = 0.f;
-    __syncthreads();
     load(m, here);
-    Count done(count[n]);
+    Count done(*here.count);
     sync_network();
     for (int t = 0; t < n_steps; t++) {
         const long long at = (long long)t * n_networks + n;
         if (!active[at]) {
-            if (rank == 0 && tid == 0) losses[at] = 0.f;
+            if (here.is_first()) losses[at] = 0.f;
             continue;
         }
         const unsigned key = (unsigned)keys[at];
@@ -223,10 +215,7 @@ train(float* theta, float* moment1, float* moment2, float* count, const float* s
             __syncthreads();
         }
         const float all = update(m, here, done, loss);
-        if (rank == 0 && tid == 0) losses[at] = all;
+        if (here.is_first()) losses[at] = all;
     }
-    __syncthreads();
-    store(m, here);
-    if (rank == 0 && tid == 0) count[n] = (float)done.steps;
-    sync_network();
+    store(m, here, done);
 }
