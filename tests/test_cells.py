@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batchensemble.cells import GAPS, read_as, recognise
+from batchensemble.cells import GAPS, Recognised, read_as, recognise
 from batchensemble.frames import read_columns
 from batchensemble.reading import open_table
 
@@ -71,6 +71,27 @@ def test_numbers_come_back_to_the_last_bit(tmp_path_factory, numbers):
     path = tmp_path_factory.mktemp("csv") / "f.csv"
     pd.DataFrame({"c": numbers, "z": 0}).to_csv(path, index=False)
     assert read(path, "number")[0].tolist() == numbers
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1 234,50", "950,00"],
+        ["$12", "$ 1 234", "-$3.5"],
+        ["12 %", "7.5%"],
+        ["12 €", "1.234,50 €"],
+        ["1'000'000", "7"],
+    ],
+)
+def test_numbers_that_are_not_plain_are_words_and_said_to_be(csv, cells):
+    found = kind_of(csv(cells, separator="\t"))
+    assert found.kind == "category"
+    assert "may be a number, but is not plain" in found.note
+
+
+@pytest.mark.parametrize("cells", [["1.2.3"], ["10.0.0.1"], ["A4", "7"], ["12:30"], ["1-2"]])
+def test_other_words_with_digits_are_words_without_doubt(csv, cells):
+    assert kind_of(csv(cells)) == Recognised("category")
 
 
 def test_a_few_cells_that_are_no_numbers_are_told_with_the_first_line(csv):

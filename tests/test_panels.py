@@ -209,7 +209,7 @@ def test_missing_days_are_named_with_the_cure():
         ) as e:
             read_panel(data)
         assert "2020-01-31, 2020-02-15;" in str(e.value)
-        assert 'fill="interpolate"' in str(e.value)
+        assert 'choose a fill, "interpolate"' in str(e.value)
 
 
 @needs_data
@@ -274,7 +274,7 @@ def test_interpolation_brings_back_a_straight_line(dropped, freq):
     [
         (
             [1, NAN, 3, NAN, 5],
-            r'series \'a\': .* got 2 missing, the first at 2020-01-02; pass fill="in',
+            r'series \'a\': .* got 2 missing, the first at 2020-01-02; choose a fill, "in',
         ),
         ([1, 2, 3, NAN, NAN], "got 2 missing, the first at 2020-01-04; .* end .* drop these rows"),
         ([1, np.inf, 3, NAN, 5], "series 'a' at 2020-01-02: expected a finite number .*, got inf"),

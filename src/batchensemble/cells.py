@@ -26,6 +26,10 @@ _CODE = re.compile(r"[+-]?0\d")
 _DATE = re.compile(
     r"\d{4}([-/])\d{2}(\1\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(Z|[+-]\d{2}:?\d{2}))?)?)?"
 )
+_ZONE = re.compile(r"(Z|[+-]\d{2}:?\d{2})$")
+_OTHER_NUMBER = re.compile(  # with separators, a currency or a percent sign
+    r"[^\w\s.,]? ?[+-]?[^\w\s.,]? ?(\d{1,3}([,.'’ ]\d{3})+|\d+)([.,]\d+)? ?[^\w\s.,]?"
+)
 _OTHER_DATE = re.compile(r"\d{1,2}([-/.])\d{1,2}\1(\d{4}|\d{2})(?!\d)")
 
 
@@ -77,9 +81,19 @@ def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
             return Recognised("boolean")
         if is_number.mean() >= MOSTLY:
             return _almost("number", ~is_number, column.name, words, index[~is_gap], file)
+        if all(map(_OTHER_NUMBER.fullmatch, words)):
+            odd = words[~is_number][0]
+            return Recognised(
+                "category",
+                f"{column.name!r} is read as words: {odd!r:.80} may be a number, but is not plain. "
+                "Write numbers such as 1234.5, without separators or signs of money and percent, "
+                "to have them read as numbers",
+            )
     is_date = ~np.isnat(_dates(words))
     if is_date.all():
-        return Recognised("date")
+        has_zones = any(len(word) > 10 and _ZONE.search(word) for word in words)
+        note = f"the times of {column.name!r} have zones: they are read, and written, in UTC"
+        return Recognised("date", note if has_zones else "")
     if is_date.mean() >= MOSTLY:
         return _almost("date", ~is_date, column.name, words, index[~is_gap], file)
     if all(map(_OTHER_DATE.match, words)):

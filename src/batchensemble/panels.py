@@ -48,6 +48,7 @@ __all__ = ["Names", "Panel", "check_lengths", "read_future", "read_panel"]
 
 NAMES = Names()
 LARGEST = 1e100  # of a value: squares of forecasts must be numbers, too
+HOW_TO_FILL = 'choose a fill, "interpolate" or "ffill"'
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +317,7 @@ def _check_values(panel: Panel, fill: str | None) -> None:
         raise ValueError(
             f"series {_id(panel, series[row])} at {when(panel.times[row])}: expected a finite "
             f"number of size at most {LARGEST:g}, got {panel.values[row]}; correct it, or make it "
-            "missing and pass fill="
+            "missing and say how to fill it"
         )
     missing = np.isnan(panel.values)
     if fill is not None or not missing.any():
@@ -331,7 +332,7 @@ def _check_values(panel: Panel, fill: str | None) -> None:
     also = f" (also missing: values of {others} other series)" if others else ""
     if missing[row : rows.stop].all():
         raise ValueError(f"{got}{also}; they are at the end of the series: drop these rows")
-    raise ValueError(f'{got}{also}; pass fill="interpolate" or fill="ffill", or fill them in')
+    raise ValueError(f"{got}{also}; {HOW_TO_FILL}, or fill them in")
 
 
 def _without_gaps(panel: Panel, at: Ints, fill: str | None) -> Panel:
@@ -388,8 +389,8 @@ def _check_complete(panel: Panel, at: Ints, counts: Ints) -> None:
         also = f" (and {len(gaps) - 1} other series have gaps)" if len(gaps) > 1 else ""
         raise ValueError(
             f"series {_id(panel, i)}: expected a row at every time of the frequency "
-            f"{freq_word(panel.freq)}, got none for {some(missing)}{also}; pass "
-            'fill="interpolate" or fill="ffill", or add the rows'
+            f"{freq_word(panel.freq)}, got none for {some(missing)}{also}; {HOW_TO_FILL}, "
+            "or add the rows"
         )
 
 

@@ -621,9 +621,9 @@ def test_every_way_of_training_gives_finite_forecasts(data, feedback, n_layers):
     [
         (
             lambda df: df.assign(y=df["y"].where(df.index != 7)),
-            r"series 's0': .*2015-08-01; pass f",
+            r"series 's0': .*2015-08-01; choose a fill",
         ),
-        (lambda df: df.drop(7), r"series 's0': .*got none for 2015-08-01; pass fill="),
+        (lambda df: df.drop(7), r"series 's0': .*got none for 2015-08-01; choose a fill"),
         (lambda df: pd.concat([df, df.iloc[[7]]]), "more than one for series 's0' at 2015-08-01"),
         (lambda df: df.assign(y=df["y"].where(df.index != 7, np.inf)), "finite number .*, got inf"),
         (lambda df: df.assign(y=df["y"].astype(str)), "expected a number in 'y'"),

@@ -136,7 +136,7 @@ def test_json_is_one_object_and_nothing_else(shell):
         ("fit houses.xlsx -t y", "expected a .csv, .csv.gz, .tsv, .parquet or .feather file"),
         ("fit houses.csv -t prise", "got 'prise'; did you mean 'price'?"),
         ("fit houses.csv -t price --drop are", "did you mean 'area'?"),
-        ("fit houses.csv -t town --task regression", "for a regression, got words such as"),
+        ("fit houses.csv -t town --task regression", ", got words such as"),
         ("fit houses.csv -t id", "id has 120 different words in 120 rows; choose another"),
         ("fit houses.csv -t country", "expected 'country' to vary"),
         (

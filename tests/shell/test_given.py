@@ -87,7 +87,7 @@ def test_numbered_times_and_series_are_whole_numbers(tmp_path):
         ({"month": ["2026-01-01"] * 119 + ["soon"]}, "the first of them 'soon' in line 121"),
         ({"sales": [1.5] * 119 + ["none yet"]}, "the first of them 'none yet' in line 121"),
         ({"month": 1.5}, "expected times that are whole in 'month'"),
-        ({"store": None}, "expected a series in 'store' of every row, got none in row 2"),
+        ({"store": None}, "expected a series in 'store' of every row, got none in line 2"),
     ],
 )
 def test_times_and_series_that_cannot_be_used_are_refused(tmp_path, change, words):
@@ -101,6 +101,32 @@ def test_whole_numbers_too_long_to_be_told_apart_are_refused(tmp_path, role):
     assert series(tmp_path, sales().assign(**{role: numbers})).df[role].is_unique
     with pytest.raises(ValueError, match=f"at most 15 digits in '{role}'.*got 9.007e"):
         series(tmp_path, sales().assign(**{role: numbers + 1}))
+
+
+def test_classes_too_long_to_be_told_apart_are_refused(tmp_path):
+    frame = houses()
+    numbers = 2**53 - 2 + np.arange(len(frame)) % 2
+    assert len(set(table(tmp_path, frame.assign(rooms=numbers), "rooms").y)) == 2
+    with pytest.raises(ValueError, match=r"classes of at most 15 digits in 'rooms'.*9\.007e"):
+        table(tmp_path, frame.assign(rooms=numbers + 1), "rooms")
+
+
+def test_true_and_false_are_classes_and_no_numbers(tmp_path):
+    yes = np.arange(120) % 3 == 0
+    with pytest.raises(ValueError, match=r"'garden' of .*, got true and false; classify them"):
+        table(tmp_path, houses().assign(garden=yes), "garden", task="regression")
+    with pytest.raises(ValueError, match=r"'sales' of .*, got true and false"):
+        series(tmp_path, sales().assign(sales=yes))
+
+
+def test_times_with_zones_are_used_and_said_to_be_in_utc(tmp_path):
+    given = series(
+        tmp_path, sales().assign(month=lambda f: f["month"].astype(str) + "T00:00+01:00")
+    )
+    assert given.df["month"][0] == pd.Timestamp(sales()["month"][0]) - pd.Timedelta("1h")
+    assert given.about.notes == (
+        "the times of 'month' have zones: they are read, and written, in UTC",
+    )
 
 
 def test_one_column_cannot_have_two_parts(tmp_path):

@@ -4,12 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from own_files import houses, sales
+from scipy.stats import hypergeom
 
 from batchensemble import Forecaster, Regressor, load
 from batchensemble.metrics import rmse
 from batchensemble.shell.answering import answer
 from batchensemble.shell.given import read_series_to_learn, read_table_to_learn
-from batchensemble.shell.learning import keep, learn, place_of
+from batchensemble.shell.learning import hold_back, keep, learn, place_of
 
 QUICK = {"epochs": 2, "n_members": 2}
 
@@ -43,11 +44,24 @@ def test_a_model_is_judged_on_rows_that_it_did_not_learn_from(tmp_path, monkeypa
     assert learned.scores["rmse_of_mean"] == pytest.approx(truth.std())
 
 
-def test_of_classes_each_is_learned_and_judged_in_its_share(tmp_path):
-    frame = houses().assign(town=["Ulm"] * 100 + ["Bonn"] * 20)
-    given = table(tmp_path, frame, "town")
-    learned = learn(given, QUICK, holdout=0.25, seed=0, calibrate=False)
-    assert learned.scores["accuracy_of_commonest"] == pytest.approx(25 / 30)
+def test_rows_that_judge_are_drawn_by_chance_not_by_class():
+    y = np.repeat(["Ulm", "Bonn"], [100, 20])
+    drawn = [y[hold_back(y, 0.25, seed, is_classes=True)[1]] for seed in range(300)]
+    counts = np.array([(rows == "Bonn").sum() for rows in drawn])
+    expected = hypergeom(120, 20, 30)  # by class it would be 5 each time
+    assert counts.mean() == pytest.approx(expected.mean(), abs=4 * expected.std() / 300**0.5)
+    assert counts.std() == pytest.approx(expected.std(), rel=0.2)
+
+
+def test_a_class_is_learned_from_even_if_all_its_rows_were_drawn_to_judge():
+    y = np.repeat(["Ulm", "Bonn", "Kiel"], [80, 38, 2])
+    moved = 0
+    for seed in range(200):
+        kept, judges = hold_back(y, 0.25, seed, is_classes=True)
+        assert sorted([*kept, *judges]) == list(range(120))
+        assert set(y[kept]) == {"Ulm", "Bonn", "Kiel"}
+        moved += len(judges) < 30
+    assert moved > 0
 
 
 @pytest.mark.parametrize(

@@ -17,16 +17,19 @@ from batchensemble.words import one_of
 Task = Literal["regression", "classification"]
 TASKS: tuple[Task, ...] = ("regression", "classification")
 FEW = 20
+MOST_EXACT = 2**53  # from here on, neighbours among whole numbers are one float
 
 
 @dataclass(frozen=True)
 class OwnTable:
     """All of a file: every column read as its kind, the index numbering rows as the file does.
 
-    `notes` are doubts about columns, by their names; `nameless` columns are left away.
+    `unit` is what the index counts, "line" or "row". `notes` are doubts about columns, by their
+    names; `nameless` columns are left away.
     """
 
     name: str
+    unit: str
     frame: pd.DataFrame
     kinds: dict[str, Kind]
     notes: dict[str, str]
@@ -44,7 +47,8 @@ def read_own(path: Path) -> OwnTable:
         found = recognise(whole, file)
         kinds = {name: one.kind for name, one in found.items()}
         notes = {name: one.note for name, one in found.items() if one.note}
-        return OwnTable(file.name, read_as(whole, kinds, file), kinds, notes, file.nameless)
+        frame = read_as(whole, kinds, file)
+        return OwnTable(file.name, file.unit, frame, kinds, notes, file.nameless)
 
 
 def read_table(path: str | Path, target: str, task: Task | None = None) -> Table:
@@ -97,14 +101,18 @@ def read_target(y: pd.Series, task: str, file: str) -> NDArray[Any]:
             f"expected numbers or classes in the target {y.name!r} of {file}, got dates; "
             "turn them into numbers, days since a day for example"
         )
-    return _numbers(y, file) if task == "regression" else _labels(y)
+    return _numbers(y, file) if task == "regression" else _labels(y, file)
 
 
 def _numbers(y: pd.Series, file: str) -> NDArray[np.float64]:
+    if pd.api.types.is_bool_dtype(y):
+        raise ValueError(
+            f"expected numbers in the target {y.name!r} of {file}, got true and false; classify "
+            "them, or write 1 and 0"
+        )
     if not pd.api.types.is_numeric_dtype(y):
         raise ValueError(
-            f"expected numbers in the target {y.name!r} of {file} for a regression, got words "
-            f"such as {y.iloc[0]!r}"
+            f"expected numbers in the target {y.name!r} of {file}, got words such as {y.iloc[0]!r}"
         )
     values: NDArray[np.float64] = y.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
@@ -112,8 +120,9 @@ def _numbers(y: pd.Series, file: str) -> NDArray[np.float64]:
     return values
 
 
-def _labels(y: pd.Series) -> NDArray[Any]:
+def _labels(y: pd.Series, file: str) -> NDArray[Any]:
     labels: NDArray[Any]
+    check_told_apart(y, "classes", file)
     if pd.api.types.is_bool_dtype(y):
         labels = y.to_numpy(dtype=bool)
     elif pd.api.types.is_numeric_dtype(y):
@@ -121,6 +130,16 @@ def _labels(y: pd.Series) -> NDArray[Any]:
     else:
         labels = y.astype(object).to_numpy()
     return labels
+
+
+def check_told_apart(column: pd.Series, things: str, file: str) -> None:
+    """Numbers that name things must be small enough for a float to hold every one."""
+    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    if is_number and column.abs().max() >= MOST_EXACT:
+        raise ValueError(
+            f"{file}: expected {things} of at most 15 digits in {column.name!r}, which can be told "
+            f"apart, got {column.abs().max():.4g}; shorten them, or put a letter before each"
+        )
 
 
 def _is_whole(y: pd.Series) -> bool:

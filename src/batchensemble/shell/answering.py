@@ -183,7 +183,7 @@ def read_series(model: Forecaster, path: Path, *, is_ahead: bool = False) -> pd.
     frame = pd.concat(parts)
     if not is_ahead:
         frame = frame[frame[model.target_col].notna()]
-    return long_frame(frame, kinds, str(path), time=model.time_col, series=series)
+    return long_frame(frame, kinds, file.name, file.unit, time=model.time_col, series=series)
 
 
 def series_kinds(model: Forecaster) -> dict[str, Kind]:

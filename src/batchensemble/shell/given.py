@@ -9,12 +9,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.datasets.own import OwnTable, read_own, read_target, recognise_task
+from batchensemble.datasets.own import (
+    OwnTable,
+    check_told_apart,
+    read_own,
+    read_target,
+    recognise_task,
+)
 from batchensemble.frames import Kind
 from batchensemble.shell.scores import counted
 from batchensemble.words import one_of
-
-MOST_EXACT = 2**53  # from here on, neighbours among whole numbers are one float
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ def read_series_to_learn(
     kept, n_without = _with_target(own, target, ())
     _refuse_doubt(own, target, "numbers in the target")
     _refuse_doubt(own, time, "dates or whole numbers as times")
-    if own.kinds[target] not in ("number", "boolean"):
+    if own.kinds[target] != "number":
         read_target(kept[target], "regression", own.name)  # says what is wrong
     roles = {time: "--time", series: "--series"} | dict.fromkeys((*future, *past), "--future/past")
     wanted = [name for name in roles if name is not None]
@@ -111,7 +115,7 @@ def read_series_to_learn(
             f"expected different columns for the target, time, series and others, got "
             f"{[target, *wanted]}"
         )
-    df = long_frame(kept, own.kinds, own.name, time=time, series=series)
+    df = long_frame(kept, own.kinds, own.name, own.unit, time=time, series=series)
     columns = {name: own.kinds[name] for name in (*future, *past)}
     left_out = {
         name: "not named with --future or --past"
@@ -135,7 +139,13 @@ def read_series_to_learn(
 
 
 def long_frame(
-    frame: pd.DataFrame, kinds: dict[str, Kind], file: str, *, time: str, series: str | None
+    frame: pd.DataFrame,
+    kinds: dict[str, Kind],
+    file: str,
+    unit: str,
+    *,
+    time: str,
+    series: str | None,
 ) -> pd.DataFrame:
     """Times as dates or whole numbers, series by words or whole numbers."""
     frame = frame.copy()
@@ -145,19 +155,14 @@ def long_frame(
         gaps = np.flatnonzero(frame[name].isna())
         if gaps.size:
             raise ValueError(
-                f"{file}: expected a {role} in {name!r} of every row, got none in row "
+                f"{file}: expected a {role} in {name!r} of every row, got none in {unit} "
                 f"{frame.index[gaps[0]]}; fill it in or take the row out"
             )
         if kinds[name] == "number":
             whole = frame[name].round()
             if (whole != frame[name]).any():
                 raise ValueError(f"{file}: expected {role}s that are whole in {name!r}, got others")
-            largest = whole.abs().max()
-            if largest >= MOST_EXACT:
-                raise ValueError(
-                    f"{file}: expected {role}s of at most 15 digits in {name!r}, which can be told "
-                    f"apart, got {largest:.4g}; put a letter before them, or use dates for times"
-                )
+            check_told_apart(whole, f"{role}s" if role == "time" else role, file)
             frame[name] = whole.astype(np.int64)
     if kinds[time] not in ("date", "number"):
         raise ValueError(
@@ -179,7 +184,7 @@ def _with_target(own: OwnTable, target: str, drop: Sequence[str]) -> tuple[pd.Da
 
 def _refuse_doubt(own: OwnTable, name: str, wanted: str, otherwise: str = "") -> None:
     """A column that is needed as what it almost is."""
-    if name in own.notes:
+    if name in own.notes and own.kinds[name] == "category":
         raise ValueError(f"{own.name}: expected {wanted}, but {own.notes[name]}{otherwise}")
 
 

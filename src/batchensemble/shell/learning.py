@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
@@ -83,7 +82,7 @@ def learn_table(
     With `calibrate` the same rows, once they have judged it, calibrate it.
     """
     kind = Regressor if given.about.task == "regression" else Classifier
-    rows, judges = _split(given.y, holdout, seed, is_classes=kind is Classifier)
+    rows, judges = hold_back(given.y, holdout, seed, is_classes=kind is Classifier)
     y = pd.Series(given.y, name=given.about.target)
     model = kind(random_state=seed, **settings).fit(given.X.iloc[rows], y.iloc[rows])
     if not len(judges):
@@ -112,21 +111,18 @@ def _calibrate(model: Any, *new: Any) -> str:
     )
 
 
-def _split(
+def hold_back(
     y: NDArray[Any], holdout: float, seed: int, *, is_classes: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    rows = np.arange(len(y))
+    """By chance alone, not by class: what calibration promises is about rows as they come."""
     n_judges = round(holdout * len(y))
     if n_judges < FEWEST_JUDGED or len(y) - n_judges < FEWEST_JUDGED:
-        return rows, rows[:0]
-    stratify = None
-    if is_classes:
-        _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-        if counts.min() > 1 and len(counts) <= min(n_judges, len(y) - n_judges):
-            stratify = codes
-    kept, judges = train_test_split(rows, test_size=n_judges, random_state=seed, stratify=stratify)
-    if is_classes:  # a class that nobody learned cannot be judged
-        judges = judges[np.isin(y[judges], y[kept])]
+        n_judges = 0
+    order = np.random.default_rng(seed).permutation(len(y))
+    judges, kept = np.split(order, [n_judges])
+    if is_classes:  # a class that nobody learned could not be judged: its rows are learned from
+        is_new = ~np.isin(y[judges], y[kept])
+        judges, kept = judges[~is_new], np.concatenate([kept, judges[is_new]])
     return np.sort(kept), np.sort(judges)
 
 
