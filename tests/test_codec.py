@@ -79,7 +79,8 @@ NUMPY = hnp.arrays(
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(max_size=20)
 )
-KEYS = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.tuples(st.integers()))
+SHORT = st.integers(-(2**63), 2**64 - 1)
+KEYS = st.one_of(st.none(), st.booleans(), SHORT, st.text(), st.tuples(SHORT))
 
 
 def containers(inner):
@@ -174,6 +175,8 @@ def test_an_array_of_another_byte_order_comes_back_with_its_values():
         (np.ma.masked_array([1]), "it to be .* got MaskedArray"),
         (type("Pair", (), {})(), "it to be .* got Pair"),  # of that name, and another class
         (np.zeros(3, "U40000000"), "longer than"),
+        ({2**64: "seed"}, r"it to be .* got dict .* key of a dictionary"),
+        ({((1,), 2): "seed"}, r"it to be .* got dict .* key of a dictionary"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_with_its_place(value, place):
@@ -210,12 +213,14 @@ def test_a_value_within_itself_is_refused():
         {"ndarray": ["objects", "|V8", [1], ["a"]]},
         {"ndarray": ["moments", "|O", {"array": "a"}]},
         {"ndarray": ["moments", "<M8[parsec]", {"array": "a"}]},
+        {"ndarray": ["objects", "(1,", [1], ["a"]]},
+        {"dict": [[i * (2**61 - 1), 0] for i in range(100)]},
         {"scalar": "x"},
     ],
     ids=str,
 )
 def test_a_tree_that_we_would_not_write_does_nothing_but_fail(tree):
-    with pytest.raises((ValueError, TypeError, LookupError)):
+    with pytest.raises((ValueError, TypeError, LookupError, SyntaxError)):
         CODEC.decode(tree, {"a": np.arange(1)})
 
 

@@ -157,9 +157,7 @@ def test_all_units_of_datetime64_are_the_same_date():
 )
 def test_a_date_that_no_calendar_has_is_refused(values):
     table = np.asarray(values, dtype=None if isinstance(values, np.ndarray) else object)[:, None]
-    with pytest.raises(
-        ValueError, match="column 'x0': expected dates between the years 1 and 9999"
-    ):
+    with pytest.raises(ValueError, match=r"column 'x0': .* years 1 and 9999 in UTC, got \d"):
         read_columns(table)
 
 

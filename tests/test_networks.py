@@ -3,6 +3,7 @@ import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 from laws import bank_of_forecasters, generator, randomised, torch_exported
@@ -62,6 +63,13 @@ def test_members_in_the_last_layers_alone_cost_only_there(last):
     heads = 2 * (10 * (32 + 1 + 1) - 1)
     extra = heads + min(last - 1, 8) * hidden + (first if last == 10 else 0)
     assert count(deep) == plain + extra
+
+
+def test_widths_may_be_numbers_of_numpy():
+    assert MLP(3, (1,), hidden=np.array([4, 5])).hidden == (4, 5)
+    for width in (0, 2.0, "4"):
+        with pytest.raises(ValueError, match="expected hidden to be whole numbers"):
+            MLP(3, (1,), hidden=(width,))
 
 
 def test_members_equal_plain_networks_with_their_effective_weights():

@@ -178,6 +178,25 @@ def test_arrays_whose_sizes_do_not_fit_the_file_are_refused(tmp_path, whole):
         assert "damaged" in refused(tmp_path, resigned(data))
 
 
+def test_a_file_that_is_longer_than_written_is_refused_before_it_is_read(tmp_path, whole):
+    path = tmp_path / "m.be"
+    path.write_bytes(whole)
+    os.truncate(path, 2**40)  # of holes, which take no place
+    with pytest.raises(ModelFileError, match=f"1,099,511,627,776 bytes, and {len(whole):,} were"):
+        read_model(path)
+
+
+def test_a_file_that_says_it_is_larger_than_the_memory_is_refused(tmp_path, whole):
+    n, path = int.from_bytes(whole[:8], "little"), tmp_path / "m.be"
+    header = json.loads(whole[8 : 8 + n])
+    header["theta"] |= {"shape": [2**42], "data_offsets": [0, 2**43]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text)
+    os.truncate(path, 8 + len(text) + 2**43)
+    with pytest.raises(ModelFileError, match="more than the memory"):
+        read_model(path)
+
+
 # ------------------------------------------------------------------------------------------ writing
 
 

@@ -22,6 +22,7 @@ GAPS = frozenset(
 )
 BOOLEANS = {"true": 1.0, "false": 0.0}
 MOSTLY = 0.9
+FIRST, END = np.datetime64("0001-01-01"), np.datetime64("10000-01-01")  # of dates
 _CODE = re.compile(r"[+-]?0\d")
 _DATE = re.compile(
     r"\d{4}([-/])\d{2}(\1\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(Z|[+-]\d{2}:?\d{2}))?)?)?"
@@ -205,13 +206,13 @@ def _number(word: str) -> float:
 
 
 def _dates(words: NDArray[Any]) -> NDArray[Any]:
-    """In UTC; NaT where a word is no date."""
+    """In UTC; NaT where a word is no date, or one beyond the years that columns may have."""
     plain = [word.replace("/", "-") if _DATE.fullmatch(word) else None for word in words]
     dates = pd.to_datetime(
         pd.Series(plain, dtype=object), format="ISO8601", utc=True, errors="coerce"
     )
     moments: NDArray[Any] = dates.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
-    return moments
+    return np.where((moments >= FIRST) & (moments < END), moments, np.datetime64("NaT"))
 
 
 def _count(mask: NDArray[np.bool_], thing: str) -> str:

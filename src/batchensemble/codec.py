@@ -138,6 +138,25 @@ def _is_finite(value: Any) -> bool:
     return type(value) is float and math.isfinite(value)
 
 
+def _pairs_of(items: dict[Any, Any]) -> list[list[Any]]:
+    for key in items:
+        _check_key(key)
+    return [list(pair) for pair in items.items()]
+
+
+def _dict_of(pairs: list[Any]) -> dict[Any, Any]:
+    for key, _ in pairs:
+        _check_key(key)
+    return dict(pairs)
+
+
+def _check_key(key: Any) -> None:
+    """Many long whole numbers may share one hash, and a dictionary of them takes for ever."""
+    for part in key if isinstance(key, tuple) else (key,):
+        if isinstance(part, tuple) or (type(part) is int and not -(2**63) <= part < 2**64):
+            raise NotKept("it is the key of a dictionary, and longer than 64 bits or a nest")
+
+
 def _parts_of(array: NDArray[Any]) -> list[Any]:
     """Dates and spans of time as whole numbers; texts and objects as a list."""
     kind, word = array.dtype.kind, array.dtype.newbyteorder("<").str
@@ -173,7 +192,7 @@ def _check_text(dtype: np.dtype[Any], count: int) -> None:
 PLAIN = (
     Form("float", float, repr, {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}.__getitem__),
     Form("tuple", tuple, list, tuple),
-    Form("dict", dict, lambda items: [list(pair) for pair in items.items()], dict),
+    Form("dict", dict, _pairs_of, _dict_of),
     Form("bytes", bytes, bytes.hex, bytes.fromhex),
     Form("ndarray", np.ndarray, _parts_of, _array_of),
     Form("scalar", np.generic, np.asarray, lambda array: array[()], exact=False),

@@ -252,7 +252,7 @@ def _microseconds(name: str, values: NDArray[Any]) -> NDArray[Any]:
     years = values.astype("datetime64[Y]").astype(np.int64) + 1970
     outside = np.flatnonzero(~np.isnat(values) & ((years < 1) | (years > 9999)))
     if outside.size:
-        raise ValueError(f"column {name!r}: {_YEARS}, got another in row {outside[0]}")
+        raise ValueError(f"column {name!r}: {_YEARS}, got {values[outside[0]]}")
     return values.astype("datetime64[us]")
 
 
@@ -267,7 +267,7 @@ def _dates(name: str, values: NDArray[Any]) -> NDArray[Any]:
                 aware = isinstance(value, dt.datetime) and value.tzinfo is not None
                 dates[row] = value.astimezone(dt.UTC).replace(tzinfo=None) if aware else value
             except OverflowError:
-                raise ValueError(f"column {name!r}: {_YEARS}, got another in row {row}") from None
+                raise ValueError(f"column {name!r}: {_YEARS}, got {value}") from None
     return dates
 
 

@@ -34,6 +34,11 @@ def as_frame(data: Any) -> "nw.DataFrame[Any] | None":
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
+def has_times(data: Any) -> bool:
+    """Whether the data say when: arrays, lists and polars series do not."""
+    return isinstance(data, pd.Series) or as_frame(data) is not None
+
+
 def one_series(data: Any, names: Names) -> "nw.DataFrame[Any]":
     """A pandas or polars series, an array or a list as a long frame of one series."""
     series = nw.from_native(data, pass_through=True, allow_series=True)

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from numbers import Integral
 
 import torch
 from torch import Generator, Tensor, nn
@@ -67,15 +68,16 @@ class MLP(Network):
         super().__init__()
         if not 0 <= dropout < 1:
             raise ValueError(f"expected dropout in [0, 1), got {dropout}")
-        if not all(isinstance(width, int) and width > 0 for width in hidden):
+        if not all(isinstance(width, Integral) and width > 0 for width in hidden):
             raise ValueError(f"expected hidden to be whole numbers of at least 1, got {hidden}")
+        hidden = tuple(map(int, hidden))
         words = [adapters] * (len(hidden) + 1) if isinstance(adapters, str) else list(adapters)
         if len(words) != len(hidden) + 1:
             raise ValueError(
                 f"expected adapters for {len(hidden)} hidden layers and the heads, got {words}"
             )
         self.n_members = n_members
-        self.hidden = tuple(hidden)
+        self.hidden = hidden
         self.dropout = dropout
 
         def layer(n_in: int, n_out: int, word: str) -> BatchEnsembleLinear:

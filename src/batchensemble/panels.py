@@ -36,6 +36,7 @@ from batchensemble.longframes import (
     Names,
     as_frame,
     check_present,
+    has_times,
     index_names,
     one_series,
     read_ids,
@@ -44,7 +45,7 @@ from batchensemble.longframes import (
 )
 from batchensemble.words import one_of
 
-__all__ = ["Names", "Panel", "check_lengths", "read_future", "read_panel"]
+__all__ = ["Names", "Panel", "check_lengths", "has_times", "read_future", "read_panel"]
 
 NAMES = Names()
 LARGEST = 1e100  # of a value: squares of forecasts must be numbers, too
@@ -152,6 +153,11 @@ class Panel:
             values=np.concatenate([self.values, new.values])[order],
             columns=_stacked(self.columns, new.columns, order),
         )
+
+    def followed_by(self, new: "Panel") -> "Panel":
+        """`new`, whose times only count, as what comes after the one series of this panel."""
+        times = self.future_times(int(new.times[-1]) + 1)[np.asarray(new.times)]
+        return replace(new, ids=self.ids, times=times, freq=self.freq)
 
     def future_times(self, h: int) -> pd.Index:
         """(series * h,), series by series: the h times of the grid after each series' end."""

@@ -67,7 +67,18 @@ def read_model(path: FilePath) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
             raise _foreign(path, f"one that begins with {start!r}" if start else "an empty one")
         header = file.read(n_header)
         contents = _contents(path, header)
-        data = bytearray(start + header + file.read())
+        n_bytes, n_written = path.stat().st_size, 8 + n_header + _end_of_arrays(path, header)
+        if n_bytes != n_written:
+            raise _damaged(path, f"it has {n_bytes:,} bytes, and {n_written:,} were written")
+        try:
+            return contents, _arrays(path, contents, bytearray(start + header + file.read()))
+        except MemoryError:
+            raise _damaged(path, f"its {n_bytes:,} bytes are more than the memory") from None
+
+
+def _arrays(path: Path, contents: dict[str, Any], data: bytearray) -> dict[str, NDArray[Any]]:
+    """The arrays in a file's bytes, if they have the digest."""
+    n_header = int.from_bytes(data[:8], "little")
     place = _place_of_digest(bytes(data[: 8 + n_header]))
     digest = contents.pop("sha256", None)
     if place is not None:
@@ -75,10 +86,9 @@ def read_model(path: FilePath) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
     if place is None or hashlib.sha256(data).hexdigest() != digest:
         raise _damaged(path, "its bytes are not those that were written")
     try:
-        arrays = arrays_of(bytes(data))
-    except (SafetensorError, ValueError, TypeError, KeyError, MemoryError) as error:
+        return arrays_of(bytes(data))
+    except (SafetensorError, ValueError, TypeError, KeyError) as error:
         raise _damaged(path, str(error)) from None
-    return contents, arrays
 
 
 def describe(path: FilePath) -> dict[str, Any]:
@@ -123,6 +133,15 @@ def _contents(path: Path, header: bytes) -> dict[str, Any]:
             f"by batchensemble {library!s:.80}; update batchensemble (this is {library_version()})"
         )
     return contents  # type: ignore[no-any-return]
+
+
+def _end_of_arrays(path: Path, header: bytes) -> int:
+    """Where the last array ends, by what the header says."""
+    parts = {name: part for name, part in _parsed(header).items() if name != "__metadata__"}
+    try:
+        return max((int(part["data_offsets"][1]) for part in parts.values()), default=0)
+    except (ValueError, LookupError, TypeError, OverflowError):
+        raise _damaged(path, "its header does not say where arrays are") from None
 
 
 def _parsed(text: str | bytes) -> Any:

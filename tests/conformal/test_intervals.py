@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from batchensemble import GaussianPredictive, SamplePredictive
 from batchensemble.conformal import (
@@ -27,6 +29,15 @@ def test_scores_are_errors_in_standard_deviations_and_intervals_undo_them():
     low, high = widened(dist.mean, dist.std, scores).T
     assert np.allclose(np.where(y > dist.mean, high, low), y)
     assert np.allclose((low + high) / 2, dist.mean)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([0.0, 1.0, 1e6, -1e12]))
+def test_what_lies_as_far_off_as_the_factor_says_is_inside(seed, location):
+    random = np.random.default_rng(seed)
+    mean, std = location + random.normal(size=100), np.exp(5 * random.normal(size=100))
+    y = mean + std * random.normal(size=100)
+    low, high = widened(mean, std, interval_scores(y, mean=mean, std=std)).T
+    assert ((low <= y) & (y <= high)).all()
 
 
 def test_a_certain_prediction_that_errs_makes_no_nonsense():

@@ -35,8 +35,8 @@ def test_the_fewest_rows_are_enough_and_one_less_is_not(share):
     assert n == 1 or Fraction(n - 1, n) < share
 
 
-def test_the_error_says_how_many_rows_it_takes():
-    words = "at least 99 calibration rows for 0.99, got 50; .* ask for at most 0.98$"
+def test_the_error_says_how_many_cases_it_takes():
+    words = "at least 99 calibration cases for 0.99, got 50; .* ask for at most 0.98$"
     with pytest.raises(ValueError, match=words):
         conformal_rank(50, 0.99)
     with pytest.raises(ValueError, match="strictly between 0 and 1, got 90"):

@@ -64,6 +64,13 @@ def test_sets_hold_the_classes_whose_score_is_within_the_limit(seed, limit):
         assert with_mode[row].tolist() == expected.tolist()
 
 
+def test_a_class_at_the_limit_is_inside_though_its_probability_be_rounded_otherwise():
+    p = np.random.default_rng(0).dirichlet(np.ones(3), size=200)
+    limits = label_scores(np.zeros(200, int), probabilities=p)
+    for rounded in (np.nextafter(p, 0), p, np.nextafter(p, 1)):
+        assert label_sets(rounded, limits, allow_empty=True)[:, 0].all()
+
+
 def test_a_limit_may_belong_to_each_row():
     p = np.array([[0.7, 0.3], [0.7, 0.3]])
     assert label_sets(p, [0.3, 0.7]).tolist() == [[True, False], [True, True]]
@@ -126,6 +133,9 @@ def test_the_report_is_what_leaving_each_row_out_gives():
 def test_levels_that_need_more_rows_are_not_reported():
     report = calibrated(*drawn(12), 1.0).report()
     assert np.isfinite(report["coverage_after"]).tolist() == [True, True, True, False]
+    report = calibrated(*drawn(9), 1.0).report()  # enough for 90 %, but not without one of them
+    assert np.isfinite(report["coverage_after"]).tolist() == [True, True, False, False]
+    assert np.isfinite(report["assured_after"]).tolist() == [True, True, True, False]
 
 
 def test_rows_up_to_the_threshold_are_wrong_as_seldom_as_asked_for():

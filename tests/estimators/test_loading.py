@@ -22,6 +22,7 @@ from sklearn.exceptions import NotFittedError
 import batchensemble
 from batchensemble import Classifier, Forecaster, Regressor
 from batchensemble.methods import METHODS
+from batchensemble.methods.mc_dropout import MCDropout
 from batchensemble.persistence import ModelFileError, describe, library_version
 
 QUICK = {"epochs": 3, "hidden": (8,), "n_members": 3, "n_passes": 7, "random_state": 0}
@@ -462,6 +463,19 @@ BAD = {
     "many passes": at(*METHOD, to={"MCDropout": {"n_passes": 10**12}}),
     "deep values": at("learned", "_settings", to=json.loads("[" * 300 + "]" * 300)),
     "another shape": reshaped,
+    "a time zone that is a folder": added(
+        "learned", fitted_at_={"timestamp": ["2020-01-01T00:00:00+00:00", "ns", "America"]}
+    ),
+    "a time zone without end": added(
+        "learned", fitted_at_={"timestamp": ["2020-01-01T00:00:00+00:00", "ns", "a" * 10**6]}
+    ),
+    "a time without end": added(
+        "learned", fitted_at_={"timestamp": ["2020-01-01" + "0" * 4 * 10**6, "ns", None]}
+    ),
+    "half a type": added("learned", odd_={"ndarray": ["objects", "(1,", [1], ["a"]]}),
+    "keys that share a hash": added(
+        "learned", odd_={"dict": [[i * (2**61 - 1), 0] for i in range(40_000)]}
+    ),
 }
 
 
@@ -510,8 +524,15 @@ def test_many_passes_are_refused_before_masks_are_drawn(tmp_path):
     x, y = regression_table(40)
     Regressor("mc_dropout", **QUICK).fit(x, y).save(tmp_path / "m.be")
     data = (tmp_path / "m.be").read_bytes()
-    change = at(*METHOD, "MCDropout", "n_passes", to=10**12)
-    assert "units of masks" in refused(tmp_path, rewritten(data, change))
+    change = at(*METHOD, "MCDropout", "n_passes", to=5 * 10**7)
+    assert "units in the masks" in refused(tmp_path, rewritten(data, change))
+
+
+def test_what_could_not_be_loaded_again_is_not_saved(tmp_path):
+    model = Regressor("mc_dropout", **QUICK | {"n_passes": 1000}).fit(*regression_table(40))
+    model._method = MCDropout(n_passes=10**8)
+    with pytest.raises(ValueError, match="fit with a smaller n_passes"):
+        model.save(tmp_path / "m.be")
 
 
 # ----------------------------------------------------------------------------------- where, and how

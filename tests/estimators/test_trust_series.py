@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from laws import TINY_FORECASTER, long_frame
 from sklearn.base import clone
@@ -81,7 +82,7 @@ def test_one_short_series_keeps_back_enough_for_95_per_cent():
     model = Forecaster(**TINY_FORECASTER).fit(long_frame(1, 70), calibrate=True)
     assert len(model.calibration_) == 19
     assert np.isfinite(model.predict(level=[95]).iloc[:, 2:]).all(axis=None)
-    with pytest.raises(ValueError, match="at least 99 calibration rows"):
+    with pytest.raises(ValueError, match="at least 99 calibration cases"):
         model.predict(level=[99])
 
 
@@ -169,16 +170,56 @@ def test_bounds_hold_what_they_say_and_follow_a_change_and_the_control_does_not(
     assert coverage(frozen, later) < 0.5
 
 
-def test_cross_validation_is_calibrated_if_this_forecaster_is_used_and_not_if_a_copy_is(fresh):
+def test_cross_validation_is_calibrated_if_the_forecaster_is(fresh):
     model, old, new = fresh
     both = pd.concat([old, new])
-    plain = model.cross_validation(both, refit=False, level=[80])
-    refitted = model.cross_validation(both, level=[80])
+    plain = model.cross_validation(both, level=[80])
     model.calibrate(new)
-    calibrated = model.cross_validation(both, refit=False, level=[80])
-    assert np.array_equal(calibrated["GRUBE"], plain["GRUBE"])
-    assert not np.allclose(calibrated["GRUBE-lo-80"], plain["GRUBE-lo-80"])
-    pd.testing.assert_frame_equal(model.cross_validation(both, level=[80]), refitted)
+    copied = model.cross_validation(both, level=[80])
+    by_hand = clone(model).fit(split(both, 66)[0], calibrate=True).predict(4, level=[80])
+    assert np.allclose(copied["GRUBE-lo-80"], by_hand["GRUBE-lo-80"])
+    assert not np.allclose(copied["GRUBE-lo-80"], plain["GRUBE-lo-80"])
+
+
+def test_cross_validation_without_a_new_fit_is_not_for_what_calibrated_it(fresh):
+    model, old, new = fresh
+    both = pd.concat([old, new])
+    model.cross_validation(both, refit=False, n_windows=10)
+    model.calibrate(new)
+    with pytest.raises(ValueError, match="after what this forecaster was calibrated with, up to"):
+        model.cross_validation(both, refit=False)
+    later = long_frame(n=75)
+    found = model.cross_validation(later, refit=False, level=[80])
+    assert np.isfinite(found["GRUBE-lo-80"]).all()
+
+
+@pytest.mark.parametrize("make", [np.asarray, list, pl.Series])
+def test_an_array_goes_on_where_the_one_series_ends(make):
+    y = long_frame(1, 70)["y"].to_numpy()
+    model = Forecaster(**TINY_FORECASTER).fit(y[:40])
+    twin = copy.copy(model).update(pd.Series(y[40:50], index=range(40, 50)))
+    model.update(make(y[40:50]))
+    assert model.panel_.times.tolist() == list(range(50))
+    assert np.array_equal(model.predict()["GRUBE"], twin.predict()["GRUBE"])
+    model.calibrate(make(y[50:]))
+    assert len(model.calibration_) > 20
+
+
+def test_an_array_goes_on_from_a_series_with_dates():
+    df = long_frame(1, 60)
+    model = Forecaster(**TINY_FORECASTER).fit(df[:50]).update(df["y"].to_numpy()[50:])
+    assert model.panel_.times.tolist() == df["ds"].tolist()
+    assert np.array_equal(model.panel_.values, df["y"])
+
+
+def test_a_plot_shows_the_levels_that_few_past_forecasts_reach(fresh):
+    pytest.importorskip("matplotlib")
+    model, _, _ = fresh
+    model.calibrate(split(long_frame(n=57), 50)[1])
+    assert len(model.calibration_) < 19
+    assert model.plot().axes
+    with pytest.raises(ValueError, match=r"at least 19 calibration cases for 0\.95"):
+        model.plot(level=[95])
 
 
 def test_exogenous_columns_go_with_the_new_observations():

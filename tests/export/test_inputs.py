@@ -45,6 +45,9 @@ def test_what_predict_refuses_is_refused():
         onnx_inputs(model, pd.DataFrame({"x": ["a"]}))
     with pytest.raises(NotFittedError):
         onnx_inputs(Regressor(), [[1.0]])
+    model = fitted(pd.DataFrame({"x": ["a", "b", None]}))
+    with pytest.raises(ValueError, match="'x': expected other words than '<missing>'"):
+        onnx_inputs(model, pd.DataFrame({"x": [GAP]}))
 
 
 def test_what_belongs_to_forecasts_is_refused_for_tables():

@@ -65,7 +65,7 @@ def test_a_level_outside_zero_and_one_is_refused(q):
         PATHS.quantile(q)
 
 
-@pytest.mark.parametrize("coverage", [0, 1, 90, np.nan])
+@pytest.mark.parametrize("coverage", [0, 1, 90, np.nan, "0.9", [0.8, 0.9], None])
 def test_a_coverage_that_is_no_share_is_refused(coverage):
     with pytest.raises(ValueError, match=r"for 90 % pass 0\.9"):
         GAUSSIAN.interval(coverage)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from batchensemble.conformal.abstaining import largest_threshold
 from batchensemble.conformal.ranks import (
     REPORTED,
+    SLACK,
     assured_coverage,
     conformal_quantile,
     fewest_rows,
@@ -18,6 +19,7 @@ from batchensemble.metrics import interval_coverage, interval_width, risk_curve
 from batchensemble.predictive import Array, GaussianPredictive, SamplePredictive, check_array
 
 NARROWEST_STD = 1e-100  # a zero is treated as this
+ROUNDING = 4 * np.finfo(np.float64).eps
 
 
 def interval_scores(y: ArrayLike, *, mean: ArrayLike, std: ArrayLike) -> Array:
@@ -28,8 +30,8 @@ def interval_scores(y: ArrayLike, *, mean: ArrayLike, std: ArrayLike) -> Array:
 
 
 def widened(mean: Array, std: Array, factor: Array) -> Array:
-    """(..., 2), mean -+ factor * std."""
-    reach = factor * np.maximum(std, NARROWEST_STD)
+    """(..., 2), mean -+ factor * std, and so much more that a score of `factor` is inside."""
+    reach = factor * np.maximum(std, NARROWEST_STD) * (1 + SLACK) + ROUNDING * np.abs(mean)
     return np.stack([mean - reach, mean + reach], axis=-1)
 
 

@@ -10,6 +10,9 @@ from batchensemble.predictive import Array, check_array, check_coverage
 
 REPORTED = (0.5, 0.8, 0.9, 0.95)  # the coverages of a calibration report
 
+# Of scores: the same row comes out a little different among other rows, and with it a tie.
+SLACK = 1e-9
+
 # 100 * 0.07 is 7.000000000000001 in floating point: shrink before rounding up.
 _SHRINK = 1 - 1e-12
 
@@ -25,8 +28,8 @@ def conformal_rank(n: int, coverage: float) -> int:
     if n < fewest_rows(coverage):
         most = math.floor(1000 * n / (n + 1)) / 1000
         raise ValueError(
-            f"coverage: expected at least {fewest_rows(coverage)} calibration rows for "
-            f"{coverage:g}, got {n}; calibrate with more rows, or ask for at most {most:g}"
+            f"coverage: expected at least {fewest_rows(coverage)} calibration cases for "
+            f"{coverage:g}, got {n}; calibrate with more, or ask for at most {most:g}"
         )
     return min(n, math.ceil((n + 1) * coverage * _SHRINK))
 

@@ -15,6 +15,7 @@ from scipy.special import entr, log_softmax, logsumexp
 from batchensemble.conformal.abstaining import largest_threshold
 from batchensemble.conformal.ranks import (
     REPORTED,
+    SLACK,
     assured_coverage,
     conformal_quantile,
     fewest_rows,
@@ -64,7 +65,7 @@ def label_sets(probabilities: ArrayLike, limit: ArrayLike, *, allow_empty: bool 
     Where there is none, the most probable class, unless `allow_empty`.
     """
     p = check_array("probabilities", probabilities, "rows", "classes")
-    sets = 1 - p <= np.reshape(limit, (-1, 1))
+    sets = 1 - p <= np.reshape(limit, (-1, 1)) + SLACK
     if not allow_empty:
         sets[np.arange(len(p)), p.argmax(axis=1)] = True
     return sets
@@ -122,6 +123,7 @@ class SetCalibration:
             if len(self) > fewest_rows(level):
                 limits = left_out_quantiles(self.scores, level)
                 after = self._judged(label_sets(self.probabilities, limits))
+            if len(self) >= fewest_rows(level):
                 assured = assured_coverage(len(self), level)
             lines.append([*self._judged(promised_sets(self.untempered, level)), *after, assured])
         names = "coverage_before", "size_before", "coverage_after", "size_after"

@@ -24,6 +24,7 @@ from batchensemble.models import Rows, fit_models
 from batchensemble.persistence import FilePath, write_model
 from batchensemble.training import Training
 
+MOST_MASK_UNITS = 2**26
 CALIBRATION_SHARE = 0.2  # of the rows or of the shortest series, with fit(calibrate=True)
 
 
@@ -153,6 +154,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 f"expected Regressor, Classifier or Forecaster, got a {type(self).__name__}, whose "
                 "code no file can keep; keep it with joblib"
             )
+        self._check_masks()
         parameters = self.get_params(deep=False)
         learned = {name: value for name, value in vars(self).items() if name not in parameters}
         for name in ("bank_", "_members"):
@@ -169,6 +171,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             }
         arrays["bank_.theta"] = self.bank_.theta.cpu().numpy()
         write_model(path, contents, arrays)
+
+    def _check_masks(self) -> None:
+        """A file may ask for more masks of MC dropout than there is memory."""
+        units = getattr(self._method, "n_passes", 1) * self.bank_.module.mask_features
+        if units > MOST_MASK_UNITS:
+            raise ValueError(
+                f"expected at most {MOST_MASK_UNITS:,} units in the masks of all passes together "
+                f"for a model in a file, got {units:,}; fit with a smaller n_passes"
+            )
 
     def _about(self) -> dict[str, Any]:
         settings = self.get_params(deep=False) | self._settings

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from batchensemble.conformal import widened
+from batchensemble.conformal import fewest_rows, widened
 from batchensemble.estimators.parameters import SERIES_PARAMETERS
 from batchensemble.estimators.series import Ahead, check_horizon
 from batchensemble.estimators.trust_series import TrustedSeries
@@ -26,6 +26,8 @@ ALIASES = {
     "mc_dropout": "GRU-dropout",
     "single": "GRU",
 }
+
+USUAL_LEVELS = (50, 80, 95)  # of a plot
 
 Answers = Mapping[str, NDArray[np.float64]]
 """By name, an array (windows, h)."""
@@ -133,10 +135,11 @@ class Forecaster(TrustedSeries):
     ) -> Any:
         """Forecast the last `n_windows` stretches of h steps, `step_size` apart, in one batch.
 
-        A copy of this forecaster is fitted to what precedes them all; with `refit=False` this one
-        is used as it is, if it has not learned from them. A frame with a row for each series,
-        cutoff (the last time that is known) and time, and the truth beside the forecast. Gaps are
-        filled forward, whatever `fill` is: interpolation would look beyond a cutoff.
+        A copy of this forecaster is fitted to what precedes them all, and calibrated with the last
+        fifth of that if this one is calibrated. With `refit=False` this one is used as it is, if it
+        has neither learned from them nor been calibrated with them. A frame with a row for each
+        series, cutoff (the last time that is known) and time, and the truth beside the forecast.
+        Gaps are filled forward, whatever `fill` is: interpolation would look beyond a cutoff.
         """
         self._columns(level, quantiles)  # words that make no sense are refused before the fit
         model, panel, ahead, truth = self._past(df, h, n_windows, step_size, refit)
@@ -162,7 +165,7 @@ class Forecaster(TrustedSeries):
         series: Any = None,
         *,
         h: int | None = None,
-        level: Sequence[float] = (50, 80, 95),
+        level: Sequence[float] | None = None,
         history: int | None = None,
         X_df: Any = None,
         ax: Any = None,
@@ -170,6 +173,8 @@ class Forecaster(TrustedSeries):
         """The forecast and its central intervals behind the history: a matplotlib Figure.
 
         One panel for each series, of many for the first six; `series` names one or a list of them.
+        The intervals are of 50, 80 and 95 %, or of the `level` asked for; after a calibration with
+        few forecasts only of those that it reaches.
         `history` are the past steps to show, by default three contexts or horizons.
         """
         check_is_fitted(self, "bank_")
@@ -177,12 +182,18 @@ class Forecaster(TrustedSeries):
         if series is not None:
             panel = panel.only(series if isinstance(series, (list, tuple)) else [series])
         _, ahead = self._ahead(h, X_df, panel.only(panel.ids[:MOST_SERIES]))
+        level = self._reached(USUAL_LEVELS) if level is None else level
         mean, *bounds = self._ask(ahead, self._columns(level, None)).values()
         shares = dict.fromkeys(_listed(level, "level", 100))
         fan = dict(zip(shares, zip(bounds[::2], bounds[1::2], strict=True), strict=True))
         history = self._usual_history(ahead.h) if history is None else history
         self._refuse_forgotten(panel, check_horizon(history, "history"))
         return plot_forecast(panel, mean, fan, history=history, ax=ax)
+
+    def _reached(self, levels: Sequence[float]) -> list[float]:
+        """Those that the calibration, if there is one, is large enough for."""
+        n = len(self.calibration_) if hasattr(self, "calibration_") else None
+        return [level for level in levels if n is None or n >= fewest_rows(level / 100)]
 
     def _past(
         self, df: Any, h: int | None, n_windows: int, step_size: int, refit: bool
@@ -203,20 +214,25 @@ class Forecaster(TrustedSeries):
         history = panel.head(n_kept_back)
         if not refit:
             self._refuse_learned(history)
-        model = clone(self).fit(history) if refit else self
+        is_calibrated = hasattr(self, "calibration_")
+        model = clone(self).fit(history, calibrate=is_calibrated) if refit else self
         back = h + np.arange(n_windows)[::-1] * step_size
         last_known = (panel.starts[1:, None] - back - 1).ravel()
         truth = panel.values[(last_known[:, None] + 1 + np.arange(h)).ravel()]
         return model, panel, model._ahead_of(panel, history, h, last_known), truth
 
     def _refuse_learned(self, history: Panel) -> None:
-        cutoffs = alike(history.last_times, self.panel_.times)
+        panel, until, how = self.panel_, self._learned_until, "has learned from"
+        if hasattr(self, "calibration_"):
+            until = dict(zip(panel.ids.tolist(), panel.last_times, strict=True))
+            how = "was calibrated with"
+        cutoffs = alike(history.last_times, panel.times)
         for i, cutoff in zip(history.ids.tolist(), cutoffs, strict=True):
-            learned = self._learned_until.get(i)
-            if learned is not None and learned > cutoff:
+            last = until.get(i)
+            if last is not None and last > cutoff:
                 raise ValueError(
-                    f"series {i!r}: expected windows after what this forecaster has learned from, "
-                    f"up to {when(learned)}, got a first cutoff at {when(cutoff)}; pass "
+                    f"series {i!r}: expected windows after what this forecaster {how}, "
+                    f"up to {when(last)}, got a first cutoff at {when(cutoff)}; pass "
                     "refit=True, or fit it to less"
                 )
 

@@ -41,6 +41,7 @@ OURS = (
     Words,
 )
 
+LONGEST = 100
 UNITS = ("s", "ms", "us", "ns")
 PLAIN_DTYPES = {
     dtype.__name__: dtype
@@ -69,6 +70,13 @@ def _faithful(taken: Callable[[Any], Any], made: Callable[[Any], Any]) -> Callab
     return checked
 
 
+def _short(text: Any) -> str:
+    """What pandas shall make sense of: long texts would keep it busy."""
+    if not isinstance(text, str) or len(text) > LONGEST:
+        raise ValueError(f"expected a text of at most {LONGEST} letters, got {text!r:.80}")
+    return text
+
+
 def _unit(word: Any) -> Any:
     if word not in UNITS:
         raise ValueError(f"expected a unit of time out of {UNITS}, got {word!r:.80}")
@@ -87,14 +95,14 @@ def _zone(times: Any) -> str | None:
 
 
 def _known_zone(name: Any) -> str:
-    if not isinstance(name, str) or name.startswith("dateutil/"):  # which may be any file
+    if _short(name).startswith("dateutil/"):  # which may be any file
         raise ValueError(f"expected the name of a time zone, got {name!r:.80}")
-    return name
+    return str(name)
 
 
 def _timestamp(parts: Any) -> Any:
     text, unit, zone = parts
-    time = pd.Timestamp(str(text))
+    time = pd.Timestamp(_short(text))
     return (time if zone is None else time.tz_convert(_known_zone(zone))).as_unit(_unit(unit))
 
 
@@ -118,7 +126,7 @@ def _offset_parts(freq: Any) -> Any:
 
 def _offset(parts: Any) -> Any:
     if isinstance(parts, str):
-        return pd.tseries.frequencies.to_offset(parts)
+        return pd.tseries.frequencies.to_offset(_short(parts))
     n, steps = parts
     return pd.DateOffset(n, **{str(name): int(step) for name, step in steps.items()})
 

@@ -165,9 +165,9 @@ class TableEstimator(Estimator):
         n_spared = round(CALIBRATION_SHARE * n_rows)
         if n_spared < self._fewest_calibration_rows:
             raise ValueError(
-                f"expected at least {self._fewest_calibration_rows / CALIBRATION_SHARE:.0f} rows "
-                f"to spare {CALIBRATION_SHARE:.0%} of them for calibration, got {n_rows}; collect "
-                "more, or fit without calibrate=True"
+                f"expected at least {self._fewest_calibration_rows} of the rows when "
+                f"{CALIBRATION_SHARE:.0%} of them are spared for calibration, got {n_spared} of "
+                f"{n_rows}; collect more, or fit without calibrate=True"
             )
         order = np.random.default_rng([seed, 1]).permutation(n_rows)
         return np.sort(order[n_spared:]), np.sort(order[:n_spared])

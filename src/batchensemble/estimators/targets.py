@@ -10,10 +10,13 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite, co
 
 def read_target(y: Any, n_rows: int) -> NDArray[Any]:
     """One value a row, without gaps."""
+    if isinstance(y, np.ma.MaskedArray):  # numpy alone would bring the masked values back
+        mask, y = np.ma.getmaskarray(y), y.data.astype(object)
+        y[mask] = None
     # Not a plain asarray of a list: it would turn [1, "a"] into texts.
     values = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
     if values.dtype == object and values.ndim == 1 and _are_alike(values):
-        values = np.array(values.tolist())
+        values = _as_one_type(values.tolist())
     if values.ndim == 0:
         raise ValueError(f"expected one target a row, got {type(y).__name__} {y!r:.80}")
     column: NDArray[Any] = column_or_1d(values, warn=True)
@@ -43,6 +46,17 @@ def read_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     weight = weight / weight.max()
     scaled: NDArray[np.float64] = weight / weight[weight > 0].mean()
     return scaled
+
+
+def _as_one_type(values: list[Any]) -> NDArray[Any]:
+    array = np.array(values)
+    for before, after in zip(values, array.tolist(), strict=True):
+        if before != after and before == before:  # not NaN
+            raise ValueError(
+                f"expected targets that one type of numbers can hold, got {before}, which would "
+                f"become {after}; make all of them texts, or whole numbers of at most 15 digits"
+            )
+    return array
 
 
 def _are_alike(values: NDArray[Any]) -> bool:

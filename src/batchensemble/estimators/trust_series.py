@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from batchensemble.conformal import REPORTED, IntervalCalibration, fewest_rows
 from batchensemble.estimators.base import CALIBRATION_SHARE
 from batchensemble.estimators.series import Ints, SeriesEstimator
-from batchensemble.panels import Panel, check_lengths
+from batchensemble.panels import Panel, check_lengths, has_times
 from batchensemble.predictive import SamplePredictive
 
 MOST_FORECASTS = 1000  # to calibrate with
@@ -43,6 +43,7 @@ class TrustedSeries(SeriesEstimator):
     def update(self, df: Any) -> Self:
         """Go on from new observations, right after the old ones, without learning from them.
 
+        They come as at fit; an array goes on where the one series ends.
         A calibrated forecaster compares them with what it would have forecast: the newest
         comparisons take the place of the oldest, so that bounds follow a change of the series.
         """
@@ -100,7 +101,10 @@ class TrustedSeries(SeriesEstimator):
 
     def _extended(self, df: Any) -> Panel:
         check_is_fitted(self, "bank_")
-        return self.panel_.extended(self._read(df, fill=self.fill, freq=self.panel_.freq))
+        panel = self.panel_
+        if len(panel) == 1 and not isinstance(df, Panel) and not has_times(df):
+            return panel.extended(panel.followed_by(self._read(df, fill=self.fill, freq=1)))
+        return panel.extended(self._read(df, fill=self.fill, freq=panel.freq))
 
     def _not_learned(self, panel: Panel, n_old: Ints) -> Ints:
         """The last rows known to forecasts of what was not learned, in time; at most the latest.

@@ -60,6 +60,11 @@ def _values(column: Column, kind: Kind, dtype: type, is_empty: bool) -> NDArray[
     if is_empty:  # at fit: now it may hold anything of any kind, and does not matter
         return np.full(len(column.values), GAP if kind == "category" else 0, dtype)
     column = column.as_kind(kind)
+    if kind == "category" and GAP in column.values:
+        raise ValueError(
+            f"column {column.name!r}: expected other words than {GAP!r}, which stands for a gap in "
+            "an exported model; rename it"
+        )
     values = np.where(column.missing, GAP, column.values) if kind == "category" else column.values
     return values.astype(dtype)
 

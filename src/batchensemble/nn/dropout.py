@@ -17,8 +17,8 @@ def draw_keys(
     device: torch.device | str | None = None,
 ) -> Tensor:
     """Random keys of 32 bits."""
-    keys = torch.empty(shape, dtype=torch.int32, device=device)
-    return keys.random_(-(2**31), 2**31, generator=generator)
+    ends = -(2**31), 2**31
+    return torch.randint(*ends, shape, generator=generator, dtype=torch.int32, device=device)
 
 
 def keep_masks(keys: Tensor, shape: tuple[int, ...], p: float) -> Tensor:

@@ -1,5 +1,7 @@
 """What goes into a predictive or a metric: copied, checked, refused with a cure."""
 
+from numbers import Real
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -68,9 +70,9 @@ def check_labels(name: str, value: ArrayLike, *, n_rows: int, n_classes: int) ->
 
 def check_coverage(coverage: float) -> float:
     """A share strictly between 0 and 1."""
-    if not 0 < coverage < 1:
+    if not isinstance(coverage, Real) or not 0 < coverage < 1:
         raise ValueError(
-            f"coverage: expected a share strictly between 0 and 1, got {coverage}; "
+            f"coverage: expected one share strictly between 0 and 1, got {coverage!r}; "
             "for 90 % pass 0.9"
         )
     return float(coverage)
