@@ -212,6 +212,19 @@ def test_an_array_goes_on_from_a_series_with_dates():
     assert np.array_equal(model.panel_.values, df["y"])
 
 
+def test_steps_that_are_kept_err_as_little_as_asked_for(fresh):
+    model, _, new = fresh
+    with pytest.raises(NotFittedError):
+        model.abstain_threshold(1.0)
+    found = model.calibrate(new).calibration_
+    errors, variances = np.square(found.y - found.means), found.variances
+    surest = np.argsort(variances, axis=None)[:30]
+    allowed = np.sqrt(errors.ravel()[surest].mean())
+    kept = variances <= model.abstain_threshold(allowed)
+    assert 30 <= kept.sum() < kept.size
+    assert np.sqrt(errors[kept].mean()) <= allowed < np.sqrt(errors.mean())
+
+
 def test_a_plot_shows_the_levels_that_few_past_forecasts_reach(fresh):
     pytest.importorskip("matplotlib")
     model, _, _ = fresh

@@ -93,8 +93,8 @@ class IntervalCalibration:
 
     def abstain_threshold(self, max_error: float) -> float:
         """The largest variance up to which the root mean squared error is at most `max_error`."""
-        squared = np.square(self.y - self.means)[:, 0]
-        curve = risk_curve(squared, uncertainty=self.variances[:, 0])
+        squared = np.square(self.y - self.means).ravel()
+        curve = risk_curve(squared, uncertainty=self.variances.ravel())
         return largest_threshold(curve.thresholds, curve.kept, np.sqrt(curve.risks), max_error)
 
     def report(self) -> dict[str, Array]:

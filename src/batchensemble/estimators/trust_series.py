@@ -89,6 +89,15 @@ class TrustedSeries(SeriesEstimator):
         report = {**self.calibration_.report_in_time(), "forecasts": n - n // 2}
         return pd.DataFrame(report, index=pd.Index(REPORTED, name="coverage"))
 
+    def abstain_threshold(self, max_error: float) -> float:
+        """The largest `uncertainty().total` up to which the steps of forecasts are good enough.
+
+        On the steps of past forecasts up to it, the root mean squared error is at most `max_error`.
+        An estimate: chosen to suit these forecasts, it may suit others a little less.
+        """
+        self._check_calibrated()
+        return self.calibration_.abstain_threshold(max_error)
+
     def _fit_and_calibrate(self, df: Any) -> None:
         h = int(self._resolve()["horizon"])
         panel = self._read(df, fill=self.fill, freq=self.freq)

@@ -26,7 +26,8 @@ def to_onnx(model: Model, path: str | os.PathLike[str]) -> None:
     dates as int64 microseconds since 1970 in UTC, categories as strings, with "<missing>" for a
     gap. A forecaster reads the last known values in the user's units, and standard normal noise
     for each path. The file says what every input and output means: see the keys `inputs` and
-    `outputs` of its metadata. It agrees with the estimator to about 1e-5 of the target's scale.
+    `outputs` of its metadata. It agrees with the estimator to about 1e-5 of the target's scale, for
+    rows far from those of fit less closely.
     """
     try:
         from batchensemble.export import series, tables
