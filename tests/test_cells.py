@@ -41,12 +41,14 @@ def read(path, kind, n_rows=100):
         (["true", "False", "", "TRUE"], "boolean"),
         (["0", "1"], "number"),
         (["2026-01-31", "", "1999-12-01"], "date"),
-        (["2026-01-31T10:00", "2026-01-31 10:00:05.25", "2026-01-31T10:00Z"], "date"),
+        (["2026-01-31T10:00", "2026-01-31 10:00:05.25", ""], "date"),
+        (["2026-01-31T10:00+01:00", "2026-01-31 10:00:05.25+0530", "2026-01-31T10:00Z"], "date"),
+        (["2026-01-31T10:00", "2026-01-31T10:00Z"], "category"),
         (["2026-01", "2026-02"], "date"),
         (["2026/01/31"], "date"),
         (["2026-02-30"], "category"),
         (["9999-12-31T23:00-05:00"], "category"),
-        (["9999-12-31T23:00+05:00", "0001-01-01"], "date"),
+        (["9999-12-31T23:00+05:00", "0001-01-01T00:00Z"], "date"),
         (["01/02/2026"], "category"),
         (["31.01.2026"], "category"),
         (["20260131"], "number"),
@@ -58,6 +60,23 @@ def read(path, kind, n_rows=100):
 )
 def test_a_column_is_what_all_its_cells_are(csv, cells, kind):
     assert kind_of(csv(cells)).kind == kind
+
+
+def test_times_with_and_without_zones_are_told_with_the_first_line(csv):
+    note = kind_of(csv(["2026-01-31T10:00Z", "", "2026-01-31T10:00"])).note
+    assert "others do not, the first of these in line 4; write all alike" in note
+
+
+def test_points_that_may_part_thousands_are_not_taken_for_decimals(csv):
+    doubtful = csv(["950", "1.000", "1.025"], separator=";")
+    assert "'1.000' may be a number, but is not plain" in kind_of(doubtful).note
+    with pytest.raises(
+        ValueError, match=r"line 3, column 'c': expected a finite number, .*'1.000'"
+    ):
+        read(doubtful, "number")
+    for plain in (["950", "1.000", "1.5"], ["0.125", "0.250"], ["1.000,5"] * 0 + ["1,5", "2"]):
+        assert kind_of(csv(plain, separator=";")).kind == "number"
+    assert kind_of(csv(["950", "1.000", "1.025"])).kind == "number"  # no comma can be a point
 
 
 def test_a_comma_is_a_point_where_semicolons_part_the_cells(csv):
@@ -83,6 +102,9 @@ def test_numbers_come_back_to_the_last_bit(tmp_path_factory, numbers):
         ["12 %", "7.5%"],
         ["12 €", "1.234,50 €"],
         ["1'000'000", "7"],
+        ["1\u00a0026", "1\u202f000", "3"],
+        ["EUR 1026", "1026 USD"],
+        ["1,026"] * 20 + ["-"],
     ],
 )
 def test_numbers_that_are_not_plain_are_words_and_said_to_be(csv, cells):

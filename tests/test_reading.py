@@ -101,7 +101,10 @@ def test_columns_without_a_name_are_left_away_and_counted(tmp_path):
         ("a,b,a\n1,2,3\n", "got more than once: 'a'; rename"),
         ("a,b\n1,2\n3\n", "line 3: expected 2 cells as in the first line, got 1"),
         ("a,b\n1,2,3\n", "line 2: expected 2 cells as in the first line, got 3"),
-        ('a,b\n1,"2\n', "unexpected end of data; it may be cut off"),
+        (
+            'a,b\n1,"2\n',
+            "line 2: unexpected end of data; a quote may not be closed, or the file be cut off",
+        ),
     ],
 )
 def test_what_is_no_table_is_refused_with_the_file_and_the_line(tmp_path, text, words):
@@ -118,7 +121,9 @@ def test_more_cells_than_names_are_fine_where_they_are_empty(tmp_path):
 
 def test_bytes_that_are_no_utf8_are_told_with_the_cure(tmp_path):
     path = written(tmp_path, "town\nKöln\n", encoding="latin-1")
-    with pytest.raises(ValueError, match=r"f\.csv .* UTF-8, got the byte 0xf6; save it as UTF-8"):
+    with pytest.raises(
+        ValueError, match=r"f\.csv .* UTF-8, got the byte 0xf6 in line 2; save it as"
+    ):
         whole(path)
 
 
@@ -132,7 +137,7 @@ def test_an_absent_file_a_folder_and_an_unknown_ending_are_told(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no file .*f\.csv"):
         whole(tmp_path / "f.csv")
     (tmp_path / "d.csv").mkdir()
-    with pytest.raises(FileNotFoundError, match="there is no file"):
+    with pytest.raises(ValueError, match=r"expected a file, got the folder .*d\.csv"):
         whole(tmp_path / "d.csv")
     with pytest.raises(ValueError, match=r"expected a \.csv.*got .*f\.xlsx"):
         whole(tmp_path / "f.xlsx")

@@ -27,9 +27,11 @@ _CODE = re.compile(r"[+-]?0\d")
 _DATE = re.compile(
     r"\d{4}([-/])\d{2}(\1\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(Z|[+-]\d{2}:?\d{2}))?)?)?"
 )
-_ZONE = re.compile(r"(Z|[+-]\d{2}:?\d{2})$")
-_OTHER_NUMBER = re.compile(  # with separators, a currency or a percent sign
-    r"[^\w\s.,]? ?[+-]?[^\w\s.,]? ?(\d{1,3}([,.'’ ]\d{3})+|\d+)([.,]\d+)? ?[^\w\s.,]?"
+_ZONE = re.compile(r".{10}.*(Z|[+-]\d{2}:?\d{2})")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
+_SIGN = r"([^\w\s.,+-]|[A-Z]{3})?"  # of money or percent, or a currency's letters
+_OTHER_NUMBER = re.compile(
+    rf"{_SIGN}\s?[+-]?{_SIGN}\s?(\d{{1,3}}([,.'’\s]\d{{3}})+|\d+)([.,]\d+)?\s?{_SIGN}"
 )
 _OTHER_DATE = re.compile(r"\d{1,2}([-/.])\d{1,2}\1(\d{4}|\d{2})(?!\d)")
 
@@ -40,22 +42,54 @@ class Recognised:
 
     kind: Kind
     note: str = ""
+    has_zones: bool = False
 
 
 def recognise(frame: pd.DataFrame, file: TableFile) -> dict[str, Recognised]:
     """The kind of every column of a whole table."""
     columns = _columns(frame, file)
-    return {name: _recognise(column, frame.index, file) for name, column in columns.items()}
+    found = {name: _recognise(column, frame.index, file) for name, column in columns.items()}
+    dates = [name for name, one in found.items() if one.kind == "date"]
+    return found | {name: _recognise_zones(frame[name], file) for name in dates}
 
 
 def read_as(frame: pd.DataFrame, kinds: Mapping[str, Kind], file: TableFile) -> pd.DataFrame:
     """The columns named in `kinds`, in that order; every batch gives the same types.
 
-    What is not of its kind is refused with the file, the column and the row.
+    Dates are in UTC. What is not of its kind is refused with the file, the column and the row.
     """
     own, index = _columns(frame[list(kinds)], file), frame.index
     read = pd.DataFrame({n: _read(own[n], kind, index, file) for n, kind in kinds.items()})
     return read.set_axis(index)
+
+
+def zoned(column: pd.Series) -> pd.Series:
+    """Of the cells with dates: whether they have a zone."""
+    cells = column.dropna()
+    if not all(isinstance(cell, str) for cell in cells[:1]):
+        return pd.Series(_zone_of(column.dtype) is not None, cells.index)
+    words = pd.Series([cell.strip() for cell in cells], cells.index, dtype=object)
+    words = words[~words.isin(GAPS)]
+    return words.map(lambda word: bool(_ZONE.fullmatch(word))).astype(bool)
+
+
+def _zone_of(dtype: Any) -> Any:
+    return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
+
+
+def _recognise_zones(column: pd.Series, file: TableFile) -> Recognised:
+    has_zone = zoned(column)
+    if not has_zone.any():
+        return Recognised("date")
+    if has_zone.all():
+        note = f"the times of {column.name!r} have zones: they are read, and written, in UTC"
+        return Recognised("date", note, has_zones=True)
+    return Recognised(
+        "category",
+        f"{column.name!r} is read as words: some of its times have zones and others do not, the "
+        f"first of these in {file.unit} {has_zone.idxmin()}; write all alike to have them read as "
+        "dates",
+    )
 
 
 def _columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
@@ -82,7 +116,8 @@ def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
             return Recognised("boolean")
         if is_number.mean() >= MOSTLY:
             return _almost("number", ~is_number, column.name, words, index[~is_gap], file)
-        if all(map(_OTHER_NUMBER.fullmatch, words)):
+        is_like_one = [bool(_OTHER_NUMBER.fullmatch(word)) for word in words]
+        if np.mean(is_like_one) >= MOSTLY:
             odd = words[~is_number][0]
             return Recognised(
                 "category",
@@ -92,9 +127,7 @@ def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
             )
     is_date = ~np.isnat(_dates(words))
     if is_date.all():
-        has_zones = any(len(word) > 10 and _ZONE.search(word) for word in words)
-        note = f"the times of {column.name!r} have zones: they are read, and written, in UTC"
-        return Recognised("date", note if has_zones else "")
+        return Recognised("date")
     if is_date.mean() >= MOSTLY:
         return _almost("date", ~is_date, column.name, words, index[~is_gap], file)
     if all(map(_OTHER_DATE.match, words)):
@@ -163,9 +196,9 @@ def _read(column: Column, kind: Kind, index: pd.Index, file: TableFile) -> Any:
 
 
 _EXPECTED = {
-    "number": "a finite number as at fit",
-    "boolean": "true or false as at fit",
-    "date": "a date such as 2026-01-31 as at fit",
+    "number": "a finite number, written plainly",
+    "boolean": "true or false",
+    "date": "a date such as 2026-01-31",
 }
 
 
@@ -184,6 +217,9 @@ def _trimmed(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 def _numbers(words: NDArray[Any], *, has_comma: bool) -> NDArray[np.float64]:
     """NaN where a word is no number. Python would also read 1_000."""
     if has_comma:
+        has_points = np.array(["." in word for word in words], dtype=bool)
+        if has_points.any() and all(map(_THOUSANDS.fullmatch, words[has_points])):
+            words = np.where(has_points, "", words)  # 1.000: a thousand, or one?
         words = np.array([_pointed(word) for word in words], dtype=object)
     if "_" not in "".join(words):
         try:

@@ -186,7 +186,7 @@ def check_grid(
                 f"series {shown(ids, i)}: expected the frequency {freq_word(freq)}, got times that "
                 f"are {step} steps apart; frequencies may be mixed"
                 f"{_looks_like(times, starts, ids, freq, at, i)}; resample to one frequency, or "
-                "pass freq="
+                "say which (freq)"
             )
 
 
@@ -194,7 +194,7 @@ def off_grid(series: str, time: Any, freq: Any, first: Any, looks: str = "") -> 
     return ValueError(
         f"series {series}: expected times of the frequency {freq_word(freq)} from {when(first)} "
         f"on, got {when(time)}; frequencies may be mixed{looks}; resample to one frequency, or "
-        "pass another freq="
+        "say another (freq)"
     )
 
 

@@ -244,7 +244,7 @@ def read_future(panel: Panel, frame: Any, h: int, columns: Sequence[str]) -> Col
         raise ValueError(
             f"expected a row for each of the next {h} times of every series, got none for series "
             f"{_id(panel, row // h)} at {when(wanted[row])} ({absent.size} of {len(wanted)} rows "
-            "are missing); add them to the frame of the future"
+            "are missing); add them"
         )
     return read_columns(table.select(columns).to_native()).take(kept[at])
 
@@ -294,12 +294,14 @@ def _read(data: Any, names: Names, columns: list[str]) -> Panel:
 
 def _check_duplicates(panel: Panel) -> None:
     series = series_of(panel.starts)
+    is_one = panel.ids.tolist() == [panel.names.target]
+    cure = "name the column that tells series apart" if is_one else "check the ids"
     again = np.flatnonzero((np.diff(ticks(panel.times)) == 0) & (np.diff(series) == 0)) + 1
     for row in again[:1]:
         where = f"series {_id(panel, series[row])} at {when(panel.times[row])}"
         raise ValueError(
             f"expected one row for each series and time, got more than one for {where} "
-            f"({again.size} rows too many in all); drop them, average them, or check the ids"
+            f"({again.size} rows too many in all); drop them, average them, or {cure}"
         )
 
 

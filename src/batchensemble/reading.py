@@ -46,6 +46,8 @@ class TableFile(Protocol):
 def open_table(path: Path) -> Iterator[TableFile]:
     """A CSV, Parquet or Feather file, by its ending; "-" is a CSV from standard input."""
     suffix = check_suffix(path)
+    if path.is_dir():
+        raise ValueError(f"expected a file, got the folder {path}; name a file inside it")
     if path != PIPE and not path.is_file():
         raise FileNotFoundError(f"there is no file {path}; check the path")
     with ExitStack() as stack, _told(path):
@@ -75,6 +77,11 @@ def check_suffix(path: Path) -> str:
     )
 
 
+def is_table(path: Path) -> bool:
+    """Whether the name is that of a table."""
+    return path.name.lower().endswith((*CSV, *PARQUET, *FEATHER))
+
+
 def _check_names(table: TableFile) -> None:
     twice = [name for name, count in Counter(table.names).items() if count > 1]
     if twice:
@@ -93,12 +100,26 @@ def _told(path: Path) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{name} cannot be read: expected text in UTF-8, got the byte "
-            f"0x{error.object[error.start]:02x}; save it as UTF-8 (`CSV UTF-8` in spreadsheets)"
+            f"0x{error.object[error.start]:02x}{_line_of_odd_bytes(path)}; save it as UTF-8 "
+            "(`CSV UTF-8` in spreadsheets)"
         ) from error
     except (csv.Error, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(
             f"{name} cannot be read: {error}; it may be cut off or of another format"
         ) from error
+
+
+def _line_of_odd_bytes(path: Path) -> str:
+    """Where text ends to be UTF-8; of plain files, which can be read once more."""
+    if path == PIPE or path.name.lower().endswith(".gz"):
+        return ""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return f" in line {number}"
+    return ""
 
 
 def _name(path: Path) -> str:
@@ -141,7 +162,17 @@ class _Csv:
         """Rows with the number of their first line; blank lines are passed over."""
         width = len(self._header)
         line = self._rows.line_num + 1
-        for row in self._rows:
+        rows = iter(self._rows)
+        while True:
+            try:
+                row = next(rows)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise ValueError(
+                    f"{self.name}, line {line}: {error}; a quote may not be closed, or the file be "
+                    "cut off"
+                ) from error
             if len(row) > 1 or (row and (row[0].strip() or width == 1)):
                 if len(row) < width or any(row[width:]):
                     raise ValueError(

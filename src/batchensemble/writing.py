@@ -24,6 +24,12 @@ def check_place(path: Path, *, beside: Sequence[Path] = ()) -> None:
             raise ValueError(f"expected another file than {path} itself to write; name a new one")
 
 
+def _with_words(frame: pd.DataFrame) -> pd.DataFrame:
+    """True and false as files have them, and as `reading` reads them."""
+    words = {True: "true", False: "false"}
+    return frame.assign(**{name: frame[name].map(words) for name in frame.select_dtypes("bool")})
+
+
 class TableWriter:
     """A table that grows by batches, and is there under its name when all of it is.
 
@@ -62,7 +68,7 @@ class TableWriter:
         if self._suffix in CSV:
             separator = "\t" if self._suffix.startswith(".tsv") else ","
             is_first, self._sink = self._sink is None, self._text
-            frame.to_csv(
+            _with_words(frame).to_csv(
                 self._text, index=False, header=is_first, sep=separator, lineterminator="\n"
             )
             return

@@ -610,7 +610,7 @@ def test_a_forecaster_is_described_by_its_series(tmp_path):
     model = Forecaster(**TINY_FORECASTER, **EXOGENOUS).fit(columned())
     model.save(tmp_path / "m.be")
     found = describe(tmp_path / "m.be")
-    assert found["task"] == "forecasting"
+    assert found["task"] == "forecast"
     assert found["target"] == {
         "name": "y",
         "n_series": 2,

@@ -110,6 +110,45 @@ def test_pipes_go_in_and_out(shell):
     assert answers == (shell.folder / "out.csv").read_text()
 
 
+def test_true_and_false_are_written_as_they_are_read(shell):
+    shell("fit", "houses.csv", "-t", "garden", "-o", "g.be", *QUICK)
+    shell("predict", "g.be", "test.csv", "-o", "out.csv", "--keep", "id, plot")
+    found = shell.read("out.csv", dtype=str)
+    assert found.columns.tolist()[:4] == ["id", "plot", "prediction", "confidence"]
+    assert {"p_true", "p_false"} <= {*found}
+    assert {*found["prediction"]} <= {"true", "false"}
+
+
+def test_times_with_zones_come_back_with_theirs(shell):
+    zoned = sales(40).assign(month=lambda f: f["month"] + "T00:00+00:00")
+    zoned.to_csv(shell.folder / "zoned.csv", index=False)
+    how = ["-t", "sales", "--time", "month", "--series", "store", "--horizon", "2", "-o", "z.be"]
+    assert "have zones: they are read, and written, in UTC" in shell(
+        "fit", "zoned.csv", *how, *QUICK
+    ).stdout.replace("\n", " ")
+    shell("predict", "z.be", "-o", "out.csv")
+    times = pd.to_datetime(shell.read("out.csv")["month"])
+    assert times[0] == pd.Timestamp("2021-05-01", tz="UTC")
+    frame = zoned.assign(month=pd.to_datetime(zoned["month"]))
+    frame.to_parquet(shell.folder / "zoned.parquet")
+    shell("predict", "z.be", "zoned.parquet", "-o", "again.csv")
+    assert (shell.folder / "again.csv").read_text() == (shell.folder / "out.csv").read_text()
+    frame.assign(month=frame["month"].dt.tz_localize(None)).to_parquet("plain.parquet")
+    done = shell("predict", "z.be", "plain.parquet", code=1)
+    assert "row 1, column 'month': expected a time with a zone" in done.stderr
+
+
+def test_a_reader_who_has_read_enough_is_no_error(shell):
+    rows = shell.read("new.csv", dtype=str)
+    pd.concat([rows] * 500).to_csv(shell.folder / "many.csv", index=False)
+    program = f"{sys.executable} -c 'from batchensemble.cli import app; app()'"
+    line = f"{program} predict price.be many.csv | head -n 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    assert done.stdout.splitlines()[0].startswith("mean,std,")
+    assert done.stdout.splitlines()[1:] == ["141"]
+    assert done.stderr == ""
+
+
 def test_json_is_one_object_and_nothing_else(shell):
     fit = shell("fit", "houses.csv", "-t", "garden", "-o", "g.be", *QUICK, "--json")
     found = json.loads(fit.stdout)
@@ -143,7 +182,8 @@ def test_json_is_one_object_and_nothing_else(shell):
             "fit houses.csv -t price -o none/m.be",
             "expected a folder for none/m.be, got none at none; make it first",
         ),
-        ("fit houses.csv -t price -o houses.csv", "expected another file than houses.csv itself"),
+        ("fit houses.csv -t price -o houses.csv", "such as m.be, got that of a table: houses.csv"),
+        ("fit houses.csv -t price -o other.parquet", "got that of a table: other.parquet"),
         ("fit empty.csv -t price", "empty.csv is empty"),
         ("fit heads.csv -t price", "got no rows"),
         ("fit twice.csv -t a", "got more than once: 'a'"),
@@ -151,7 +191,17 @@ def test_json_is_one_object_and_nothing_else(shell):
         ("fit latin.csv -t a", "save it as UTF-8"),
         ("fit sales.csv -t sales --time moth", "did you mean 'month'?"),
         ("fit sales.csv -t sales --time store", "expected dates such as 2026-01-31, year first"),
-        ("fit sales.csv -t sales --time month", "more than one for"),
+        (
+            "fit sales.csv -t sales --time month",
+            "sales.csv: expected one row for each series and time, got more than one for",
+        ),
+        ("fit sales.csv -t sales --time month", "or name the column that tells series apart"),
+        ("fit gappy.csv -t sales --time month --series store", "gappy.csv: series 'north': expect"),
+        (
+            "predict sales.be zoned.csv",
+            "zoned.csv, line 2, column 'month': expected a time without",
+        ),
+        ("evaluate sales.be zoned.csv", "got 2018-01-01T00:00Z; write all alike"),
         ("fit houses.csv -t price --device tpu9", "expected device"),
         ("predict none.be new.csv", "none.be"),
         ("predict houses.csv new.csv", "expected a file saved by batchensemble in houses.csv"),
@@ -190,6 +240,8 @@ def test_a_mistake_is_answered_in_one_line_that_names_it(shell, command, words):
     new.assign(rooms=["1", "2", "many", *["3"] * 27]).to_csv("wrong.csv", index=False)
     new.assign(mean=1).to_csv("named.csv", index=False)
     houses(20).assign(town="Köln").to_csv("moved.csv", index=False)
+    sales().drop(7).to_csv("gappy.csv", index=False)
+    sales().assign(month=lambda f: f["month"] + "T00:00Z").to_csv("zoned.csv", index=False)
     before = {path.name: path.read_bytes() for path in shell.folder.iterdir()}
     done = shell(*command.split(), code=1)
     assert done.stdout == "" or command.startswith("fit")

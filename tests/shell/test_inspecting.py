@@ -9,7 +9,7 @@ from batchensemble.shell.inspecting import inspect_model
     [
         ("price.be", "regression", "price"),
         ("town.be", "classification", "town"),
-        ("sales.be", "forecasting", "sales"),
+        ("sales.be", "forecast", "sales"),
     ],
 )
 def test_a_file_tells_what_the_model_is_and_how_it_was_made(shell, name, task, target):

@@ -24,12 +24,14 @@ MOST_EXACT = 2**53  # from here on, neighbours among whole numbers are one float
 class OwnTable:
     """All of a file: every column read as its kind, the index numbering rows as the file does.
 
-    `unit` is what the index counts, "line" or "row". `notes` are doubts about columns, by their
+    `unit` is what the index counts, "line" or "row". The times of `zoned` columns, here in UTC, have
+    zones in the file. `notes` are doubts about columns, by their
     names; `nameless` columns are left away.
     """
 
     name: str
     unit: str
+    zoned: frozenset[str]
     frame: pd.DataFrame
     kinds: dict[str, Kind]
     notes: dict[str, str]
@@ -47,8 +49,9 @@ def read_own(path: Path) -> OwnTable:
         found = recognise(whole, file)
         kinds = {name: one.kind for name, one in found.items()}
         notes = {name: one.note for name, one in found.items() if one.note}
+        zoned = frozenset(name for name, one in found.items() if one.has_zones)
         frame = read_as(whole, kinds, file)
-        return OwnTable(file.name, file.unit, frame, kinds, notes, file.nameless)
+        return OwnTable(file.name, file.unit, zoned, frame, kinds, notes, file.nameless)
 
 
 def read_table(path: str | Path, target: str, task: Task | None = None) -> Table:
@@ -94,6 +97,8 @@ def recognise_task(y: pd.Series) -> tuple[Task, str]:
 def read_target(y: pd.Series, task: str, file: str) -> NDArray[Any]:
     """The target of a task, without gaps, as numbers or as labels."""
     one_of(task, TASKS, "task")
+    if task == "classification":
+        check_told_apart(y, "classes", file)
     if y.nunique() < 2:
         raise ValueError(f"expected {y.name!r} to vary in {file}, got one value in all rows")
     if pd.api.types.is_datetime64_any_dtype(y):
@@ -101,7 +106,7 @@ def read_target(y: pd.Series, task: str, file: str) -> NDArray[Any]:
             f"expected numbers or classes in the target {y.name!r} of {file}, got dates; "
             "turn them into numbers, days since a day for example"
         )
-    return _numbers(y, file) if task == "regression" else _labels(y, file)
+    return _numbers(y, file) if task == "regression" else _labels(y)
 
 
 def _numbers(y: pd.Series, file: str) -> NDArray[np.float64]:
@@ -120,9 +125,8 @@ def _numbers(y: pd.Series, file: str) -> NDArray[np.float64]:
     return values
 
 
-def _labels(y: pd.Series, file: str) -> NDArray[Any]:
+def _labels(y: pd.Series) -> NDArray[Any]:
     labels: NDArray[Any]
-    check_told_apart(y, "classes", file)
     if pd.api.types.is_bool_dtype(y):
         labels = y.to_numpy(dtype=bool)
     elif pd.api.types.is_numeric_dtype(y):

@@ -59,7 +59,7 @@ class Forecaster(TrustedSeries):
         The trained networks, the encoder of the series, and losses and scores by epoch.
     """
 
-    _task: ClassVar[str] = "forecasting"
+    _task: ClassVar[str] = "forecast"
 
     def predict(
         self,

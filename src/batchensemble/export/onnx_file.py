@@ -12,7 +12,7 @@ from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.export.interface import Model, Slot, inputs_of, outputs_of
 from batchensemble.files import replacing
 
-TASKS = {Regressor: "regression", Classifier: "classification", Forecaster: "forecasting"}
+TASKS = {Regressor: "regression", Classifier: "classification", Forecaster: "forecast"}
 
 
 def to_onnx(model: Model, path: str | os.PathLike[str]) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batchensemble.cells import read_as
+from batchensemble.cells import read_as, zoned
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.frames import Kind
 from batchensemble.reading import TableFile, check_suffix, open_table
+from batchensemble.shell.exits import naming
 from batchensemble.shell.given import long_frame
 from batchensemble.words import closest, one_of
 from batchensemble.writing import TableWriter, check_place
@@ -102,7 +103,7 @@ def answer(model: Regressor | Classifier, X: pd.DataFrame, coverage: float) -> p
             "prediction": dist.mode,
             "confidence": dist.confidence,
             **_sets(model, X, coverage),
-            **{f"p_{c}": p for c, p in zip(model.classes_, dist.mean.T, strict=True)},
+            **{f"p_{c}": p for c, p in zip(_words(model), dist.mean.T, strict=True)},
             "total": dist.total,
             "aleatoric": dist.aleatoric,
             "epistemic": dist.epistemic,
@@ -114,8 +115,14 @@ def _sets(model: Classifier, X: pd.DataFrame, coverage: float) -> dict[str, list
     """Of a calibrated model: the classes that hold the truth together."""
     if not hasattr(model, "calibration_"):
         return {}
-    names = np.array([str(one) for one in model.classes_], dtype=object)
+    names = np.array(_words(model), dtype=object)
     return {"set": ["|".join(names[inside]) for inside in model.predict_set(X, coverage)]}
+
+
+def _words(model: Classifier) -> list[str]:
+    """The classes as files have them."""
+    classes = model.classes_
+    return [str(one).lower() if classes.dtype.kind == "b" else str(one) for one in classes]
 
 
 def forecast(
@@ -131,7 +138,8 @@ def forecast(
     _check_ahead(model, ahead)
     df = None if history is None else read_series(model, history)
     future = None if ahead is None else read_series(model, ahead, is_ahead=True)
-    frame = model.predict(horizon, level=[100 * coverage], df=df, X_df=future)
+    with naming(history or ahead):
+        frame = model.predict(horizon, level=[100 * coverage], df=df, X_df=future)
     mean, lower, upper = frame.columns[-3:]
     frame = frame.rename(columns={mean: "mean", lower: "lower", upper: "upper"})
     if has_one_series(model):
@@ -177,13 +185,32 @@ def read_series(model: Forecaster, path: Path, *, is_ahead: bool = False) -> pd.
         kinds = {n: k for n, k in kinds.items() if n not in (model.target_col, *model.past_columns)}
     with open_table(path) as file:
         check_columns(kinds, file)
-        parts = [read_as(rows, kinds, file) for rows in file.batches()]
+        parts = []
+        for rows in file.batches():
+            parts.append(read_as(rows, kinds, file))
+            _check_zones(rows[model.time_col], model, file)
         if not parts:
             raise ValueError(f"{file.name}: expected rows of the series, got none")
     frame = pd.concat(parts)
     if not is_ahead:
         frame = frame[frame[model.target_col].notna()]
-    return long_frame(frame, kinds, file.name, file.unit, time=model.time_col, series=series)
+    df = long_frame(frame, kinds, file.name, file.unit, time=model.time_col, series=series)
+    if getattr(model.panel_.times, "tz", None):
+        df[model.time_col] = df[model.time_col].dt.tz_localize("UTC")
+    return df
+
+
+def _check_zones(times: pd.Series, model: Forecaster, file: TableFile) -> None:
+    """All of them have one, or none has, as at fit."""
+    if not isinstance(model.panel_.times, pd.DatetimeIndex):
+        return
+    had = model.panel_.times.tz is not None
+    has = zoned(times)
+    for row in has.index[has != had][:1]:
+        raise ValueError(
+            f"{file.name}, {file.unit} {row}, column {model.time_col!r}: expected a time "
+            f"{'with' if had else 'without'} a zone as at fit, got {times[row]}; write all alike"
+        )
 
 
 def series_kinds(model: Forecaster) -> dict[str, Kind]:

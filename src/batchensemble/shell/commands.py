@@ -193,7 +193,7 @@ def predict(
                 data,
                 out,
                 coverage=coverage,
-                keep=[name for name in keep.split(",") if name],
+                keep=[name.strip() for name in keep.split(",") if name.strip()],
                 horizon=horizon,
                 ahead=ahead,
                 watch=watch,

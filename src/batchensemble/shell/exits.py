@@ -1,14 +1,29 @@
 """How commands end: what went wrong in one line, and a code for scripts."""
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import typer
 
 CODES = (
     "Exit codes: 0 done; 1 the data or the model cannot be used, with the reason on standard "
-    "error; 2 the command is not understood; 130 stopped with Ctrl-C."
+    "error; 2 the command is not understood; 130 stopped with Ctrl-C; 141 whoever read the output "
+    "has read enough."
 )
+
+
+@contextmanager
+def naming(file: Path | str | None) -> Iterator[None]:
+    """What is wrong with a series is said with the file that it comes from."""
+    try:
+        yield
+    except ValueError as error:
+        if file is None or "series" not in str(error):
+            raise
+        raise ValueError(f"{file}: {error}") from error
 
 
 @contextmanager
@@ -20,7 +35,8 @@ def one_line_errors(stopped: str = "Stopped. Nothing was written.") -> Iterator[
         typer.echo(stopped, err=True)
         raise typer.Exit(130) from None
     except BrokenPipeError:
-        raise  # whoever read our output has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
+        raise typer.Exit(141) from None
     except (ImportError, OSError, ValueError) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from None

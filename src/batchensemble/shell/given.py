@@ -83,6 +83,7 @@ def read_table_to_learn(
         raise ValueError(
             f"{own.name}: expected a column besides the target {target!r} to learn from, got none"
             + "".join(f"; {name!r} {why}" for name, why in left_out.items())
+            + "".join(f"; {note}" for note in notes)
         )
     about = Given(
         own.name, found, why, target, len(own.frame), n_without, columns, left_out, tuple(notes)
@@ -116,6 +117,8 @@ def read_series_to_learn(
             f"{[target, *wanted]}"
         )
     df = long_frame(kept, own.kinds, own.name, own.unit, time=time, series=series)
+    if time in own.zoned:
+        df[time] = df[time].dt.tz_localize("UTC")
     columns = {name: own.kinds[name] for name in (*future, *past)}
     left_out = {
         name: "not named with --future or --past"

@@ -1,5 +1,6 @@
 """Learn from what a file gives, and judge the model on what it did not see."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
 from batchensemble.metrics import summarise_paths
-from batchensemble.reading import PIPE, check_suffix
+from batchensemble.reading import PIPE, check_suffix, is_table
+from batchensemble.shell.exits import naming
 from batchensemble.shell.given import Given, GivenSeries, GivenTable
 from batchensemble.shell.judging import score_classes, score_numbers
 from batchensemble.shell.scores import percent
@@ -19,6 +21,7 @@ from batchensemble.training import TrainingDiverged
 from batchensemble.writing import check_place
 
 FEWEST_JUDGED = 20  # rows; fewer say too little
+AS_ASKED = "nothing, as asked for"
 FEWEST_HORIZONS = 4  # that a series must have, to have one held back
 
 
@@ -44,6 +47,8 @@ def place_of(data: Path, out: Path | None) -> Path:
         raise ValueError("expected a name for the model, got a pipe: -o MODEL.be")
     if out is None:
         out = Path(data.name[: -len(check_suffix(data))] + ".be")
+    if is_table(out):
+        raise ValueError(f"expected a name for the model such as m.be, got that of a table: {out}")
     check_place(out, beside=[data])
     return out
 
@@ -62,7 +67,8 @@ def learn(
             wanted = calibrate is not False
             return learn_table(given, settings, holdout=holdout, seed=seed, calibrate=wanted)
         wanted = calibrate is True
-        return learn_series(given, settings, holdout=holdout, seed=seed, calibrate=wanted)
+        with naming(given.about.file):
+            return learn_series(given, settings, holdout=holdout, seed=seed, calibrate=wanted)
     except TrainingDiverged as error:
         raise ValueError(str(error)) from error
 
@@ -86,7 +92,10 @@ def learn_table(
     y = pd.Series(given.y, name=given.about.target)
     model = kind(random_state=seed, **settings).fit(given.X.iloc[rows], y.iloc[rows])
     if not len(judges):
-        return Learned(model, len(rows), 0, {}, _unjudged(holdout, f"{FEWEST_JUDGED} rows"))
+        words = _too_few(holdout, len(rows)) if holdout else AS_ASKED
+        return Learned(
+            model, len(rows), 0, {}, words, "not, without rows to do it with" * calibrate
+        )
     dist = model.predict_dist(given.X.iloc[judges])
     score = score_numbers if kind is Regressor else score_classes
     scores = score(given.y[judges], dist)
@@ -149,8 +158,9 @@ def learn_series(
     lengths = df.groupby(given.series).size() if given.series else pd.Series([len(df)])
     if not holdout or lengths.min() < FEWEST_HORIZONS * h:
         model.fit(df)
-        words = _unjudged(holdout, f"{FEWEST_HORIZONS} times the horizon of {h} steps")
-        return Learned(model, len(df), 0, {}, words)
+        needs = f"nothing: holding back needs {FEWEST_HORIZONS} times the horizon of {h} steps"
+        calibrated = "not, without steps to do it with" * calibrate
+        return Learned(model, len(df), 0, {}, needs if holdout else AS_ASKED, calibrated)
     held_back = from_end < (max(h, round(holdout * int(lengths.min()))) if calibrate else h)
     model.fit(df[~held_back])
     scores = judge_series(model, df, n_windows=1)
@@ -177,5 +187,10 @@ def _from_end(df: pd.DataFrame, series: str | None) -> pd.Series:
     return df.groupby(series).cumcount(ascending=False)
 
 
-def _unjudged(holdout: float, needs: str) -> str:
-    return f"nothing: holding back needs {needs}" if holdout else "nothing, as asked for"
+def _too_few(holdout: float, n_rows: int) -> str:
+    """Why nothing judged, and which share would have been enough."""
+    share = math.ceil(100 * FEWEST_JUDGED / n_rows) / 100
+    cure = f"; --holdout {share:g} would do" if share <= 0.5 else ""
+    n_judges = round(holdout * n_rows)
+    got = f"{holdout:.0%} of {n_rows} rows are {n_judges}"
+    return f"nothing: {got}, and it takes {FEWEST_JUDGED}{cure}"

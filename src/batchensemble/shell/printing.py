@@ -41,7 +41,8 @@ def print_given(console: Console, given: Given) -> None:
 def print_learned(console: Console, given: Given, learned: Learned, path: Path) -> None:
     """How well it went, and where the model is."""
     console.print(f"Judged on {learned.judged_on}.")
-    _print_scores(console, learned.scores, given.target, given.task, coverage=0.9)
+    if learned.scores:
+        _print_scores(console, learned.scores, given.target, given.task, coverage=0.9)
     _print_calibrated(console, learned.calibrated)
     console.print(
         f"Model: [bold]{escape(str(path))}[/] "
