@@ -5,6 +5,7 @@ Blocks marked ```py show the code of other packages and do not run.
 
 import importlib.util
 import re
+from ast import literal_eval
 from inspect import signature
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +14,7 @@ import pytest
 
 import batchensemble
 from batchensemble import metrics
+from batchensemble.estimators.presets import CLASSIFIER_PRESETS, PRESETS, SERIES_PRESETS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -167,11 +169,31 @@ def test_an_equation_that_would_come_out_wrong_is_refused_with_a_cure(latex, mat
 
 
 @pytest.mark.parametrize("name", ["Regressor", "Classifier", "Forecaster"])
-def test_the_reference_explains_every_parameter_of_an_estimator(name):
+def test_the_reference_explains_every_parameter_of_an_estimator_with_its_default(name):
     griffe = pytest.importorskip("griffe")
     extensions = griffe.load_extensions(DOCS / "docstrings.py")
     module = f"batchensemble.estimators.{name.lower()}"
     docstring = griffe.load(f"{module}.{name}", extensions=extensions).docstring
     (parameters,) = (part for part in docstring.parsed if part.kind.value == "parameters")
-    explained = {parameter.name for parameter in parameters.value}
-    assert explained == set(signature(getattr(batchensemble, name)).parameters)
+    explained = {p.name: literal_eval(str(p.default)) for p in parameters.value}
+    known = signature(getattr(batchensemble, name)).parameters
+    assert explained == {p.name: p.default for p in known.values()}
+    for parameter in parameters.value:
+        takes_none = "None" in str(parameter.annotation)
+        assert takes_none == (explained[parameter.name] is None), parameter.name
+    sentences = [parameter.description for parameter in parameters.value]
+    assert len(set(sentences)) == len(sentences), "parameters share an entry"
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
+def test_the_reference_has_the_values_of_the_presets(preset):
+    page = loaded("presets").on_page_markdown(read(DOCS / "reference.md"))
+    head = f'| `preset="{preset}"` | Regressor | Classifier | Forecaster |\n'
+    rows = page.partition(head)[2].partition("\n\n")[0].splitlines()[1:]
+    shown = {name.strip("`"): values for name, *values in (row[2:-2].split(" | ") for row in rows)}
+    assert set(shown) == set(PRESETS[preset]) | set(SERIES_PRESETS[preset])
+    for place, settings in ((0, PRESETS[preset]), (2, SERIES_PRESETS[preset])):
+        for name, value in settings.items():
+            assert shown[name][place] == f"`{value!r}`"
+    assert shown["clip_norm"][1] == f"`{CLASSIFIER_PRESETS[preset]['clip_norm']}`"
+    assert shown["log_variance_bounds"][1] == ""  # classes have none
