@@ -159,6 +159,7 @@ def test_equations_become_mathml_that_needs_no_script(page, maths):
     drawn = maths.on_page_content(html)
     assert drawn.count("<math ") == html.count('class="arithmatex"')
     assert "arithmatex" not in drawn
+    assert "<mi>log</mi>" not in drawn  # it would touch its neighbours
     assert "$$" not in drawn
 
 
