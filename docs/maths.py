@@ -24,7 +24,9 @@ def _mathml(equation: re.Match[str]) -> str:
     # The logarithm comes as a variable, which touches its neighbours.
     mathml = mathml.replace("<mi>log</mi>", '<mo lspace="0.17em" rspace="0.17em">log</mo>')
     # Bars do not know which side they are on, and stretch too far.
-    mathml = mathml.replace("<mo>&#x0007C;</mo>", '<mo stretchy="false" lspace="0" rspace="0">|</mo>')
+    mathml = mathml.replace(
+        "<mo>&#x0007C;</mo>", '<mo stretchy="false" lspace="0" rspace="0">|</mo>'
+    )
     # An unknown command, and what remains of an unknown environment, come through as letters.
     if "\\" in mathml or "<mi>&</mi>" in mathml:
         raise ValueError(

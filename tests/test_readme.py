@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 import batchensemble
-from batchensemble import metrics
+from batchensemble import cli, metrics
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS, PRESETS, SERIES_PRESETS
 
 ROOT = Path(__file__).parents[1]
@@ -103,6 +103,13 @@ def test_the_readme_has_code_and_the_two_commands():
     assert len(blocks(ROOT / "README.md")) >= 4
     for command in ("make reproduce", "make test"):
         assert command in text
+
+
+def test_what_it_costs_is_said_in_the_same_words_everywhere():
+    places = ("README.md", "docs/index.md", "mkdocs.yml", "pyproject.toml")
+    said = [read(ROOT / place) for place in places] + [batchensemble.__doc__, cli.main.__doc__]
+    for text in said:
+        assert "at a fraction of the size of ten networks." in " ".join(text.split())
 
 
 def test_links_between_pages_lead_somewhere():
