@@ -59,7 +59,7 @@ bench: setup
 docs: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
-	@echo "The pages are in site/: open site/index.html"
+	@echo "The pages are in site/: open site/index.html, or, with search, $(PYTHON) -m http.server -d site"
 
 clean:
 	rm -rf .venv .venv-peers build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site

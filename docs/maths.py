@@ -21,6 +21,12 @@ def on_page_content(html: str, **_: Any) -> str:
 def _mathml(equation: re.Match[str]) -> str:
     latex = unescape(equation[2]).strip()
     mathml: str = convert(latex, display="block" if equation[1] == "div" else "inline")
+    # The logarithm comes as a variable, which touches its neighbours.
+    mathml = mathml.replace("<mi>log</mi>", '<mo lspace="0.17em" rspace="0.17em">log</mo>')
+    # Bars do not know which side they are on, and stretch too far.
+    mathml = mathml.replace(
+        "<mo>&#x0007C;</mo>", '<mo stretchy="false" lspace="0" rspace="0">|</mo>'
+    )
     # An unknown command, and what remains of an unknown environment, come through as letters.
     if "\\" in mathml or "<mi>&</mi>" in mathml:
         raise ValueError(

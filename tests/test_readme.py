@@ -1,24 +1,20 @@
-"""What the README and the docs say, runs and is there.
+"""What the README and the docs say, runs and is there: docs/consoles.py runs it.
 
-Blocks marked ```python and commands in blocks marked ```console run, from the top of their page to
-the end, in a folder that is empty but for our results. Blocks marked ```py show the code of other
-packages and do not.
+Blocks marked ```py show the code of other packages and do not run.
 """
 
 import importlib.util
 import re
-import shlex
-import subprocess
+from ast import literal_eval
 from inspect import signature
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from typer.testing import CliRunner
 
 import batchensemble
-from batchensemble import metrics
-from batchensemble.cli import app
+from batchensemble import cli, metrics
+from batchensemble.estimators.presets import CLASSIFIER_PRESETS, PRESETS, SERIES_PRESETS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -29,66 +25,70 @@ def read(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
+def loaded(name: str) -> ModuleType:
+    """A module of the docs."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+consoles = loaded("consoles")
+
+
 def blocks(page: Path, language: str = "python") -> list[str]:
-    return [block for kind, block in all_blocks(page) if kind == language]
-
-
-def all_blocks(page: Path) -> list[tuple[str, str]]:
-    """Language and text, in the order of the page."""
-    return re.findall(r"^```(\w+)\n(.*?)^```", read(page), re.M | re.S)
+    return [block for kind, block in consoles.BLOCK.findall(read(page)) if kind == language]
 
 
 @pytest.mark.usefixtures("registries")
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
-def test_the_code_and_the_commands_of_a_page_run(page, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    Path("results").symlink_to(ROOT / "results")
-    names: dict[str, object] = {}
-    for number, (language, block) in enumerate(all_blocks(page)):
-        if language == "python":
-            exec(compile(block, f"{page.name}, block {number}", "exec"), names)
-        elif language == "console":
-            run_console(block)
+def test_the_code_and_the_commands_of_a_page_run_and_say_what_is_shown(page):
+    for step in consoles.run_page(read(page)):
+        said = "\n".join(step.said)
+        cure = f"python docs/consoles.py {page.relative_to(ROOT)}"
+        assert step.retold() is not None, f"{step.command} says\n{said}\nshow it with {cure}"
 
 
-def run_console(block: str) -> None:
-    """Run what follows each `$`: every command ends with 0, or with what `echo $?` shows after it.
-
-    What is shown below a command need not be what it says, unless it is an error.
-    """
-    steps = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M)
-    for (command, shown), (after, code) in zip(steps, [*steps[1:], ("", "")], strict=True):
-        if command == "echo $?":
-            continue
-        found, said = run_pipe(command)
-        assert found == (int(code) if after == "echo $?" else 0), f"{command}: {said}"
-        errors = [line for line in shown.splitlines() if line.startswith("Error: ")]
-        assert not errors or said.splitlines() == errors, f"{command}: {said}"
+def agrees(console: str) -> bool:
+    steps = consoles.run_page(f"```console\n{console}```\n")
+    return all(step.retold() is not None for step in steps)
 
 
-def run_pipe(line: str) -> tuple[int, str]:
-    """The code of the last of our commands in a pipe, and all that they said of errors."""
-    text, code, said = "", 0, ""
-    for stage in line.split(" | "):
-        program, *words = shlex.split(stage)
-        if program == "batchensemble":
-            done = CliRunner().invoke(app, words, input=text)
-            text, code, said = done.stdout, done.exit_code, said + done.stderr
-        else:
-            other = subprocess.run([program, *words], input=text, capture_output=True, text=True)
-            other.check_returncode()
-            text = other.stdout
-    return code, said
+ROWS = "rows of a table"
+TABLE = f"$ printf '{ROWS}\\n 1,200 -0.5 Bern\\nNLL  7.1e-3\\n'\n"
 
 
-def test_a_command_that_ends_otherwise_than_shown_is_noticed(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize(
+    "shown",
+    [f"{ROWS}\n7 8 Basel\nNLL 10\n", "...\nNLL 10\n", f"{ROWS}\n...\n", f"...\n{ROWS}\n0\n...\n"],
+)
+def test_what_is_shown_may_have_other_numbers_blanks_and_rows_and_leave_lines_out(shown):
+    assert agrees(TABLE + shown)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ["", f"{ROWS}\n", f"{ROWS}\n1\nCRPS 10\n", f"{ROWS}\nBern\nNLL 10\n", "...\nCRPS 10\n"],
+)
+def test_what_a_command_does_not_say_is_noticed(shown):
+    assert not agrees(TABLE + shown)
+
+
+def test_a_command_that_ends_otherwise_than_shown_is_noticed():
     error = "Error: there is no file x.csv; check the path\n"
     wrong = "$ batchensemble fit x.csv --target y\n"
-    run_console(f"{wrong}{error}$ echo $?\n1\n")
-    for block in (wrong, f"{wrong}$ echo $?\n2\n", f"{wrong}Error: no\n$ echo $?\n1\n"):
-        with pytest.raises(AssertionError, match="fit x"):
-            run_console(block)
+    assert agrees(f"{wrong}{error}$ echo $?\n1\n")
+    assert not agrees(f"{wrong}{error}$ echo $?\n2\n")
+    assert not agrees(f"{wrong}Error: no\n$ echo $?\n1\n")
+    for block in (wrong, f"{wrong}{error}{wrong}$ echo $?\n1\n"):
+        with pytest.raises(ValueError, match=r"expected .*fit x.* to end with 0, got 1"):
+            agrees(block)
+
+
+def test_a_page_is_refreshed_in_the_form_in_which_it_is_shown():
+    page = f"```console\n{TABLE}...\nNLL 10\n$ echo 5\nfive\n```\nthe end\n"
+    now = f"```console\n{TABLE}...\nNLL  7.1e-3\n$ echo 5\n5\n```\nthe end\n"
+    assert consoles.refreshed(page) == now
 
 
 def test_code_that_is_shown_and_not_run_is_python_all_the_same():
@@ -103,6 +103,13 @@ def test_the_readme_has_code_and_the_two_commands():
     assert len(blocks(ROOT / "README.md")) >= 4
     for command in ("make reproduce", "make test"):
         assert command in text
+
+
+def test_what_it_costs_is_said_in_the_same_words_everywhere():
+    places = ("README.md", "docs/index.md", "mkdocs.yml", "pyproject.toml")
+    said = [read(ROOT / place) for place in places] + [batchensemble.__doc__, cli.main.__doc__]
+    for text in said:
+        assert "at a fraction of the size of ten networks." in " ".join(text.split())
 
 
 def test_links_between_pages_lead_somewhere():
@@ -139,14 +146,6 @@ def test_every_picture_that_we_draw_is_there():
         assert (DOCS / "images" / f"{name}.png").is_file(), f"python docs/pictures.py {name}"
 
 
-def loaded(name: str) -> ModuleType:
-    """A module of the docs."""
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def pictures(page: Path) -> list[str]:
     return re.findall(r"!\[[^\]]+\]\(([^)]+)\)", read(page))
 
@@ -167,6 +166,7 @@ def test_equations_become_mathml_that_needs_no_script(page, maths):
     drawn = maths.on_page_content(html)
     assert drawn.count("<math ") == html.count('class="arithmatex"')
     assert "arithmatex" not in drawn
+    assert "<mi>log</mi>" not in drawn  # it would touch its neighbours
     assert "$$" not in drawn
 
 
@@ -177,11 +177,31 @@ def test_an_equation_that_would_come_out_wrong_is_refused_with_a_cure(latex, mat
 
 
 @pytest.mark.parametrize("name", ["Regressor", "Classifier", "Forecaster"])
-def test_the_reference_explains_every_parameter_of_an_estimator(name):
+def test_the_reference_explains_every_parameter_of_an_estimator_with_its_default(name):
     griffe = pytest.importorskip("griffe")
     extensions = griffe.load_extensions(DOCS / "docstrings.py")
     module = f"batchensemble.estimators.{name.lower()}"
     docstring = griffe.load(f"{module}.{name}", extensions=extensions).docstring
     (parameters,) = (part for part in docstring.parsed if part.kind.value == "parameters")
-    explained = {parameter.name for parameter in parameters.value}
-    assert explained == set(signature(getattr(batchensemble, name)).parameters)
+    explained = {p.name: literal_eval(str(p.default)) for p in parameters.value}
+    known = signature(getattr(batchensemble, name)).parameters
+    assert explained == {p.name: p.default for p in known.values()}
+    for parameter in parameters.value:
+        takes_none = "None" in str(parameter.annotation)
+        assert takes_none == (explained[parameter.name] is None), parameter.name
+    sentences = [parameter.description for parameter in parameters.value]
+    assert len(set(sentences)) == len(sentences), "parameters share an entry"
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
+def test_the_reference_has_the_values_of_the_presets(preset):
+    page = loaded("presets").on_page_markdown(read(DOCS / "reference.md"))
+    head = f'| `preset="{preset}"` | Regressor | Classifier | Forecaster |\n'
+    rows = page.partition(head)[2].partition("\n\n")[0].splitlines()[1:]
+    shown = {name.strip("`"): values for name, *values in (row[2:-2].split(" | ") for row in rows)}
+    assert set(shown) == set(PRESETS[preset]) | set(SERIES_PRESETS[preset])
+    for place, settings in ((0, PRESETS[preset]), (2, SERIES_PRESETS[preset])):
+        for name, value in settings.items():
+            assert shown[name][place] == f"`{value!r}`"
+    assert shown["clip_norm"][1] == f"`{CLASSIFIER_PRESETS[preset]['clip_norm']}`"
+    assert shown["log_variance_bounds"][1] == ""  # classes have none

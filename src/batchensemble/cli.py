@@ -33,7 +33,7 @@ OWN, STUDY = "Your own data", "The study"
 
 @app.callback(epilog=CODES)
 def main() -> None:
-    """Predictions with trustworthy uncertainty, at the price of one network."""
+    """Predictions with trustworthy uncertainty, at a fraction of the size of ten networks."""
 
 
 app.command(rich_help_panel=OWN, epilog=CODES)(commands.fit)

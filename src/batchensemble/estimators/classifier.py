@@ -40,13 +40,16 @@ class Classifier(ClassifierMixin, TrustedTable):  # type: ignore[misc]
         Trained numbers, of all networks together.
     target_name_ : str or None
         Of a named pandas or polars Series.
-    calibration_
+    calibration_ : SetCalibration
         After `calibrate`: the temperature, and the probabilities of the rows for sets.
     shift_scale_ : float
         The members' disagreement that 95 of 100 rows of fit stay below.
-    bank_, encoder_, history_
-        The trained networks, the encoder of the columns, and losses and scores by epoch (a list
-        of one history, or with `one_by_one` of one for each network).
+    bank_ : Bank
+        The trained networks.
+    encoder_ : TableEncoder
+        What turns columns into numbers.
+    history_ : list of History
+        Losses and scores by epoch; with `one_by_one` a history for each network.
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = CLASSIFIER_PRESETS

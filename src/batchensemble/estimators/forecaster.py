@@ -50,13 +50,23 @@ class Forecaster(TrustedSeries):
     ----------
     n_parameters_ : int
         Trained numbers, of all networks together.
-    calibration_
+    calibration_ : IntervalCalibration
         After `calibrate`: past forecasts beside the truth.
-    panel_, season_, context_, lags_
-        What it forecasts from: the series, and how they are read. A file keeps of each series
-        what a forecast reads, and at least three contexts and three horizons.
-    bank_, encoder_, history_
-        The trained networks, the encoder of the series, and losses and scores by epoch.
+    panel_ : Panel
+        The series that it forecasts. A file keeps of each what a forecast reads, and at least
+        three contexts and three horizons.
+    season_ : int
+        Steps in a season.
+    context_ : int
+        Steps that a forecast reads.
+    lags_ : tuple of int
+        How many steps before each step the values lie that it reads there.
+    bank_ : Bank
+        The trained networks.
+    encoder_ : SeriesEncoder
+        What turns series into numbers.
+    history_ : list of History
+        Losses and scores by epoch.
     """
 
     _task: ClassVar[str] = "forecast"

@@ -10,107 +10,121 @@ from sklearn.utils._param_validation import Interval
 PARAMETERS = """
     Parameters
     ----------
-    method : {"batch_ensemble", "deep_ensemble", "mc_dropout", "single"}
+    method : one of "batch_ensemble", "deep_ensemble", "mc_dropout", "single"
         How a row gets several predictions: members inside one network; networks of their own;
         one network with dropout left on; or one prediction only.
     n_members : int
         Members of a BatchEnsemble, networks of a deep ensemble.
     n_passes : int
         Masks that MC dropout draws.
-    preset : {"default", "paper"}
+    preset : one of "default", "paper"
         Settings that go together, for all arguments below that are None: "default" is our
         judgement for real data, "paper" the published study's setting.
-    hidden : list or tuple of int
+    hidden : list or tuple of int, or None
         Widths of the hidden layers.
-    epochs, batch_size, lr, weight_decay
-        Training with Adam; the decay falls on shared weights only.
-    dropout : float
+    epochs : int or None
+        How often training goes through all rows, at most.
+    batch_size : int or None
+        Rows of one step of training.
+    lr : float or None
+        Learning rate of Adam.
+    dropout : float or None
         Share of hidden units dropped in training.
-    clip_norm : float
+    weight_decay : float or None
+        Of Adam (as in AdamW), on shared weights only.
+    clip_norm : float or None
         Largest norm of a network's gradient; `float("inf")` for none.
-    patience : int
+    patience : int or None
         Epochs without a better held-out score after which training stops; the best state is kept.
         The score is that of the ensemble's mixture; MC dropout is one network with the single
         network's training, and is judged like it.
     adapters : str or sequence of str
         Which vectors the members of a BatchEnsemble own, letters of "rsb"; or one such word for
         each hidden layer and one for the heads.
-    init : {"random_sign", "ones", "normal", "orthogonal"}
+    init : one of "random_sign", "ones", "normal", "orthogonal"
         First values of r and s.
     penalty : float
         Strength of the penalty on members' vectors that are not orthogonal.
-    batching : {"shared", "independent", "split"}
+    batching : one of "shared", "independent", "split"
         Whether all members see the same rows of a batch, each its own shuffling, or each its
         share of the batch (cheaper, and slower to learn).
     one_by_one : bool
         Train the networks of a deep ensemble one after the other instead of together, to see what
         that costs; without early stopping, time limit or interrupts.
-    time_limit : float
-        Seconds after which training ends with what it has.
+    time_limit : float or None
+        Seconds after which training ends with what it has; None for no limit.
     keep_on_interrupt : bool
         Whether Ctrl-C ends the training with a usable model instead of an error.
-    random_state : int, RandomState or None
-        Gives bit-equal results on one machine.
+    random_state : int or RandomState or None
+        A number gives bit-equal results on one machine.
     device : str
         "auto" (a GPU where there is one), "cpu", "cuda", ...
     verbose : bool
         Show a progress bar.
 """
 
-TABLE_PARAMETERS = f"""{PARAMETERS}    scaling : {{"robust", "quantile", "standard", "minmax"}}
-        Of the numeric inputs: by quartiles with outliers drawn in, to a normal distribution, to
-        unit variance, or to [0, 1].
-    validation_fraction : float
+TABLE_PARAMETERS = f"""{PARAMETERS}    validation_fraction : float or None
         Share of the rows held out for early stopping; 0 trains on all rows for all epochs, as
         does a table too small to spare eight rows.
-    max_categories : int
+    scaling : None or one of "robust", "quantile", "standard", "minmax"
+        Of the numeric inputs: by quartiles with outliers drawn in, to a normal distribution, to
+        unit variance, or to [0, 1].
+    max_categories : int or None
         At most so many columns for one category column; rarer categories share one.
-    categories : mapping of column name to categories
+    categories : mapping of column name to categories, or None
         Vocabularies known beforehand.
 """
 
-SERIES_PARAMETERS = f"""{PARAMETERS}    context : int
+SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
         Steps that the network reads before the first forecast; by default one season, between 12
         and 60, and less for short series.
-    horizon : int
+    horizon : int or None
         Steps that it is trained to forecast, and forecasts unless told otherwise.
-    season : int
+    season : int or None
         Steps in a season; by default what the frequency suggests (12 for months, 7 for days, 24
         for hours), and none for series without dates.
-    seasonal_lag : bool
+    seasonal_lag : bool or None
         Whether the value one season before each step is an input; only where every series has
         three seasons.
-    calendar : bool
+    calendar : bool or None
         Whether the position in year, week and day is an input.
-    feedback : {{"teacher", "mean", "sample"}}
+    feedback : None or one of "teacher", "mean", "sample"
         What stands for the values between the last observation and a step when it is trained: the
         truth, the predicted mean (as in the paper), or a sample. Paths feed back their own samples
         whatever it was trained with.
-    scaling : {{"window", "standard", "minmax"}}
+    scaling : None or one of "window", "standard", "minmax"
         Of each series: by the mean and spread of what the network reads, so that the
         level does not matter, and a trend little; to unit variance; or to [0, 1].
-    hidden_size, n_layers : int
-        Of the recurrent part; `hidden` are the layers behind it.
+    hidden_size : int or None
+        Width of the recurrent layers.
+    n_layers : int or None
+        How many recurrent layers; `hidden` are the layers behind them.
     gates : str
         Which gates of GRUBE have members, letters of "czf" (candidate, update, reset).
-    log_variance_bounds : (float, float)
+    log_variance_bounds : (float, float) or None
         Smooth bounds of the predicted log-variance, in scaled units.
-    validation_fraction : float
+    validation_fraction : float or None
         Share of each series' last windows held out for early stopping; 0 trains on all for all
         epochs. Series too short to spare four windows train on all, by default for a third of the
         epochs.
     n_paths : int
         Sample paths of a forecast, shared evenly by the members. Where they do not divide it, each
         member draws one more than its share, and `simulate` leaves the surplus away.
-    future_columns, past_columns : sequence of str
-        Exogenous columns: known ahead (pass them to `predict` as X_df), or up to the present only.
-    freq : str, int or pandas offset
+    future_columns : sequence of str
+        Exogenous columns that are known ahead; pass them to `predict` as X_df.
+    past_columns : sequence of str
+        Exogenous columns that are known up to the present only.
+    freq : str, int, pandas offset or None
         From one time to the next; inferred if None.
-    fill : {{"interpolate", "ffill"}}
+    fill : None or one of "interpolate", "ffill"
         How to close gaps; if None they are an error that names them.
-    id_col, time_col, target_col : str
-        Column names of long frames.
-    alias : str
+    id_col : str
+        The column of a long frame that tells series apart.
+    time_col : str
+        Its column of times.
+    target_col : str
+        Its column of values.
+    alias : str or None
         Name of the forecast's columns; by default that of the method.
 """
 

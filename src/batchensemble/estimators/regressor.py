@@ -32,9 +32,9 @@ class Regressor(RegressorMixin, TrustedTable):  # type: ignore[misc]
     >>> model = Regressor(random_state=0, epochs=5).fit(X[:400], y[:400])
     >>> model.predict_interval(X[400:], coverage=0.9).shape
     (42, 2)
-    {TABLE_PARAMETERS}    target_scaling : {{"standard", "minmax"}}
+    {TABLE_PARAMETERS}    target_scaling : None or one of "standard", "minmax"
         Of the target, inside; answers are in the target's own units.
-    log_variance_bounds : (float, float)
+    log_variance_bounds : (float, float) or None
         Smooth bounds of the predicted log-variance, in units of the scaled target;
         `(-inf, inf)` for none.
     beta : float
@@ -46,13 +46,16 @@ class Regressor(RegressorMixin, TrustedTable):  # type: ignore[misc]
         Trained numbers, of all networks together.
     target_name_ : str or None
         Of a named pandas or polars Series.
-    calibration_
+    calibration_ : IntervalCalibration
         After `calibrate`: predictions for the calibration rows, beside the truth.
     shift_scale_ : float
         The members' disagreement that 95 of 100 rows of fit stay below.
-    bank_, encoder_, history_
-        The trained networks, the encoder of the columns, and losses and scores by epoch (a list
-        of one history, or with `one_by_one` of one for each network).
+    bank_ : Bank
+        The trained networks.
+    encoder_ : TableEncoder
+        What turns columns into numbers.
+    history_ : list of History
+        Losses and scores by epoch; with `one_by_one` a history for each network.
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = PRESETS

@@ -27,11 +27,13 @@ def onnx_inputs(
 ) -> Inputs:
     """Arrays by name, for an `onnxruntime.InferenceSession` of the exported model.
 
-    >>> session.run(["mean", "std"], onnx_inputs(model, X))  # doctest: +SKIP
-
     For tables, `data` is what `predict` takes. For a forecaster it is the `df` of `predict` (None:
     the series of fit), and h, X_df, n_paths and seed mean what they mean in `simulate`: the noise
     is that of `predict_dist`.
+
+    Examples
+    --------
+    >>> session.run(["mean", "std"], onnx_inputs(model, X))  # doctest: +SKIP
     """
     check_is_fitted(model, "bank_")
     if isinstance(model, Forecaster):

@@ -18,16 +18,18 @@ TASKS = {Regressor: "regression", Classifier: "classification", Forecaster: "for
 def to_onnx(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to an ONNX file, its encoding of the columns included.
 
-    >>> to_onnx(model, "model.onnx")  # doctest: +SKIP
-    >>> session = onnxruntime.InferenceSession("model.onnx")  # doctest: +SKIP
-    >>> session.run(["mean", "std"], onnx_inputs(model, X))  # doctest: +SKIP
-
     A table has one input for each column, (rows, 1): numbers, booleans and gaps (NaN) as float64,
     dates as int64 microseconds since 1970 in UTC, categories as strings, with "<missing>" for a
     gap. A forecaster reads the last known values in the user's units, and standard normal noise
     for each path. The file says what every input and output means: see the keys `inputs` and
     `outputs` of its metadata. It agrees with the estimator to about 1e-5 of the target's scale, for
     rows far from those of fit less closely.
+
+    Examples
+    --------
+    >>> to_onnx(model, "model.onnx")  # doctest: +SKIP
+    >>> session = onnxruntime.InferenceSession("model.onnx")  # doctest: +SKIP
+    >>> session.run(["mean", "std"], onnx_inputs(model, X))  # doctest: +SKIP
     """
     try:
         from batchensemble.export import series, tables
