@@ -1,8 +1,9 @@
 import pytest
 from browsing import see_all, visiting
-from own_files import sales
+from own_files import QUICK, houses, sales
 
 from batchensemble import load
+from batchensemble.page.sheets import brief
 from batchensemble.shell.judging import evaluate
 from batchensemble.shell.report import render
 
@@ -48,6 +49,16 @@ def test_a_page_says_what_matters_first(shell):
     _, page = text_of(shell, "town.be")
     assert "always saying the commonest class" in page
     assert "Right and wrong, by class" in page
+
+
+@pytest.mark.parametrize("unit", [1e-6, 100.0])
+def test_numbers_have_digits_that_count_whatever_their_unit(shell, unit):
+    frame = houses().assign(price=lambda f: unit * f["price"])
+    frame.to_csv("other.csv", index=False)
+    shell("fit", "other.csv", "-t", "price", "-o", "other.be", *QUICK)
+    found, page = text_of(shell, "other.be", "other.csv")
+    row = found.doubtful.rows[0]
+    assert all(f">{brief(number)}</td>" in page for number in row[1:6])
 
 
 def test_a_page_of_the_file_that_was_learned_from_says_so(shell):

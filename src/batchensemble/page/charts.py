@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from batchensemble.page.looks import Look
-from batchensemble.page.sheets import MeanSE, near_range, show
+from batchensemble.page.sheets import MeanSE, brief, near_range, show
 
 SHAPES = {
     "o": "circle",
@@ -119,7 +119,7 @@ def curve(
     middles = [low, *((a + b) / 2 for a, b in pairwise(at)), high]
     strips = [
         {"at": round(place, 4), "from": round(middles[i], 4), "to": round(middles[i + 1], 4)}
-        | {f"m{j}": show(cells[i]) for j, (_, cells) in enumerate(found)}
+        | {f"m{j}": _written(cells[i]) for j, (_, cells) in enumerate(found)}
         for i, place in enumerate(at)
     ]
     share = {"axis": {"format": "%"}}
@@ -161,7 +161,9 @@ def curve(
             "tooltip": tips,
         },
     }
-    ends = "; ".join(f"{look.label} {show(cells[0])} to {show(cells[-1])}" for look, cells in found)
+    ends = "; ".join(
+        f"{look.label} {_written(cells[0])} to {_written(cells[-1])}" for look, cells in found
+    )
     words = f"{title}: {y} from {at[0]:.1%} to {at[-1]:.1%}: {ends}."
     layers = [dotted, lines, pointer] if diagonal else [lines, pointer]
     spec = {"height": 250, "layer": layers}
@@ -236,6 +238,10 @@ def _point(look: Look, cell: MeanSE | float) -> dict[str, Any]:
     mean, se = cell if isinstance(cell, MeanSE) else (cell, 0.0)
     ends = {"mean": mean, "low": mean - se, "high": mean + se}
     return {"method": look.label} | {name: float(f"{value:.6g}") for name, value in ends.items()}
+
+
+def _written(cell: MeanSE | float) -> str:
+    return show(cell) if isinstance(cell, MeanSE) else brief(cell)
 
 
 def _field(name: str, kind: str, **more: Any) -> Spec:

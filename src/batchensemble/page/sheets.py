@@ -55,6 +55,14 @@ def _short(number: float) -> str:
     return f"{number:.3f}" if abs(number) < 1e4 else f"{number:.1e}"
 
 
+def brief(number: float) -> str:
+    """Four digits that count, without an exponent where people would not write one."""
+    if not math.isfinite(number) or number == 0 or not 1e-4 <= abs(number) < 1e9:
+        return f"{number:.4g}"
+    digits = max(0, 3 - math.floor(math.log10(abs(number))))
+    return f"{number:,.{digits}f}"
+
+
 def near_range(summaries: Sequence[MeanSE]) -> tuple[float, float] | None:
     """What to draw of them if one in four is so far out that it would hide the rest; else None."""
     middle = np.median([mean for mean, _ in summaries])

@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from batchensemble.page.sheets import Cell
+from batchensemble.page.sheets import Cell, brief
 from batchensemble.shell.evaluation import Evaluation
 from batchensemble.shell.given import Given
 from batchensemble.shell.learning import Learned
-from batchensemble.shell.scores import brief, counted, in_words
+from batchensemble.shell.scores import counted, in_words
 
 N_TERMINAL, N_COLUMNS = 5, 7  # rows of most doubt, and what is shown of them
 

@@ -9,10 +9,10 @@ from batchensemble.files import replacing
 from batchensemble.page.charts import Chart, curve, fan, scatter
 from batchensemble.page.frame import render_page
 from batchensemble.page.looks import Look, look
-from batchensemble.page.sheets import Sheet
+from batchensemble.page.sheets import Cell, Sheet, brief, show
 from batchensemble.persistence import library_version
 from batchensemble.shell.evaluation import Evaluation, Pairs, Windows
-from batchensemble.shell.scores import brief, counted, in_words, percent
+from batchensemble.shell.scores import counted, in_words, percent
 from batchensemble.writing import check_place
 
 MOST_POINTS = 1000
@@ -42,6 +42,7 @@ def render(model: Any, path: Path, found: Evaluation) -> str:
     return render_page(
         "batchensemble.shell",
         "evaluation.html.jinja",
+        filters={"show": _written},
         note="",
         title=f"{found.target}: how far to trust {path.name}",
         lead=_lead(found),
@@ -55,6 +56,11 @@ def render(model: Any, path: Path, found: Evaluation) -> str:
         coverage=found.coverage,
         about=_about(model, path, found),
     )
+
+
+def _written(cell: Cell) -> str:
+    """With digits that count, whatever the unit of the target."""
+    return brief(cell) if isinstance(cell, float) else show(cell)
 
 
 def _lead(found: Evaluation) -> str:

@@ -1,9 +1,9 @@
 """Scores in words: what each is called, what it means, and how its number is written."""
 
-import math
 from collections.abc import Mapping
 
 from batchensemble.page.looks import NAMES
+from batchensemble.page.sheets import brief
 
 MEANINGS = {
     "rmse": "typical error, in units of {target}",
@@ -54,14 +54,6 @@ def in_words(
         for name, meaning in MEANINGS.items()
         if name in scores and (name in FEW or not few)
     ]
-
-
-def brief(number: float) -> str:
-    """Four digits that count, without an exponent where people would not write one."""
-    if not math.isfinite(number) or number == 0 or not 1e-4 <= abs(number) < 1e9:
-        return f"{number:.4g}"
-    digits = max(0, 3 - math.floor(math.log10(abs(number))))
-    return f"{number:,.{digits}f}"
 
 
 def percent(share: float) -> str:
