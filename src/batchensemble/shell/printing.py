@@ -55,7 +55,7 @@ def print_learned(console: Console, given: Given, learned: Learned, path: Path) 
 def print_evaluation(console: Console, found: Evaluation) -> None:
     without = found.n_without_target
     left = f"; {counted(without, 'row')} without a {found.target} left out" if without else ""
-    console.print(f"[bold]{escape(Path(found.file).name)}[/]: {counted(found.n_rows, 'row')}{left}")
+    console.print(f"[bold]{escape(Path(found.file).name)}[/]: {found.judged_on}{left}")
     if found.note:
         console.print(f"[yellow]Note[/]: {escape(found.note)}")
     _print_scores(console, found.scores, found.target, found.task, found.coverage)

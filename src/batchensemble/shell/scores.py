@@ -8,9 +8,13 @@ from batchensemble.page.sheets import brief
 MEANINGS = {
     "rmse": "typical error, in units of {target}",
     "rmse_of_mean": "the same for always saying the mean",
+    "rmse_of_season": "the same for repeating the last season",
+    "rmse_of_last": "the same for repeating the last value",
     "accuracy": "share of right answers",
     "accuracy_of_commonest": "the same for always saying one class",
     "coverage": "share of truths inside the intervals of {coverage}",
+    "coverage_of_sets": "share of truths inside the sets of {coverage}",
+    "size_of_sets": "mean number of classes in such a set",
     "coverage_80": "share of truths inside the intervals of 80 %",
     "coverage_90": "share of truths inside the intervals of 90 %",
     "coverage_95": "share of truths inside the intervals of 95 %",
@@ -29,14 +33,19 @@ MEANINGS = {
 }
 OTHER_NAMES = {
     "rmse_of_mean": "RMSE of the mean",
+    "rmse_of_season": "RMSE of last season",
+    "rmse_of_last": "RMSE of last value",
     "accuracy_of_commonest": "of the commonest",
     "coverage": "coverage",
+    "coverage_of_sets": "coverage of sets",
+    "size_of_sets": "size of sets",
     "total": "uncertainty",
 }
 SHARES = ("accuracy", "coverage")
 FEW = (
-    *("rmse", "rmse_of_mean", "accuracy", "accuracy_of_commonest", "coverage", "coverage_80"),
-    *("coverage_90", "coverage_95", "crps", "nll", "brier", "ece"),
+    *("rmse", "rmse_of_mean", "rmse_of_season", "rmse_of_last"),
+    *("accuracy", "accuracy_of_commonest", "coverage", "coverage_of_sets", "size_of_sets"),
+    *("coverage_80", "coverage_90", "coverage_95", "crps", "nll", "brier", "ece"),
 )
 
 
