@@ -22,6 +22,12 @@ def test_a_cell_is_written_as_people_read_it():
     assert [show(cell) for cell in cells] == written
 
 
+def test_one_run_has_no_standard_error_but_equal_ones_have_that_of_0():
+    assert show(MeanSE.of([0.1239])) == "0.124 (one run)"
+    assert show(MeanSE.of([0.1239, 0.1239])) == "0.124 ± 0.000"
+    assert MeanSE.of([0.5]) == MeanSE(0.5, 0.0)
+
+
 @pytest.mark.parametrize(
     ("number", "text"),
     [

@@ -18,8 +18,14 @@ class MeanSE(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "MeanSE":
-        spread = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else 0.0
+        if len(values) == 1:
+            return OneRun(float(values[0]), 0.0)
+        spread = np.std(values, ddof=1) / len(values) ** 0.5
         return cls(float(np.mean(values)), float(spread))
+
+
+class OneRun(MeanSE):
+    """Its standard error is not known, and is not written as if it were 0."""
 
 
 Cell = str | int | float | MeanSE | None
@@ -41,6 +47,8 @@ def show(cell: Cell) -> str:
     match cell:
         case None:
             return ""
+        case OneRun(mean, _):
+            return f"{_short(mean)} (one run)"
         case MeanSE(mean, se):
             return f"{_short(mean)} ± {_short(se)}"
         case float():
