@@ -70,7 +70,7 @@ def _written(cell: Cell) -> str:
 
 
 def _lead(found: Evaluation) -> str:
-    """What matters most, in two sentences."""
+    """What matters most, in a few sentences."""
     scores = found.scores
     what = f"{found.judged_on} of {Path(found.file).name}"
     if found.task == "classification":
@@ -82,7 +82,7 @@ def _lead(found: Evaluation) -> str:
             held, size = percent(scores["coverage_of_sets"]), scores["size_of_sets"]
             said += (
                 f" The sets of {percent(found.coverage)} hold {held} of the truths, with "
-                f"{size:.2g} classes on average."
+                f"{size:.1f} classes on average."
             )
         return said
     name = next(name for name in TRIVIAL if name in scores)
