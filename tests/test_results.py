@@ -93,6 +93,13 @@ def test_the_page_of_the_study_tells_the_numbers_of_the_results(results):
     assert tuple(map(int, said)) == counts
 
 
+def test_the_report_says_that_one_part_holds_and_that_two_hold():
+    page = (FOLDER / "report.html").read_text(encoding="utf-8")
+    said = re.findall(r"of \d+ parts (\d+) (\w+),", page)
+    assert ("1", "holds") in said
+    assert {word for number, word in said if number != "1"} == {"hold"}
+
+
 def test_every_path_that_the_page_of_the_results_names_is_there():
     lines = (FOLDER / "README.md").read_text().splitlines()
     rows = [line.strip("|").split("|") for line in lines if line.startswith("|")][2:]

@@ -20,6 +20,7 @@ def test_a_file_tells_what_the_model_is_and_how_it_was_made(shell, name, task, t
     assert facts["settings"]["epochs"] == 2
     assert facts["training"][0]["losses"] == model.history_[0].losses
     assert facts["origin"]["target"] == target
+    assert facts["n_calibrated"] == {"price.be": 24, "town.be": 12, "sales.be": 0}[name]
     said = shell("inspect", name).stdout
     assert all(len(line) <= 80 for line in said.splitlines())
     assert "2 epochs" in said

@@ -61,6 +61,42 @@ def test_classes_are_judged_as_one_would_by_hand(shell):
     assert sum(sum(row.values()) for row in counts.values()) == len(rows)
 
 
+@pytest.mark.parametrize("coverage", [0.5, 0.9])
+def test_sets_are_judged_as_one_would_by_hand(shell, coverage):
+    found = judged(shell, "town.be", coverage=coverage).scores
+    share = ("--coverage", coverage)
+    shell("predict", "town.be", "test.csv", "-o", "a.csv", "--keep", "town", *share)
+    rows = shell.read("a.csv").dropna(subset="town")
+    sets = [one.split("|") for one in rows["set"]]
+    held = [town in own for town, own in zip(rows["town"], sets, strict=True)]
+    assert found["coverage_of_sets"] == pytest.approx(np.mean(held))
+    assert found["size_of_sets"] == pytest.approx(np.mean([len(own) for own in sets]))
+
+
+def test_a_model_that_is_not_calibrated_has_no_sets_to_judge(shell):
+    shell(
+        "fit", "houses.csv", "-t", "town", "-o", "plain.be", "--no-calibrate", "--seed", 3, *QUICK
+    )
+    found = judged(shell, "plain.be")
+    assert "coverage_of_sets" not in found.scores
+    assert (found.n_calibrated, found.seed) == (0, 3)
+
+
+@pytest.mark.parametrize(("name", "n"), [("price.be", 24), ("town.be", 12), ("sales.be", 0)])
+def test_it_is_told_how_many_rows_calibrated_a_model(shell, name, n):
+    sales().query("month >= '2022-01-01'").to_csv("sold.csv", index=False)
+    found = judged(shell, name, "sold.csv" if name == "sales.be" else "test.csv")
+    assert (found.n_calibrated, found.seed) == (n, 0)
+
+
+def test_the_rows_behind_each_confidence_are_counted(shell):
+    found = judged(shell, "town.be")
+    curve = found.calibration
+    assert sum(curve.counts) == found.n_rows
+    right = np.dot(curve.counts, curve.values) / found.n_rows
+    assert right == pytest.approx(found.scores["accuracy"])
+
+
 @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [True, False], ["007", "008"]])
 def test_labels_of_every_kind_are_found_again_in_a_file(shell, labels):
     frame = houses(100).assign(label=np.resize(labels, 100))
@@ -117,6 +153,42 @@ def test_forecasts_are_judged_from_every_time_that_leaves_a_horizon(shell):
     expected = np.sqrt(np.mean(np.square(np.concatenate(errors))))
     assert len(found.doubtful.rows) == 18
     assert found.scores["rmse"] == pytest.approx(expected, rel=1e-6)
+    assert (found.n_windows, found.horizon, found.n_rows) == (18, 4, 24)
+    assert found.judged_on == "18 windows of 4 steps (24 rows)"
+
+
+def test_repeating_the_past_is_judged_as_one_would_by_hand(shell):
+    sales().query("month >= '2022-01-01'").to_csv("test.csv", index=False)
+    found = judged(shell, "sales.be").scores
+    last, season = [], []
+    for _, own in sales().groupby("store"):
+        y = own["sales"].to_numpy()
+        for first in range(48, 57):
+            truth = y[first : first + 4]
+            last.append(y[first - 1] - truth)
+            season.append(y[first - 12 : first - 8] - truth)
+    assert found["rmse_of_last"] == pytest.approx(np.sqrt(np.mean(np.square(last))))
+    assert found["rmse_of_season"] == pytest.approx(np.sqrt(np.mean(np.square(season))))
+
+
+def test_a_season_shorter_than_the_horizon_is_repeated_more_than_once(shell):
+    y = np.random.default_rng(0).normal(size=90).round(3)
+    days = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=90), "sold": y})
+    days[:70].to_csv("days.csv", index=False)
+    days[70:].to_csv("test.csv", index=False)
+    words = ("-t", "sold", "--time", "day", "--horizon", 10)
+    shell("fit", "days.csv", *words, "-o", "days.be", *QUICK)
+    found = judged(shell, "days.be").scores
+    errors = [np.resize(y[i - 7 : i], 10) - y[i : i + 10] for i in range(70, 81)]
+    assert found["rmse_of_season"] == pytest.approx(np.sqrt(np.mean(np.square(errors))))
+
+
+def test_the_curve_of_a_forecast_is_that_of_its_paths(shell):
+    sales().query("month >= '2022-01-01'").to_csv("test.csv", index=False)
+    found = judged(shell, "sales.be")
+    curve = dict(zip(found.calibration.at, found.calibration.values, strict=True))
+    for level in (0.8, 0.95):
+        assert curve[level] == pytest.approx(found.scores[f"coverage_{level * 100:.0f}"], abs=1e-9)
 
 
 def test_series_that_fit_has_not_seen_are_refused(shell):

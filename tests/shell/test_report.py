@@ -1,8 +1,9 @@
 import pytest
 from browsing import see_all, visiting
-from own_files import sales
+from own_files import QUICK, houses, sales
 
 from batchensemble import load
+from batchensemble.page.sheets import brief
 from batchensemble.shell.judging import evaluate
 from batchensemble.shell.report import render
 
@@ -48,6 +49,60 @@ def test_a_page_says_what_matters_first(shell):
     _, page = text_of(shell, "town.be")
     assert "always saying the commonest class" in page
     assert "Right and wrong, by class" in page
+    assert "The sets of 90" in page
+    assert "12 rows for its sets" in page
+
+
+def test_a_page_of_forecasts_explains_its_words(shell):
+    sales().query("month >= '2022-01-01'").to_csv("test.csv", index=False)
+    _, page = text_of(shell, "sales.be")
+    assert "On 18 windows of 4 steps (24 rows) of test.csv" in page
+    assert "A window is one forecast, from its last known time." in page
+    assert "repeating the last season would err by" in page
+    assert "Line: mean; band: interval of 90" in page
+    assert "Before calibration." not in page  # there was none
+
+
+def test_a_curve_from_before_calibration_says_so(shell):
+    assert "Before calibration." in text_of(shell, "price.be")[1]
+    assert "Before calibration." not in text_of(shell, "town.be")[1]  # its probabilities are after
+
+
+def test_printing_draws_the_charts_that_nobody_has_seen_yet(browser, page):
+    with visiting(browser, page) as visit:
+        visit.page.set_viewport_size({"width": 800, "height": 1})
+        visit.page.reload()
+        visit.page.locator(".dt-column-order").first.wait_for()  # all of the page's script has run
+        charts, drawn = visit.page.locator(".chart"), visit.page.locator(".chart svg")
+        assert drawn.count() < charts.count()
+        first = visit.page.pdf()
+        assert drawn.count() == charts.count()
+        assert len(visit.page.pdf()) == len(first)  # they were drawn in time
+
+
+def test_a_chart_is_called_by_its_caption(browser, page):
+    with visiting(browser, page) as visit:
+        see_all(visit)
+        for figure in visit.page.locator("figure:has(.chart)").all():
+            caption = figure.locator("figcaption").evaluate("one => one.firstChild.textContent")
+            assert figure.locator(".chart").get_attribute("aria-label").startswith(caption.strip())
+
+
+def test_the_scores_are_all_to_be_seen_on_a_phone(browser, page):
+    with visiting(browser, page, width=390) as visit:
+        box = visit.page.locator(".scroll:has([data-sheet=scores])")
+        hidden = "box => [box.scrollWidth - box.clientWidth, box.scrollHeight - box.clientHeight]"
+        assert box.evaluate(hidden) == [0, 0]
+
+
+@pytest.mark.parametrize("unit", [1e-6, 100.0])
+def test_numbers_have_digits_that_count_whatever_their_unit(shell, unit):
+    frame = houses().assign(price=lambda f: unit * f["price"])
+    frame.to_csv("other.csv", index=False)
+    shell("fit", "other.csv", "-t", "price", "-o", "other.be", *QUICK)
+    found, page = text_of(shell, "other.be", "other.csv")
+    row = found.doubtful.rows[0]
+    assert all(f">{brief(number)}</td>" in page for number in row[1:6])
 
 
 def test_a_page_of_the_file_that_was_learned_from_says_so(shell):

@@ -347,18 +347,21 @@ def test_ratios_are_to_batch_ensemble_on_the_same_device_and_dataset():
     )
     assert sheet.name == "cost"
     assert sheet.rows == (
-        ("cpu", "diabetes", "batch_ensemble", 100, 1e3, 1.0, 500.0, 1.0, 3.0, 0.5),
-        ("cpu", "diabetes", "single", 100, 250.0, 0.25, 2e3, 4.0, None, None),
-        ("A GPU", "diabetes", "batch_ensemble", 100, 100.0, 1.0, 100.0, 1.0, None, None),
-        ("A GPU", "diabetes", "single", 100, 250.0, 2.5, 100.0, 1.0, None, None),
-        ("cpu", "electric", "single", 100, 1e3, None, 500.0, None, None, None),
+        ("cpu", "Diabetes", "BatchEnsemble", 100, 1e3, 1.0, 500.0, 1.0, 3.0, 0.5),
+        ("cpu", "Diabetes", "Single", 100, 250.0, 0.25, 2e3, 4.0, None, None),
+        ("A GPU", "Diabetes", "BatchEnsemble", 100, 100.0, 1.0, 100.0, 1.0, None, None),
+        ("A GPU", "Diabetes", "Single", 100, 250.0, 2.5, 100.0, 1.0, None, None),
+        ("cpu", "Electric", "Single", 100, 1e3, None, 500.0, None, None, None),
     )
     assert all(len(row) == len(sheet.columns) for row in sheet.rows)
     assert "one by one" in sheet.note
 
 
 def test_all_of_a_measurement_has_its_line_in_the_table(measured):
-    assert len(cost_sheet(list(measured.values())).rows) == 3 * len(ENTRANTS)
+    rows = cost_sheet(list(measured.values())).rows
+    assert len(rows) == 3 * len(ENTRANTS)
+    words = ["BatchEnsemble", "Deep ensemble", "Deep ensemble one by one", "MC dropout", "Single"]
+    assert {row[2] for row in rows} == {*words}
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

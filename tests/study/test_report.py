@@ -340,6 +340,40 @@ def test_a_method_all_of_whose_runs_diverged_is_no_failure():
     assert "Single: 5 of 5 runs diverged and are not in the numbers." in render(own)
 
 
+def test_a_lone_run_is_not_written_with_a_standard_error():
+    own = results(n_seeds=2)
+    page = render(own[:1])
+    assert "(one run)" in page
+    assert "± 0.000" not in page
+    assert "(one run)" not in render(own)
+
+
+def test_how_it_was_made_is_told_in_words():
+    own = results()
+    own[0].about["versions"] = {"torch": "2.9", "batchensemble": "not installed"}
+    page = render(own)
+    assert "not installed" not in page
+    assert "<dd>torch 2.9</dd>" in page
+    assert "<dd>500 epochs, all rows and windows</dd>" in page
+    page = render(results(settings=Settings(50, 2_000, 150)))
+    assert "<dd>50 epochs, at most 2,000 training rows and 150 windows</dd>" in page
+
+
+def test_the_commands_that_do_it_again_lead_to_the_folder_that_they_write(quick):
+    def commands(page):
+        return page[page.index("Do it again") :].split("<code>")[1].split("</code>")[0]
+
+    plain = commands(render(results()))
+    assert "export BATCHENSEMBLE_DATA=folder\n" in plain
+    assert plain.endswith("--profile full\nbatchensemble report results/full -o report.html")
+    assert "ablate" not in plain
+    both = results() + results(variants=("id",), methods=METHODS[:1], change=Change(adapters="r"))
+    for one in both:
+        one.metrics["member_disagreement"] = 0.1
+    assert "\nbatchensemble ablate all --profile full\n" in commands(render(both))
+    assert "batchensemble report results/quick -o" in commands(quick.read_text(encoding="utf-8"))
+
+
 def test_runs_outside_the_main_study_alone_make_a_page_without_sections():
     assert "none of them of the main study" in render(results(change=Change(bounded=False)))
 

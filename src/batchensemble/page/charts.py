@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from batchensemble.page.looks import Look
-from batchensemble.page.sheets import MeanSE, near_range, show
+from batchensemble.page.sheets import MeanSE, brief, near_range, show
 
 SHAPES = {
     "o": "circle",
@@ -31,6 +31,7 @@ class Chart:
     words: str
     spec: Spec
     kind: str  # how the page lays it out: "panel" or "curve"
+    note: str = ""  # below its title
 
 
 def panel(title: str, found: Sequence[tuple[Look, MeanSE]], limit: float | None) -> Chart:
@@ -104,29 +105,31 @@ def curve(
     x: str,
     y: str,
     diagonal: bool = False,
+    counts: Sequence[int] | None = None,
 ) -> Chart:
     """A line for each method, with a band where there are standard errors.
 
-    The pointer shows all at one x.
+    The pointer shows all at one x. With `counts`, rows behind each x, dots grow with them.
     """
     looks = [look for look, _ in found]
     points = [
-        _point(look, cell) | {"at": round(place, 4)}
+        _point(look, cell) | {"at": round(place, 4)} | ({"rows": counts[i]} if counts else {})
         for look, cells in found
-        for place, cell in zip(at, cells, strict=True)
+        for i, (place, cell) in enumerate(zip(at, cells, strict=True))
     ]
     low, high = (0.0, 1.0) if diagonal else (at[0], at[-1])
     middles = [low, *((a + b) / 2 for a, b in pairwise(at)), high]
     strips = [
         {"at": round(place, 4), "from": round(middles[i], 4), "to": round(middles[i + 1], 4)}
-        | {f"m{j}": show(cells[i]) for j, (_, cells) in enumerate(found)}
+        | {f"m{j}": _written(cells[i]) for j, (_, cells) in enumerate(found)}
+        | ({"rows": counts[i]} if counts else {})
         for i, place in enumerate(at)
     ]
     share = {"axis": {"format": "%"}}
     across = {"type": "quantitative", "title": x, "scale": {"domain": [low, high]}, **share}
     up = {"type": "quantitative", "title": y, "scale": {"zero": diagonal}}
     up |= share if diagonal else {}
-    lines = {
+    lines: Spec = {
         "data": {"values": points},
         "encoding": {"x": {"field": "at", **across}, "color": _by_method(looks, "colour")},
         "layer": [
@@ -135,11 +138,15 @@ def curve(
                 "encoding": {"y": {"field": "low", **up}, "y2": {"field": "high"}},
             },
             {
-                "mark": {"type": "line", "strokeWidth": 2},
+                "mark": {"type": "line", "strokeWidth": 1 if counts else 2},
                 "encoding": {"y": {"field": "mean", **up}},
             },
         ],
     }
+    if counts:
+        size = _field("rows", "quantitative", legend=None, scale={"range": [0, 300]})
+        dots = {"mark": {"type": "point", "filled": True, "opacity": 0.8}}
+        lines["layer"].append(dots | {"encoding": {"y": {"field": "mean", **up}, "size": size}})
     dotted = {
         "name": "guide",
         "data": {"values": [{"at": 0, "mean": 0}, {"at": 1, "mean": 1}]},
@@ -148,6 +155,7 @@ def curve(
     }
     tips = [_field("at", "quantitative", title=x, format=".1%")]
     tips += [_field(f"m{j}", "nominal", title=look.label) for j, look in enumerate(looks)]
+    tips += [_field("rows", "quantitative")] if counts else []
     over = {"type": "point", "fields": ["at"], "on": "pointerover", "clear": "pointerout"}
     pointer = {
         "name": "strip",
@@ -161,7 +169,9 @@ def curve(
             "tooltip": tips,
         },
     }
-    ends = "; ".join(f"{look.label} {show(cells[0])} to {show(cells[-1])}" for look, cells in found)
+    ends = "; ".join(
+        f"{look.label} {_written(cells[0])} to {_written(cells[-1])}" for look, cells in found
+    )
     words = f"{title}: {y} from {at[0]:.1%} to {at[-1]:.1%}: {ends}."
     layers = [dotted, lines, pointer] if diagonal else [lines, pointer]
     spec = {"height": 250, "layer": layers}
@@ -207,6 +217,7 @@ def fan(
     rows have `time`, `truth`, and where there is a forecast `mean`, `lower` and `upper`.
     """
     across = _field("time", "temporal" if is_date else "quantitative", title=None)
+    across |= {"axis": {"labelSeparation": 12, "labelOverlap": True}}
     across |= {"scale": {"zero": False}} if not is_date else {}
     up = {"type": "quantitative", "title": y, "scale": {"zero": False}}
     tips = [across | {"title": "time"}]
@@ -236,6 +247,10 @@ def _point(look: Look, cell: MeanSE | float) -> dict[str, Any]:
     mean, se = cell if isinstance(cell, MeanSE) else (cell, 0.0)
     ends = {"mean": mean, "low": mean - se, "high": mean + se}
     return {"method": look.label} | {name: float(f"{value:.6g}") for name, value in ends.items()}
+
+
+def _written(cell: MeanSE | float) -> str:
+    return show(cell) if isinstance(cell, MeanSE) else brief(cell)
 
 
 def _field(name: str, kind: str, **more: Any) -> Spec:

@@ -21,7 +21,7 @@ def render_page(
 ) -> str:
     """The page as text: a template in the folder `page` of a package, which extends the frame.
 
-    `note`, if not empty, stands on every table and chart.
+    `note`, if not empty, stands on every table and chart; a filter `show` writes cells otherwise.
     """
     scripts = _libraries()
     pages = Environment(
@@ -34,7 +34,7 @@ def render_page(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    pages.filters.update(show=show, order=_order, **(filters or {}))
+    pages.filters.update({"show": show, "order": _order, **(filters or {})})
     pages.tests["numeric"] = _is_number
     return pages.get_template(template).render(note=note, **scripts, **content)
 

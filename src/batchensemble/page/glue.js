@@ -21,7 +21,8 @@ const draw = async (box) => {
   const width = box.clientWidth;
   const autosize = { type: "fit-x", contains: "padding" };
   const more = { mode: "vega-lite", renderer: "svg", actions: false, config };
-  const { view } = await vegaEmbed(box, { ...spec, width, autosize }, more);
+  const description = box.ariaLabel; // else the chart is read out as "Vega visualization"
+  const { view } = await vegaEmbed(box, { ...spec, description, width, autosize }, more);
   views.set(box, view);
   sizes.observe(box);
 };
@@ -33,4 +34,6 @@ const sizes = new ResizeObserver((changed) => changed.forEach(({ target: box }) 
   const view = views.get(box);
   if (box.clientWidth && box.clientWidth !== view.width()) view.width(box.clientWidth).runAsync();
 }));
-document.querySelectorAll(".chart").forEach((box) => near.observe(box));
+const boxes = [...document.querySelectorAll(".chart")];
+boxes.forEach((box) => near.observe(box));
+addEventListener("beforeprint", () => boxes.filter((box) => !views.has(box) && box.clientWidth).forEach(draw));

@@ -18,8 +18,14 @@ class MeanSE(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "MeanSE":
-        spread = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else 0.0
+        if len(values) == 1:
+            return OneRun(float(values[0]), 0.0)
+        spread = np.std(values, ddof=1) / len(values) ** 0.5
         return cls(float(np.mean(values)), float(spread))
+
+
+class OneRun(MeanSE):
+    """Its standard error is not known, and is not written as if it were 0."""
 
 
 Cell = str | int | float | MeanSE | None
@@ -41,6 +47,8 @@ def show(cell: Cell) -> str:
     match cell:
         case None:
             return ""
+        case OneRun(mean, _):
+            return f"{_short(mean)} (one run)"
         case MeanSE(mean, se):
             return f"{_short(mean)} ± {_short(se)}"
         case float():
@@ -53,6 +61,14 @@ def show(cell: Cell) -> str:
 
 def _short(number: float) -> str:
     return f"{number:.3f}" if abs(number) < 1e4 else f"{number:.1e}"
+
+
+def brief(number: float) -> str:
+    """Four digits that count, without an exponent where people would not write one."""
+    if not math.isfinite(number) or number == 0 or not 1e-4 <= abs(number) < 1e9:
+        return f"{number:.4g}"
+    digits = max(0, 3 - math.floor(math.log10(abs(number))))
+    return f"{number:,.{digits}f}"
 
 
 def near_range(summaries: Sequence[MeanSE]) -> tuple[float, float] | None:

@@ -21,7 +21,8 @@ DataArgument = Annotated[
 ]
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that fit wrote.")]
 CoverageOption = Annotated[
-    float, typer.Option(min=0.01, max=0.999, help="Share of truths that intervals shall hold.")
+    float,
+    typer.Option(min=0.01, max=0.999, help="Share of truths that intervals and sets shall hold."),
 ]
 DeviceOption = Annotated[str, typer.Option(help='"auto", "cpu" or "cuda".')]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.page.sheets import Cell, Sheet
+from batchensemble.shell.scores import counted
 
 N_DOUBTFUL = 20
 N_SHOWN = 6  # columns of the file beside a doubtful row
@@ -22,6 +23,7 @@ class Curve:
     y: str
     at: list[float]
     values: list[float]
+    counts: list[int] | None = None  # rows behind each value, where they differ
 
     @classmethod
     def of(cls, x: str, y: str, at: NDArray[np.float64], values: NDArray[np.float64]) -> "Curve":
@@ -41,7 +43,7 @@ class Pairs:
 class Windows:
     """Forecasts beside the truth: a frame with series, time, truth, mean, lower and upper."""
 
-    frame: pd.DataFrame
+    frame: pd.DataFrame  # of the last window of each series
     is_date: bool
 
 
@@ -60,6 +62,18 @@ class Evaluation:
     mistakes: Sheet | None = None
     detail: Pairs | Windows | None = None
     note: str = ""
+    n_windows: int | None = None  # of forecasts, each of `horizon` steps
+    horizon: int | None = None
+    seed: int | None = None  # of the model
+    n_calibrated: int = 0  # rows or forecasts that its intervals or sets rest on
+
+    @property
+    def judged_on(self) -> str:
+        rows = counted(self.n_rows, "row")
+        if self.n_windows is None or self.horizon is None:
+            return rows
+        steps = counted(self.horizon, "step")
+        return f"{counted(self.n_windows, 'window')} of {steps} ({rows})"
 
     def as_dict(self) -> dict[str, Any]:
         """What is told: all but the points of charts."""

@@ -15,5 +15,6 @@ def inspect_model(path: Path) -> dict[str, Any]:
         "file": str(path),
         **describe(path),
         "training": [asdict(history) for history in model.history_],
+        "n_calibrated": len(getattr(model, "calibration_", ())),
         "origin": getattr(model, "origin_", None),
     }

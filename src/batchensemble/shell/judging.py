@@ -12,7 +12,6 @@ from batchensemble.cells import read_as
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.frames import Kind
 from batchensemble.metrics import (
-    coverage_curve,
     interval_coverage,
     pit_coverage_curve,
     reliability_curve,
@@ -23,7 +22,7 @@ from batchensemble.metrics import (
     summarise_paths,
     summarise_regression,
 )
-from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
+from batchensemble.predictive import CategoricalPredictive, GaussianPredictive, SamplePredictive
 from batchensemble.reading import open_table
 from batchensemble.shell.answering import answer, check_columns, kinds_of, read_series
 from batchensemble.shell.evaluation import (
@@ -43,6 +42,12 @@ MOST_WINDOWS = 100
 
 def evaluate(model: Any, data: Path, *, target: str | None, coverage: float) -> Evaluation:
     """`target` is the column of truth, where it is not that of fit."""
+    found = _evaluate(model, data, target, coverage)
+    seed = model.random_state if isinstance(model.random_state, int) else None
+    return replace(found, seed=seed, n_calibrated=len(getattr(model, "calibration_", ())))
+
+
+def _evaluate(model: Any, data: Path, target: str | None, coverage: float) -> Evaluation:
     if isinstance(model, Forecaster):
         if target not in (None, model.target_col):
             raise ValueError(f"expected the target of fit, {model.target_col!r}, got {target!r}")
@@ -133,8 +138,13 @@ def _classification(model: Classifier, rows: _Known, coverage: float) -> Evaluat
     dist, answers = model.predict_dist(X), answer(model, X, coverage)
     y = dist.encode(labels)
     scores = score_classes(labels, dist)
+    if hasattr(model, "calibration_"):
+        sets = model.predict_set(X, coverage)
+        scores["coverage_of_sets"] = float(sets[np.arange(len(y)), y].mean())
+        scores["size_of_sets"] = float(sets.sum(axis=1).mean())
     bins = reliability_curve(y, probabilities=dist.mean)
     full = bins.counts > 0
+    right = Curve.of("confidence", "accuracy", bins.confidence[full], bins.accuracy[full])
     kept = selective_accuracy(y, probabilities=dist.mean, uncertainty=dist.total)
     beside = {
         "truth": labels,
@@ -144,7 +154,7 @@ def _classification(model: Classifier, rows: _Known, coverage: float) -> Evaluat
         "classification",
         coverage,
         scores=scores,
-        calibration=Curve.of("confidence", "accuracy", bins.confidence[full], bins.accuracy[full]),
+        calibration=replace(right, counts=bins.counts[full].astype(int).tolist()),
         selective=Curve.of("share of rows kept", "accuracy", kept.coverages, kept.values),
         doubtful=doubtful(X, dist.total, beside, rows.unit),
         mistakes=mistakes(model.classes_, y, dist.mean.argmax(axis=1)),
@@ -172,7 +182,7 @@ def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evalua
     held = interval_coverage(
         frame["truth"].to_numpy(), lower=frame["lower"].to_numpy(), upper=frame["upper"].to_numpy()
     )
-    promised = coverage_curve(truth, mean=dist.mean, std=dist.std)
+    promised = pit_coverage_curve((dist.paths <= truth[:, None, None]).mean(axis=(1, 2)))
     doubt = dist.std.mean(axis=1)
     kept = selective_rmse(truth, mean=dist.mean, uncertainty=doubt)
     ends = frame.iloc[:: dist.horizon]
@@ -187,9 +197,9 @@ def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evalua
         "forecast",
         model.target_col,
         coverage,
-        int(counts.sum()),
+        len(frame[[model.id_col, model.time_col]].drop_duplicates()),
         0,
-        summarise_paths(truth, dist) | {"coverage": held},
+        score_paths(model, df, truth, dist) | {"coverage": held},
         Curve.of("nominal", "empirical", promised.levels, promised.empirical),
         Curve.of("share of windows kept", "RMSE", kept.coverages, kept.values),
         doubtful(pd.DataFrame(index=np.arange(1, len(dist) + 1)), doubt, beside, "window"),
@@ -199,6 +209,8 @@ def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evalua
             ),
             isinstance(model.panel_.times, pd.DatetimeIndex),
         ),
+        n_windows=len(dist),
+        horizon=h,
     )
 
 
@@ -236,6 +248,24 @@ def score_classes(labels: NDArray[Any], dist: CategoricalPredictive) -> dict[str
     counts = np.unique(labels, return_counts=True)[1]
     always = float(counts.max() / len(labels))
     return summarise_classification(labels, dist) | {"accuracy_of_commonest": always}
+
+
+def score_paths(
+    model: Forecaster, df: pd.DataFrame, truth: NDArray[Any], dist: SamplePredictive
+) -> dict[str, float]:
+    """The same of the last windows of df, and what repeating what came before them would give."""
+    n_windows = len(dist) // len(model.panel_)
+    _, panel, ahead, _ = model._past(df, None, n_windows, 1, refit=False)
+    after = ahead.starts[:, None] + model._reach  # the first step of each window
+
+    def repeated(n: int) -> float:
+        return rmse(truth, mean=panel.values[after - n + np.arange(dist.horizon) % n])
+
+    scores = summarise_paths(truth, dist) | {"rmse_of_last": repeated(1)}
+    shortest = int(panel.lengths.min()) - dist.horizon - n_windows + 1  # what a first window knows
+    if 1 < model.season_ <= shortest:
+        scores["rmse_of_season"] = repeated(model.season_)
+    return scores
 
 
 def _kind(model: Regressor | Classifier) -> Kind:

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
-from batchensemble.metrics import summarise_paths
 from batchensemble.reading import PIPE, check_suffix, is_table
 from batchensemble.shell.exits import naming
 from batchensemble.shell.given import Given, GivenSeries, GivenTable
-from batchensemble.shell.judging import score_classes, score_numbers
+from batchensemble.shell.judging import score_classes, score_numbers, score_paths
 from batchensemble.shell.scores import percent
 from batchensemble.training import TrainingDiverged
 from batchensemble.writing import check_place
@@ -177,7 +176,7 @@ def judge_series(model: Forecaster, df: pd.DataFrame, *, n_windows: int) -> dict
     how: dict[str, Any] = {"n_windows": n_windows, "refit": False}
     truth = model.cross_validation(df, **how)[model.target_col].to_numpy()
     dist = model.cross_validation_dist(df, **how)
-    return summarise_paths(truth.reshape(len(dist), dist.horizon), dist)
+    return score_paths(model, df, truth.reshape(len(dist), dist.horizon), dist)
 
 
 def _from_end(df: pd.DataFrame, series: str | None) -> pd.Series:

@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from batchensemble.page.sheets import Cell
+from batchensemble.page.sheets import Cell, brief
 from batchensemble.shell.evaluation import Evaluation
 from batchensemble.shell.given import Given
 from batchensemble.shell.learning import Learned
-from batchensemble.shell.scores import brief, counted, in_words
+from batchensemble.shell.scores import counted, in_words
 
 N_TERMINAL, N_COLUMNS = 5, 7  # rows of most doubt, and what is shown of them
 
@@ -56,7 +56,7 @@ def print_learned(console: Console, given: Given, learned: Learned, path: Path) 
 def print_evaluation(console: Console, found: Evaluation) -> None:
     without = found.n_without_target
     left = f"; {counted(without, 'row')} without a {found.target} left out" if without else ""
-    console.print(f"[bold]{escape(Path(found.file).name)}[/]: {counted(found.n_rows, 'row')}{left}")
+    console.print(f"[bold]{escape(Path(found.file).name)}[/]: {found.judged_on}{left}")
     if found.note:
         console.print(f"[yellow]Note[/]: {escape(found.note)}")
     _print_scores(console, found.scores, found.target, found.task, found.coverage)

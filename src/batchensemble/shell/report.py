@@ -1,5 +1,6 @@
 """A model judged, on one page: an HTML file that needs no other file and no network."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,19 @@ from batchensemble.files import replacing
 from batchensemble.page.charts import Chart, curve, fan, scatter
 from batchensemble.page.frame import render_page
 from batchensemble.page.looks import Look, look
-from batchensemble.page.sheets import Sheet
+from batchensemble.page.sheets import Cell, Sheet, brief, show
 from batchensemble.persistence import library_version
 from batchensemble.shell.evaluation import Evaluation, Pairs, Windows
-from batchensemble.shell.scores import brief, counted, in_words, percent
+from batchensemble.shell.scores import counted, in_words, percent
 from batchensemble.writing import check_place
 
 MOST_POINTS = 1000
 MOST_SERIES = 4
+TRIVIAL = {
+    "rmse_of_mean": "always saying the mean",
+    "rmse_of_season": "repeating the last season",
+    "rmse_of_last": "repeating the last value",
+}
 
 
 def check_report(out: Path | None) -> None:
@@ -42,6 +48,7 @@ def render(model: Any, path: Path, found: Evaluation) -> str:
     return render_page(
         "batchensemble.shell",
         "evaluation.html.jinja",
+        filters={"show": _written},
         note="",
         title=f"{found.target}: how far to trust {path.name}",
         lead=_lead(found),
@@ -57,21 +64,36 @@ def render(model: Any, path: Path, found: Evaluation) -> str:
     )
 
 
+def _written(cell: Cell) -> str:
+    """With digits that count, whatever the unit of the target."""
+    return brief(cell) if isinstance(cell, float) else show(cell)
+
+
 def _lead(found: Evaluation) -> str:
-    """What matters most, in two sentences."""
+    """What matters most, in a few sentences."""
     scores = found.scores
-    what = f"{found.n_rows:,} rows of {Path(found.file).name}"
+    what = f"{found.judged_on} of {Path(found.file).name}"
     if found.task == "classification":
-        return (
+        said = (
             f"On {what}, {percent(scores['accuracy'])} of the answers are right; always saying the "
             f"commonest class would be right in {percent(scores['accuracy_of_commonest'])}."
         )
-    held = percent(scores["coverage"])
-    promise = f"The intervals of {percent(found.coverage)} hold {held} of the truths."
-    error = f"On {what}, the typical error is {brief(scores['rmse'])}"
-    if "rmse_of_mean" in scores:
-        error += f"; always saying the mean would err by {brief(scores['rmse_of_mean'])}"
-    return f"{error}. {promise}"
+        if "coverage_of_sets" in scores:
+            held, size = percent(scores["coverage_of_sets"]), scores["size_of_sets"]
+            said += (
+                f" The sets of {percent(found.coverage)} hold {held} of the truths, with "
+                f"{size:.1f} classes on average."
+            )
+        return said
+    name = next(name for name in TRIVIAL if name in scores)
+    said = (
+        f"On {what}, the typical error is {brief(scores['rmse'])}; {TRIVIAL[name]} would err by "
+        f"{brief(scores[name])}. The intervals of {percent(found.coverage)} hold "
+        f"{percent(scores['coverage'])} of the truths."
+    )
+    if found.task == "forecast":
+        said += " A window is one forecast, from its last known time."
+    return said
 
 
 def _promises(found: Evaluation, own: Look) -> list[Chart]:
@@ -82,15 +104,22 @@ def _promises(found: Evaluation, own: Look) -> list[Chart]:
     if not is_classes:
         things = "windows" if found.task == "forecast" else "rows"
         titles = ("Nominal and empirical coverage", f"Error of the most certain {things}")
+    first = curve(
+        titles[0],
+        promised.at,
+        [(own, promised.values)],
+        x=promised.x,
+        y=promised.y,
+        diagonal=True,
+        counts=promised.counts,
+    )
+    note = (
+        "Larger dots: more rows."
+        if is_classes
+        else "Before calibration." * bool(found.n_calibrated)
+    )
     return [
-        curve(
-            titles[0],
-            promised.at,
-            [(own, promised.values)],
-            x=promised.x,
-            y=promised.y,
-            diagonal=True,
-        ),
+        replace(first, note=note),
         curve(titles[1], kept.at, [(own, kept.values)], x=kept.x, y=kept.y),
     ]
 
@@ -111,12 +140,15 @@ def _details(found: Evaluation, own: Look) -> list[Chart]:
     if isinstance(detail, Windows):
         groups = list(detail.frame.groupby("series", sort=False))[:MOST_SERIES]
         return [
-            fan(
-                f"The last {len(rows)} steps" + (f" of {name}" if len(groups) > 1 else ""),
-                [_at(row, is_date=detail.is_date) for row in rows.to_dict("records")],
-                own.colour,
-                is_date=detail.is_date,
-                y=found.target,
+            replace(
+                fan(
+                    f"The last {len(rows)} steps" + (f" of {name}" if len(groups) > 1 else ""),
+                    [_at(row, is_date=detail.is_date) for row in rows.to_dict("records")],
+                    own.colour,
+                    is_date=detail.is_date,
+                    y=found.target,
+                ),
+                note=f"Line: mean; band: interval of {percent(found.coverage)}; dots: truth.",
             )
             for name, rows in groups
         ]
@@ -136,13 +168,25 @@ def _about(model: Any, path: Path, found: Evaluation) -> dict[str, str]:
         "Task": f"{found.task} of {found.target}",
         "Method": look(model.method).label,
         "Parameters": f"{model.n_parameters_:,}",
+        "Season": f"{model.season_} steps" if "rmse_of_season" in found.scores else "",
         "Learned from": _source(origin),
         "Columns": ", ".join(f"{name} ({kind})" for name, kind in columns.items()),
         "Fitted": str(getattr(model, "fitted_at_", "")).replace("T", " "),
-        "Judged on": f"{Path(found.file).name}, {found.n_rows:,} rows",
+        "Seed": "" if found.seed is None else str(found.seed),
+        "Calibrated with": _calibrated(found),
+        "Judged on": f"{Path(found.file).name}, {found.judged_on}",
         "Made with": f"batchensemble {library_version()}",
     }
     return {name: fact for name, fact in facts.items() if fact}
+
+
+def _calibrated(found: Evaluation) -> str:
+    n = found.n_calibrated
+    if not n:
+        return "nothing"
+    if found.task == "classification":
+        return f"{counted(n, 'row')} for its sets, as many for its temperature"
+    return counted(n, "forecast" if found.task == "forecast" else "row")
 
 
 def _source(origin: dict[str, Any]) -> str:

@@ -1,16 +1,20 @@
 """Scores in words: what each is called, what it means, and how its number is written."""
 
-import math
 from collections.abc import Mapping
 
 from batchensemble.page.looks import NAMES
+from batchensemble.page.sheets import brief
 
 MEANINGS = {
     "rmse": "typical error, in units of {target}",
     "rmse_of_mean": "the same for always saying the mean",
+    "rmse_of_season": "the same for repeating the last season",
+    "rmse_of_last": "the same for repeating the last value",
     "accuracy": "share of right answers",
     "accuracy_of_commonest": "the same for always saying one class",
     "coverage": "share of truths inside the intervals of {coverage}",
+    "coverage_of_sets": "share of truths inside the sets of {coverage}",
+    "size_of_sets": "mean number of classes in such a set",
     "coverage_80": "share of truths inside the intervals of 80 %",
     "coverage_90": "share of truths inside the intervals of 90 %",
     "coverage_95": "share of truths inside the intervals of 95 %",
@@ -29,14 +33,19 @@ MEANINGS = {
 }
 OTHER_NAMES = {
     "rmse_of_mean": "RMSE of the mean",
+    "rmse_of_season": "RMSE of last season",
+    "rmse_of_last": "RMSE of last value",
     "accuracy_of_commonest": "of the commonest",
     "coverage": "coverage",
+    "coverage_of_sets": "coverage of sets",
+    "size_of_sets": "size of sets",
     "total": "uncertainty",
 }
 SHARES = ("accuracy", "coverage")
 FEW = (
-    *("rmse", "rmse_of_mean", "accuracy", "accuracy_of_commonest", "coverage", "coverage_80"),
-    *("coverage_90", "coverage_95", "crps", "nll", "brier", "ece"),
+    *("rmse", "rmse_of_mean", "rmse_of_season", "rmse_of_last"),
+    *("accuracy", "accuracy_of_commonest", "coverage", "coverage_of_sets", "size_of_sets"),
+    *("coverage_80", "coverage_90", "coverage_95", "crps", "nll", "brier", "ece"),
 )
 
 
@@ -54,14 +63,6 @@ def in_words(
         for name, meaning in MEANINGS.items()
         if name in scores and (name in FEW or not few)
     ]
-
-
-def brief(number: float) -> str:
-    """Four digits that count, without an exponent where people would not write one."""
-    if not math.isfinite(number) or number == 0 or not 1e-4 <= abs(number) < 1e9:
-        return f"{number:.4g}"
-    digits = max(0, 3 - math.floor(math.log10(abs(number))))
-    return f"{number:,.{digits}f}"
 
 
 def percent(share: float) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from batchensemble.files import replacing
+from batchensemble.page.looks import dataset_name, label
 from batchensemble.page.sheets import Cell, Sheet
 from batchensemble.study.spec import Settings
 from batchensemble.study.store import read_json
@@ -26,8 +27,7 @@ NOTE = (
     "networks (one by one: an epoch of one network times their number), and the predictions for "
     "all test rows, or 2,000 paths for each of at most 64 test windows. Memory is the largest sum "
     "of tensors alive at a time on the device, beyond the training data (on a GPU with the work "
-    "space of its libraries, some 32 MiB); ratios are to "
-    "batch_ensemble."
+    "space of its libraries, some 32 MiB); ratios are to BatchEnsemble."
 )
 
 
@@ -69,12 +69,14 @@ def add_costs(
 
 
 def cost_sheet(rows: Sequence[dict[str, Any]]) -> Sheet:
-    """A row for each device, dataset and entrant; ratios are to batch_ensemble there."""
+    """A row for each device, dataset and entrant; ratios are to BatchEnsemble there."""
     ours = {(r["device"], r["dataset"]): r for r in rows if r["entrant"] == "batch_ensemble"}
     table = []
     for row in rows:
         base = ours.get((row["device"], row["dataset"]), {})
-        cells: list[Cell] = [row[key] for key in ("device", "dataset", "entrant", "n_parameters")]
+        method, _, how = row["entrant"].partition(" ")
+        words = row["device"], dataset_name(row["dataset"]), f"{label(method)} {how}".strip()
+        cells: list[Cell] = [*words, row["n_parameters"]]
         for key in ("train_seconds", "predict_seconds"):
             cells += [1e3 * row[key], row[key] / base[key] if base else None]
         for key in ("train_peak_bytes", "predict_peak_bytes"):

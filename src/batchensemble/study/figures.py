@@ -204,7 +204,7 @@ def _leave_far_out(axes: Any, points: Sequence[tuple[int, MeanSE]]) -> None:
         if not shown[0] <= cell.mean <= shown[1]:
             is_up = cell.mean > shown[1]
             place = {"xy": (x, shown[is_up]), "va": "top" if is_up else "bottom"}
-            text = f"{show(cell).replace(' ', '')} {'↑' if is_up else '↓'}"
+            text = f"{show(cell).replace(' ± ', '±')} {'↑' if is_up else '↓'}"
             axes.annotate(text, **place, ha="right", fontsize=7)
 
 

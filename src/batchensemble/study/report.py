@@ -22,6 +22,7 @@ from batchensemble.study.page.content import (
 )
 from batchensemble.study.published import SHAPES
 from batchensemble.study.sheets import make_sheets
+from batchensemble.study.spec import Settings
 from batchensemble.study.store import Result
 from batchensemble.study.tables import label_of, read_results
 
@@ -114,7 +115,7 @@ def _summary(
     if lost:
         said.append(f"{_count(lost, 'run')} of the main study diverged; see the dataset.")
     if len(seeds) == 1:
-        said.append("With one seed there is no standard error; it is printed as 0.")
+        said.append("With one seed there is no standard error.")
     return said
 
 
@@ -128,18 +129,26 @@ def _made(results: Sequence[Result]) -> dict[str, str]:
     versions: dict[str, dict[str, None]] = {}
     for about in abouts:
         for package, number in about.get("versions", {}).items():
-            versions.setdefault(package, {})[number] = None
+            if number != "not installed":
+                versions.setdefault(package, {})[number] = None
     days = sorted(time[:10] for time in every("finished"))
-    settings = dict.fromkeys(str(result.run.settings) for result in results)
+    settings = dict.fromkeys(_in_words(result.run.settings) for result in results)
     found = {
         "Finished": " to ".join(dict.fromkeys([days[0], days[-1]])) if days else "",
         "Trained on": ", ".join(every("device")),
         "Machine": "; ".join(every("machine")),
         "Python": ", ".join(every("python")),
         "Versions": ", ".join(f"{name} {' or '.join(own)}" for name, own in versions.items()),
-        "Settings": "; ".join(settings),
+        "Training": "; ".join(settings),
     }
     return {name: text for name, text in found.items() if text}
+
+
+def _in_words(settings: Settings) -> str:
+    limits = {"training rows": settings.most_rows, "windows": settings.most_windows}
+    told = [f"{most:,} {things}" for things, most in limits.items() if most is not None]
+    of = f"at most {_listed(told)}" if told else "all rows and windows"
+    return f"{_count(settings.epochs, 'epoch')}, {of}"
 
 
 def _listed(words: Sequence[str]) -> str:
