@@ -221,7 +221,10 @@ def test_json_is_one_object_and_nothing_else(shell):
         ("predict price.be new.csv --horizon 3", "the model is for tables"),
         ("predict sales.be --keep store", "a forecast has rows of its own"),
         ("fit houses.csv -t price -o -", "expected a name for the model, got a pipe"),
-        ("evaluate price.be new.csv", "expected the target column of new.csv to be one of"),
+        (
+            "evaluate price.be new.csv",
+            "expected a column of truths, got none called 'price'",
+        ),
         ("evaluate price.be test.csv -o report.pdf", "expected the name of an .html file"),
         ("evaluate town.be moved.csv", "expected a class that the model knows"),
         ("evaluate sales.be sales.csv", "expected at least 4 new steps of every series"),

@@ -191,6 +191,33 @@ def test_the_curve_of_a_forecast_is_that_of_its_paths(shell):
         assert curve[level] == pytest.approx(found.scores[f"coverage_{level * 100:.0f}"], abs=1e-9)
 
 
+@pytest.mark.parametrize("name", ["price.be", "sales.be"])
+def test_the_curve_of_a_calibrated_model_is_that_of_its_intervals(shell, name):
+    if name == "sales.be":
+        late = sales().query("month >= '2022-01-01'")
+        late.to_csv("test.csv", index=False)
+        sales().query("month < '2022-01-01'").to_csv("sales.csv", index=False)
+        words = ("-t", "sales", "--time", "month", "--series", "store", "--horizon", 4)
+        shell("fit", "sales.csv", *words, "--calibrate", *QUICK)
+    found = judged(shell, name)
+    curve = dict(zip(found.calibration.at, found.calibration.values, strict=True))
+    assert max(curve) < 1 - 1 / (found.n_calibrated + 1)  # as far as the calibration reaches
+    for level in (0.5, 0.8, 0.9):
+        again = judged(shell, name, coverage=level)
+        assert curve[level] == pytest.approx(again.scores["coverage"])
+    gaps = np.array(list(curve)) - np.array(list(curve.values()))
+    assert found.scores["rmsce"] == pytest.approx(np.sqrt(np.mean(gaps**2)))
+    if name == "sales.be":
+        assert found.scores["coverage_80"] == curve[0.8]
+
+
+def test_rows_of_series_without_a_target_are_counted(shell):
+    late = sales().query("month >= '2022-01-01'").copy()
+    late.loc[late["month"] >= "2022-12-01", "sales"] = None
+    late.to_csv("test.csv", index=False)
+    assert judged(shell, "sales.be").n_without_target == 2
+
+
 def test_series_that_fit_has_not_seen_are_refused(shell):
     sales().query("month >= '2022-01-01'").replace("north", "west").to_csv("test.csv", index=False)
     with pytest.raises(ValueError, match=r"expected only series that fit has seen, got \['west'\]"):

@@ -60,12 +60,6 @@ def test_a_page_of_forecasts_explains_its_words(shell):
     assert "A window is one forecast, from its last known time." in page
     assert "repeating the last season would err by" in page
     assert "Line: mean; band: interval of 90" in page
-    assert "Before calibration." not in page  # there was none
-
-
-def test_a_curve_from_before_calibration_says_so(shell):
-    assert "Before calibration." in text_of(shell, "price.be")[1]
-    assert "Before calibration." not in text_of(shell, "town.be")[1]  # its probabilities are after
 
 
 def test_printing_draws_the_charts_that_nobody_has_seen_yet(browser, page):

@@ -16,6 +16,7 @@ from batchensemble.conformal.ranks import (
     left_out_quantiles,
 )
 from batchensemble.metrics import interval_coverage, interval_width, risk_curve
+from batchensemble.metrics.calibration import LEVELS, CoverageCurve
 from batchensemble.predictive import Array, GaussianPredictive, SamplePredictive, check_array
 
 NARROWEST_STD = 1e-100  # a zero is treated as this
@@ -90,6 +91,16 @@ class IntervalCalibration:
     def factors(self, coverage: float) -> Array:
         """(steps,), by which to multiply the standard deviation."""
         return conformal_quantile(self.scores, coverage)
+
+    def coverage_curve(self, new: ArrayLike) -> CoverageCurve:
+        """How often intervals hold new truths with these `interval_scores`, level by level.
+
+        Of `LEVELS`, as far as the calibration reaches.
+        """
+        levels = [level for level in LEVELS if len(self) >= fewest_rows(level)]
+        scores = check_array("new", new)
+        held = [np.mean(scores <= (1 + SLACK) * self.factors(level)) for level in levels]
+        return CoverageCurve(np.array(levels), np.array(held))
 
     def abstain_threshold(self, max_error: float) -> float:
         """The largest variance up to which the root mean squared error is at most `max_error`."""

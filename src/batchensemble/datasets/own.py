@@ -24,9 +24,9 @@ MOST_EXACT = 2**53  # from here on, neighbours among whole numbers are one float
 class OwnTable:
     """All of a file: every column read as its kind, the index numbering rows as the file does.
 
-    `unit` is what the index counts, "line" or "row". Times are in UTC; those of `zoned` columns have
-    zones in the file. `notes` are doubts about columns, by their names; `nameless` columns are left
-    away.
+    `unit` is what the index counts, "line" or "row". Times are in UTC, and have zones in the file
+    where the column is `zoned`. `notes` are doubts about columns, by their names; `nameless`
+    columns are left away.
     """
 
     name: str

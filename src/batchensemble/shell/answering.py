@@ -136,8 +136,8 @@ def forecast(
 ) -> Answered:
     """The next steps of every series of fit, or of those in `history`."""
     _check_ahead(model, ahead)
-    df = None if history is None else read_series(model, history)
-    future = None if ahead is None else read_series(model, ahead, is_ahead=True)
+    df = None if history is None else read_series(model, history)[0]
+    future = None if ahead is None else read_series(model, ahead, is_ahead=True)[0]
     with naming(history or ahead):
         frame = model.predict(horizon, level=[100 * coverage], df=df, X_df=future)
     mean, lower, upper = frame.columns[-3:]
@@ -175,8 +175,13 @@ def has_one_series(model: Forecaster) -> bool:
     return bool(model.panel_.ids.tolist() == [model.target_col])
 
 
-def read_series(model: Forecaster, path: Path, *, is_ahead: bool = False) -> pd.DataFrame:
-    """A long frame from a file, its columns read as at fit; rows without a target are left out."""
+def read_series(
+    model: Forecaster, path: Path, *, is_ahead: bool = False
+) -> tuple[pd.DataFrame, int]:
+    """A long frame from a file, its columns read as at fit, and how many rows were left out.
+
+    Left out are rows without a target.
+    """
     kinds = series_kinds(model)
     series = None if has_one_series(model) else model.id_col
     if series is None:
@@ -191,13 +196,13 @@ def read_series(model: Forecaster, path: Path, *, is_ahead: bool = False) -> pd.
             _check_zones(rows[model.time_col], model, file)
         if not parts:
             raise ValueError(f"{file.name}: expected rows of the series, got none")
-    frame = pd.concat(parts)
+    frame = every = pd.concat(parts)
     if not is_ahead:
-        frame = frame[frame[model.target_col].notna()]
+        frame = every[every[model.target_col].notna()]
     df = long_frame(frame, kinds, file.name, file.unit, time=model.time_col, series=series)
     if getattr(model.panel_.times, "tz", None):
         df[model.time_col] = df[model.time_col].dt.tz_localize("UTC")
-    return df
+    return df, len(every) - len(frame)
 
 
 def _check_zones(times: pd.Series, model: Forecaster, file: TableFile) -> None:
@@ -226,7 +231,9 @@ def series_kinds(model: Forecaster) -> dict[str, Kind]:
     return kinds
 
 
-def check_columns(wanted: Collection[str], file: TableFile) -> None:
+def check_columns(
+    wanted: Collection[str], file: TableFile, what: str = "all columns that the model learned from"
+) -> None:
     """All of them have to be in the file; one that is not may be there under a similar name."""
     missing = [name for name in wanted if name not in file.names]
     if not missing:
@@ -235,8 +242,8 @@ def check_columns(wanted: Collection[str], file: TableFile) -> None:
     close = {name: closest(name, spare) for name in missing}
     told = [f"{n!r} (did you mean {c!r}?)" if c else repr(n) for n, c in close.items()]
     raise ValueError(
-        f"{file.name}: expected all columns that the model learned from, got none called "
-        f"{', '.join(told)}; add them, empty where nothing is known"
+        f"{file.name}: expected {what}, got none called {', '.join(told)}; add them, empty where "
+        "nothing is known"
     )
 
 

@@ -9,9 +9,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.cells import read_as
+from batchensemble.conformal import interval_scores
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.frames import Kind
 from batchensemble.metrics import (
+    CoverageCurve,
     interval_coverage,
     pit_coverage_curve,
     reliability_curve,
@@ -35,7 +37,6 @@ from batchensemble.shell.evaluation import (
     mistakes,
 )
 from batchensemble.shell.scores import counted
-from batchensemble.words import one_of
 
 MOST_WINDOWS = 100
 
@@ -69,7 +70,7 @@ def evaluate_table(
     """Every row with a target is predicted and compared."""
     kinds = kinds_of(model)
     with open_table(data) as file:
-        one_of(target, file.names, f"the target column of {file.name}")
+        check_columns([target], file, "a column of truths")
         check_columns(kinds, file)
         parts = [read_as(rows, kinds | {target: _kind(model)}, file) for rows in file.batches()]
         if not parts:
@@ -106,9 +107,9 @@ def _regression(model: Regressor, rows: _Known, coverage: float) -> Evaluation:
     held = interval_coverage(
         y, lower=answers["lower"].to_numpy(), upper=answers["upper"].to_numpy()
     )
-    scores = score_numbers(y, dist) | {"coverage": held}
+    promised = _promised(model, y, dist) or pit_coverage_curve(dist.cdf(y))
+    scores = score_numbers(y, dist) | _gaps(model, promised) | {"coverage": held}
     scores.pop("coverage_90")
-    promised = pit_coverage_curve(dist.cdf(y))
     kept = selective_rmse(y, mean=dist.mean, uncertainty=dist.std)
     beside = {"truth": y, **{name: answers[name] for name in ("mean", "lower", "upper", "std")}}
     return rows.evaluation(
@@ -163,7 +164,8 @@ def _classification(model: Classifier, rows: _Known, coverage: float) -> Evaluat
 
 def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evaluation:
     """Rows that follow what the model knows are forecast, from every time that leaves a horizon."""
-    df, counts = _continued(model, read_series(model, data))
+    new, n_without = read_series(model, data)
+    df, counts = _continued(model, new)
     h = int(model._settings["horizon"])
     n_windows = min(int(counts.min()) - h + 1, MOST_WINDOWS)
     if n_windows < 1:
@@ -182,7 +184,10 @@ def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evalua
     held = interval_coverage(
         frame["truth"].to_numpy(), lower=frame["lower"].to_numpy(), upper=frame["upper"].to_numpy()
     )
-    promised = pit_coverage_curve((dist.paths <= truth[:, None, None]).mean(axis=(1, 2)))
+    promised = _promised(model, truth, dist) or pit_coverage_curve(
+        (dist.paths <= truth[:, None, None]).mean(axis=(1, 2))
+    )
+    scores = score_paths(model, df, truth, dist) | _gaps(model, promised) | {"coverage": held}
     doubt = dist.std.mean(axis=1)
     kept = selective_rmse(truth, mean=dist.mean, uncertainty=doubt)
     ends = frame.iloc[:: dist.horizon]
@@ -198,8 +203,8 @@ def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evalua
         model.target_col,
         coverage,
         len(frame[[model.id_col, model.time_col]].drop_duplicates()),
-        0,
-        score_paths(model, df, truth, dist) | {"coverage": held},
+        n_without,
+        scores,
         Curve.of("nominal", "empirical", promised.levels, promised.empirical),
         Curve.of("share of windows kept", "RMSE", kept.coverages, kept.values),
         doubtful(pd.DataFrame(index=np.arange(1, len(dist) + 1)), doubt, beside, "window"),
@@ -212,6 +217,28 @@ def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evalua
         n_windows=len(dist),
         horizon=h,
     )
+
+
+def _promised(
+    model: Regressor | Forecaster, y: NDArray[Any], dist: GaussianPredictive | SamplePredictive
+) -> CoverageCurve | None:
+    """Of intervals as `predict` writes them, if these are calibrated."""
+    if not hasattr(model, "calibration_"):
+        return None
+    new = interval_scores(y, mean=dist.mean, std=dist.std)
+    return model.calibration_.coverage_curve(new.reshape(len(new), -1))
+
+
+def _gaps(model: Regressor | Forecaster, promised: CoverageCurve) -> dict[str, float]:
+    """What judges the intervals, where these are not those of the distribution."""
+    if not hasattr(model, "calibration_"):
+        return {}
+    by_level = dict(zip(promised.levels.tolist(), promised.empirical.tolist(), strict=True))
+    gaps = {"rmsce": promised.rmsce(), "miscalibration_area": promised.miscalibration_area()}
+    if isinstance(model, Forecaster):
+        both = [level for level in (0.8, 0.95) if level in by_level]
+        gaps |= {f"coverage_{100 * level:.0f}": by_level[level] for level in both}
+    return gaps
 
 
 def _continued(model: Forecaster, new: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:

@@ -19,7 +19,7 @@ from batchensemble.writing import check_place
 MOST_POINTS = 1000
 MOST_SERIES = 4
 TRIVIAL = {
-    "rmse_of_mean": "always saying the mean",
+    "rmse_of_mean": "always saying their mean",
     "rmse_of_season": "repeating the last season",
     "rmse_of_last": "repeating the last value",
 }
@@ -113,13 +113,8 @@ def _promises(found: Evaluation, own: Look) -> list[Chart]:
         diagonal=True,
         counts=promised.counts,
     )
-    note = (
-        "Larger dots: more rows."
-        if is_classes
-        else "Before calibration." * bool(found.n_calibrated)
-    )
     return [
-        replace(first, note=note),
+        replace(first, note="Larger dots: more rows." * is_classes),
         curve(titles[1], kept.at, [(own, kept.values)], x=kept.x, y=kept.y),
     ]
 

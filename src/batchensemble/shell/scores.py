@@ -7,11 +7,11 @@ from batchensemble.page.sheets import brief
 
 MEANINGS = {
     "rmse": "typical error, in units of {target}",
-    "rmse_of_mean": "the same for always saying the mean",
+    "rmse_of_mean": "the same for always saying their mean",
     "rmse_of_season": "the same for repeating the last season",
     "rmse_of_last": "the same for repeating the last value",
     "accuracy": "share of right answers",
-    "accuracy_of_commonest": "the same for always saying one class",
+    "accuracy_of_commonest": "the same for always saying their commonest class",
     "coverage": "share of truths inside the intervals of {coverage}",
     "coverage_of_sets": "share of truths inside the sets of {coverage}",
     "size_of_sets": "mean number of classes in such a set",
