@@ -70,10 +70,10 @@ def _faithful(taken: Callable[[Any], Any], made: Callable[[Any], Any]) -> Callab
     return checked
 
 
-def _short(text: Any) -> str:
+def _short(text: Any, what: str = "text") -> str:
     """What pandas shall make sense of: long texts would keep it busy."""
     if not isinstance(text, str) or len(text) > LONGEST:
-        raise ValueError(f"expected a text of at most {LONGEST} letters, got {text!r:.80}")
+        raise ValueError(f"expected a {what} of at most {LONGEST} letters, got {text!r:.80}")
     return text
 
 
@@ -95,7 +95,7 @@ def _zone(times: Any) -> str | None:
 
 
 def _known_zone(name: Any) -> str:
-    if _short(name).startswith("dateutil/"):  # which may be any file
+    if _short(name, "name of a time zone").startswith("dateutil/"):  # which may be any file
         raise ValueError(f"expected the name of a time zone, got {name!r:.80}")
     return str(name)
 

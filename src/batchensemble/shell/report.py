@@ -65,8 +65,10 @@ def render(model: Any, path: Path, found: Evaluation) -> str:
 
 
 def _written(cell: Cell) -> str:
-    """With digits that count, whatever the unit of the target."""
-    return brief(cell) if isinstance(cell, float) else show(cell)
+    """With digits that count, whatever the unit of the target; 1992 may be a year."""
+    if isinstance(cell, float):
+        return brief(cell)
+    return str(cell) if isinstance(cell, int) else show(cell)
 
 
 def _lead(found: Evaluation) -> str:
