@@ -53,6 +53,15 @@ def test_a_page_says_what_matters_first(shell):
     assert "12 rows for its sets" in page
 
 
+def test_years_and_numbers_of_things_have_no_separators(shell):
+    frame = houses().assign(rooms=lambda f: 1990 + f["rooms"])
+    frame.to_csv("years.csv", index=False)
+    shell("fit", "years.csv", "-t", "price", *QUICK)
+    page = text_of(shell, "years.be", "years.csv")[1]
+    assert any(f">{year}<" in page for year in range(1991, 1999))
+    assert ">1,99" not in page
+
+
 def test_a_page_of_forecasts_explains_its_words(shell):
     sales().query("month >= '2022-01-01'").to_csv("test.csv", index=False)
     _, page = text_of(shell, "sales.be")
