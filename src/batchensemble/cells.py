@@ -109,6 +109,8 @@ def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
     if file.is_text:
         numbers = _numbers(words, has_comma=file.has_comma)
         is_number = ~np.isnan(numbers)
+        if file.has_comma:
+            is_number &= ~_may_be_thousands(words)
         if is_number.all():
             is_code = any(map(_CODE.match, words))
             return Recognised("category" if is_code else "number")
@@ -217,9 +219,6 @@ def _trimmed(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 def _numbers(words: NDArray[Any], *, has_comma: bool) -> NDArray[np.float64]:
     """NaN where a word is no number. Python would also read 1_000."""
     if has_comma:
-        has_points = np.array(["." in word for word in words], dtype=bool)
-        if has_points.any() and all(map(_THOUSANDS.fullmatch, words[has_points])):
-            words = np.where(has_points, "", words)  # 1.000: a thousand, or one?
         words = np.array([_pointed(word) for word in words], dtype=object)
     if "_" not in "".join(words):
         try:
@@ -228,6 +227,14 @@ def _numbers(words: NDArray[Any], *, has_comma: bool) -> NDArray[np.float64]:
         except ValueError:
             pass
     return np.array([_number(word) for word in words], dtype=np.float64)
+
+
+def _may_be_thousands(words: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where 1.000 is a thousand or one: among words without a point, and none has a point else."""
+    has_point = np.array(["." in word for word in words], dtype=bool)
+    if has_point.all() or not all(map(_THOUSANDS.fullmatch, words[has_point])):
+        return np.zeros(len(words), dtype=bool)
+    return has_point
 
 
 def _pointed(word: str) -> str:

@@ -305,6 +305,19 @@ def test_a_calibrated_forecaster_answers_and_goes_on_the_same(tmp_path):
     assert twin.calibration_report().equals(model.calibration_report())
 
 
+@pytest.mark.parametrize("settings", [{"season": 40}, {"context": 6, "horizon": 5}])
+def test_a_calibrated_forecaster_follows_updates_through_files_as_without_them(settings, tmp_path):
+    data = long_frame(1, 400, freq="h")
+    start = {"calendar": False, "n_paths": 50}
+    model = Forecaster(**TINY_FORECASTER | start | settings).fit(data[:300], calibrate=True)
+    twin = again(model, tmp_path)
+    for row in range(300, 310):
+        model.update(data[row : row + 1])
+        twin = again(twin.update(data[row : row + 1]), tmp_path)
+    assert np.array_equal(twin.calibration_.y, model.calibration_.y)
+    assert np.allclose(twin.predict(level=[80]).iloc[:, 2:], model.predict(level=[80]).iloc[:, 2:])
+
+
 def test_a_file_keeps_the_end_of_long_series_and_its_size_does_not_grow_with_them(tmp_path):
     sizes = []
     for n in (90, 900):

@@ -138,15 +138,68 @@ def test_times_with_zones_come_back_with_theirs(shell):
     assert "row 1, column 'month': expected a time with a zone" in done.stderr
 
 
+@pytest.mark.parametrize("names", [("true", "false"), ("2020-01-01", "2021-01-01"), ("7", "8")])
+def test_series_have_the_names_that_the_file_gives_them(shell, names):
+    named = sales(40).replace({"north": names[0], "south": names[1]})
+    named.to_csv("named.csv", index=False)
+    words = ("-t", "sales", "--time", "month", "--series", "store", "--horizon", 2)
+    shell("fit", "named.csv", *words, *QUICK)
+    own = shell("predict", "named.be").stdout
+    assert own == shell("predict", "named.be", "named.csv").stdout
+    assert {line.partition(",")[0] for line in own.splitlines()[1:]} == {*names}
+
+
+def test_gaps_next_to_what_is_held_back_are_filled(shell):
+    sales(40).drop([34, 35, 75]).to_csv("gappy.csv", index=False)
+    words = ("-t", "sales", "--time", "month", "--series", "store", "--horizon", 4)
+    for more in ((), ("--calibrate",)):
+        shell("fit", "gappy.csv", *words, "--fill", "ffill", *more, *QUICK)
+        assert "2021-05-01" in shell("predict", "gappy.be").stdout
+
+
+@pytest.mark.parametrize("name", ["mean", "lower", "truth", "cutoff2"])
+def test_a_target_may_be_called_like_an_answer(shell, name):
+    renamed = sales().rename(columns={"sales": name})
+    renamed.query("month < '2022-01-01'").to_csv("old.csv", index=False)
+    renamed.query("month >= '2022-01-01'").to_csv("late.csv", index=False)
+    words = ("-t", name, "--time", "month", "--series", "store", "--horizon", 4)
+    shell("fit", "old.csv", *words, *QUICK)
+    assert "windows" in shell("evaluate", "old.be", "late.csv", "--json").stdout
+
+
+def test_columns_called_like_answers_are_shown_beside_them(shell):
+    frame = houses().rename(columns={"rooms": "mean", "area": "truth"})
+    frame.to_csv("odd.csv", index=False)
+    shell("fit", "odd.csv", "-t", "price", *QUICK)
+    found = json.loads(shell("evaluate", "odd.be", "odd.csv", "--json").stdout)["doubtful"][0]
+    row = frame.iloc[found["line"] - 2]
+    assert (found["truth"], found["mean (column)"]) == (row["price"], row["mean"])
+
+
+def test_too_few_past_forecasts_are_said_to_be(shell):
+    sales(24).query("store == 'north'").to_csv("short.csv", index=False)
+    words = ("-t", "sales", "--time", "month", "--horizon", 2, "--calibrate", "--holdout", 0.45)
+    said = plain(shell("fit", "short.csv", *words, *QUICK).stdout)
+    assert "with too few of them to say what that changed" in said
+    assert "nan" not in said
+    sales(40).query("store == 'north'").to_csv("test.csv", index=False)
+    scores = json.loads(shell("evaluate", "short.be", "test.csv", "--json").stdout)["scores"]
+    assert "coverage_80" in scores
+    assert "coverage_95" not in scores
+
+
 def test_a_reader_who_has_read_enough_is_no_error(shell):
     rows = shell.read("new.csv", dtype=str)
     pd.concat([rows] * 500).to_csv(shell.folder / "many.csv", index=False)
     program = f"{sys.executable} -c 'from batchensemble.cli import app; app()'"
-    line = f"{program} predict price.be many.csv | head -n 1; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
-    assert done.stdout.splitlines()[0].startswith("mean,std,")
-    assert done.stdout.splitlines()[1:] == ["141"]
-    assert done.stderr == ""
+    for command, reader in (
+        ("predict price.be many.csv", "head -n 1"),
+        ("inspect price.be", "true"),
+    ):
+        line = f"{program} {command} | {reader}; echo ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+        assert done.stdout.splitlines()[-1:] == ["141"]
+        assert done.stderr == ""
 
 
 def test_json_is_one_object_and_nothing_else(shell):

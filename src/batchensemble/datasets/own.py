@@ -1,5 +1,6 @@
 """A table of one's own, from a file."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -38,8 +39,11 @@ class OwnTable:
     nameless: int
 
 
-def read_own(path: Path) -> OwnTable:
-    """A .csv, .csv.gz, .tsv, .parquet or .feather file, whole."""
+def read_own(path: Path, *, names: Collection[str | None] = ()) -> OwnTable:
+    """A .csv, .csv.gz, .tsv, .parquet or .feather file, whole.
+
+    Columns in `names` name things: what is no number there is a word, true, false and dates, too.
+    """
     with open_table(path) as file:
         batches = list(file.batches())
         if not batches or not file.names:
@@ -47,7 +51,10 @@ def read_own(path: Path) -> OwnTable:
         whole = pd.concat(batches)
         del batches
         found = recognise(whole, file)
-        kinds = {name: one.kind for name, one in found.items()}
+        kinds: dict[str, Kind] = {
+            name: "category" if name in names and one.kind != "number" else one.kind
+            for name, one in found.items()
+        }
         notes = {name: one.note for name, one in found.items() if one.note}
         zoned = frozenset(name for name, one in found.items() if one.has_zones)
         frame = read_as(whole, kinds, file)

@@ -187,7 +187,8 @@ class SeriesEstimator(Estimator):
         return make_members(self._method, self.bank_, self._prediction_seed, torch.float32)
 
     def _shorter(self) -> dict[str, Any]:
-        kept = self.panel_.tail(max(self._reach, self._usual_history(self._horizon)))
+        needed = self._reach + self._horizon  # `update` forecasts what its first rows belong to
+        kept = self.panel_.tail(max(needed, self._usual_history(self._horizon)))
         dropped = self.panel_.lengths - kept.lengths
         forgotten = {
             i: n + self._forgotten.get(i, 0)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from batchensemble.shell.exits import one_line_errors
+from batchensemble.shell.exits import Terminal, one_line_errors
 
 Method = Literal["batch_ensemble", "deep_ensemble", "mc_dropout", "single"]
 Preset = Literal["default", "paper"]
@@ -107,7 +107,7 @@ def fit(
         raise typer.BadParameter("a forecast needs --time, the column of times")
     if time and task not in (None, "forecast"):
         raise typer.BadParameter(f"--time makes it a forecast, but --task says {task}")
-    console = Console(quiet=json, highlight=False)
+    console = Terminal(quiet=json, highlight=False)
     settings = {
         "method": method,
         "n_members": members,
@@ -236,7 +236,7 @@ def evaluate(
         from batchensemble.shell.report import check_report, write_report
 
         check_report(out)
-        console = Console(quiet=json, highlight=False)
+        console = Terminal(quiet=json, highlight=False)
         found = load(model, device=device)
         evaluation = judge(found, data, target=target, coverage=coverage)
         print_evaluation(console, evaluation)
@@ -258,7 +258,7 @@ def inspect(model: ModelArgument, json: JsonOption = False) -> None:
         if json:
             typer.echo(as_json(facts))
         else:
-            print_inspected(Console(highlight=False), facts)
+            print_inspected(Terminal(highlight=False), facts)
 
 
 def export(

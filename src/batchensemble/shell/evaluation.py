@@ -93,7 +93,9 @@ def doubtful(
     columns = {
         unit: X.index[rows],
         **{name: np.asarray(column)[rows] for name, column in beside.items()},
-        **{name: X[name].iloc[rows] for name in shown},
+    }
+    columns |= {
+        f"{name} (column)" if name in columns else name: X[name].iloc[rows] for name in shown
     }
     lines = tuple(zip(*map(_cells, columns.values()), strict=True))
     more = len(X.columns) - len(shown)

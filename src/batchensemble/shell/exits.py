@@ -7,12 +7,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import typer
+from rich.console import Console
 
 CODES = (
     "Exit codes: 0 done; 1 the data or the model cannot be used, with the reason on standard "
     "error; 2 the command is not understood; 130 stopped with Ctrl-C; 141 whoever read the output "
     "has read enough."
 )
+
+
+class Terminal(Console):
+    """Leaves it to `one_line_errors` to say that whoever reads has read enough."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 @contextmanager

@@ -101,7 +101,7 @@ def read_series_to_learn(
     past: Sequence[str],
 ) -> GivenSeries:
     """A long table of series for a forecast."""
-    own = read_own(path)
+    own = read_own(path, names=[series])
     kept, n_without = _with_target(own, target, ())
     _refuse_doubt(own, target, "numbers in the target")
     _refuse_doubt(own, time, "dates or whole numbers as times")

@@ -177,9 +177,7 @@ def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evalua
     how: dict[str, Any] = {"n_windows": n_windows, "refit": False}
     frame = model.cross_validation(df, level=[100 * coverage], **how)
     dist = model.cross_validation_dist(df, **how)
-    mean, lower, upper = frame.columns[-3:]
-    frame = frame.rename(columns={mean: "mean", lower: "lower", upper: "upper"})
-    frame = frame.rename(columns={model.target_col: "truth"})
+    frame.columns = ["series", "time", "cutoff", "truth", "mean", "lower", "upper"]
     truth = frame["truth"].to_numpy().reshape(len(dist), dist.horizon)
     held = interval_coverage(
         frame["truth"].to_numpy(), lower=frame["lower"].to_numpy(), upper=frame["upper"].to_numpy()
@@ -187,12 +185,15 @@ def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evalua
     promised = _promised(model, truth, dist) or pit_coverage_curve(
         (dist.paths <= truth[:, None, None]).mean(axis=(1, 2))
     )
-    scores = score_paths(model, df, truth, dist) | _gaps(model, promised) | {"coverage": held}
+    scores = score_paths(model, df, truth, dist)
+    if hasattr(model, "calibration_"):  # instead of those of the paths
+        del scores["coverage_80"], scores["coverage_95"]
+    scores |= _gaps(model, promised) | {"coverage": held}
     doubt = dist.std.mean(axis=1)
     kept = selective_rmse(truth, mean=dist.mean, uncertainty=doubt)
     ends = frame.iloc[:: dist.horizon]
     beside = {
-        "series": ends[model.id_col].to_numpy(),
+        "series": ends["series"].to_numpy(),
         "known until": ends["cutoff"].astype(str).to_numpy(),
         "RMSE": np.sqrt(np.square(dist.mean - truth).mean(axis=1)),
         "mean std": doubt,
@@ -202,16 +203,14 @@ def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evalua
         "forecast",
         model.target_col,
         coverage,
-        len(frame[[model.id_col, model.time_col]].drop_duplicates()),
+        len(frame[["series", "time"]].drop_duplicates()),
         n_without,
         scores,
         Curve.of("nominal", "empirical", promised.levels, promised.empirical),
         Curve.of("share of windows kept", "RMSE", kept.coverages, kept.values),
         doubtful(pd.DataFrame(index=np.arange(1, len(dist) + 1)), doubt, beside, "window"),
         detail=Windows(
-            frame[frame["cutoff"] == frame.groupby(model.id_col)["cutoff"].transform("max")].rename(
-                columns={model.id_col: "series", model.time_col: "time"}
-            ),
+            frame[frame["cutoff"] == frame.groupby("series")["cutoff"].transform("max")],
             isinstance(model.panel_.times, pd.DatetimeIndex),
         ),
         n_windows=len(dist),

@@ -113,6 +113,8 @@ def _calibrate(model: Any, *new: Any) -> str:
         return f"not, {error}"
     what = "sets of classes" if isinstance(model, Classifier) else "intervals"
     where = "the later forecasts" if isinstance(model, Forecaster) else "these rows"
+    if np.isnan(at_90["coverage_after"]):
+        return f"{what}, with too few of them to say what that changed"
     return (
         f"{what} of 90 % held {percent(at_90['coverage_before'])} of {where} before, and hold "
         f"{percent(at_90['coverage_after'])} after it"
@@ -151,24 +153,25 @@ def learn_series(
         random_state=seed,
         **settings,
     )
-    df = given.df.sort_values(given.time, kind="stable")
+    df = given.df
     h = int(resolve(model.preset, settings, SERIES_PRESETS)["horizon"])
-    from_end = _from_end(df, given.series)
-    lengths = df.groupby(given.series).size() if given.series else pd.Series([len(df)])
-    if not holdout or lengths.min() < FEWEST_HORIZONS * h:
-        model.fit(df)
+    panel = model._read(df, fill=model.fill, freq=model.freq)
+    n_rows, shortest = len(panel.values), int(panel.lengths.min())
+    if not holdout or shortest < FEWEST_HORIZONS * h:
+        model.fit(panel)
         needs = f"nothing: holding back needs {FEWEST_HORIZONS} times the horizon of {h} steps"
         calibrated = "not, without steps to do it with" * calibrate
-        return Learned(model, len(df), 0, {}, needs if holdout else AS_ASKED, calibrated)
-    held_back = from_end < (max(h, round(holdout * int(lengths.min()))) if calibrate else h)
-    model.fit(df[~held_back])
+        return Learned(model, n_rows, 0, {}, needs if holdout else AS_ASKED, calibrated)
+    n_held_back = max(h, round(holdout * shortest)) if calibrate else h
+    model.fit(panel.head(n_held_back))
     scores = judge_series(model, df, n_windows=1)
-    calibrated = _calibrate(model, df[held_back]) if calibrate else ""
+    new = panel.tail(n_held_back)
+    calibrated = _calibrate(model, new) if calibrate else ""
     if not hasattr(model, "calibration_"):
-        model.update(df[held_back])
+        model.update(new)
     words = f"the last {h} steps of each series, before it knew them"
-    n_judged = int((from_end < h).sum())
-    return Learned(model, int((~held_back).sum()), n_judged, scores, words, calibrated)
+    n_learned = n_rows - n_held_back * len(panel)
+    return Learned(model, n_learned, h * len(panel), scores, words, calibrated)
 
 
 def judge_series(model: Forecaster, df: pd.DataFrame, *, n_windows: int) -> dict[str, float]:
@@ -177,13 +180,6 @@ def judge_series(model: Forecaster, df: pd.DataFrame, *, n_windows: int) -> dict
     truth = model.cross_validation(df, **how)[model.target_col].to_numpy()
     dist = model.cross_validation_dist(df, **how)
     return score_paths(model, df, truth.reshape(len(dist), dist.horizon), dist)
-
-
-def _from_end(df: pd.DataFrame, series: str | None) -> pd.Series:
-    """How many rows of the same series follow each row; df is in the order of time."""
-    if series is None:
-        return pd.Series(np.arange(len(df))[::-1], index=df.index)
-    return df.groupby(series).cumcount(ascending=False)
 
 
 def _too_few(holdout: float, n_rows: int) -> str:
