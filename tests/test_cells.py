@@ -104,6 +104,7 @@ def test_numbers_come_back_to_the_last_bit(tmp_path_factory, numbers):
         ["1\u00a0026", "1\u202f000", "3"],
         ["EUR 1026", "1026 USD"],
         ["1,026"] * 20 + ["-"],
+        ["950"] * 20 + ["1,026"],
     ],
 )
 def test_numbers_that_are_not_plain_are_words_and_said_to_be(csv, cells):

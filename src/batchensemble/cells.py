@@ -116,10 +116,10 @@ def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
             return Recognised("category" if is_code else "number")
         if all(word.lower() in BOOLEANS for word in words):
             return Recognised("boolean")
-        if is_number.mean() >= MOSTLY:
+        is_like_one = is_number | [bool(_OTHER_NUMBER.fullmatch(word)) for word in words]
+        if is_number.mean() >= MOSTLY and not is_like_one.all():
             return _almost("number", ~is_number, column.name, words, index[~is_gap], file)
-        is_like_one = [bool(_OTHER_NUMBER.fullmatch(word)) for word in words]
-        if np.mean(is_like_one) >= MOSTLY:
+        if is_like_one.mean() >= MOSTLY:
             odd = words[~is_number][0]
             return Recognised(
                 "category",
