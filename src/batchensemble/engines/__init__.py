@@ -26,7 +26,7 @@ __all__ = [
 
 # Compiling, once on a machine for loops on the CPU, once a shape for a kernel and once a training
 # for a graph, takes as long as is won back by about so many steps.
-STEPS_WORTH_COMPILING = {"table": 4_000, "series": 2_000, "kernel": 10_000, "graph": 50_000}
+STEPS_WORTH_COMPILING = {"table": 2_000, "series": 2_000, "kernel": 10_000, "graph": 50_000}
 
 
 def choose_engine(
