@@ -162,26 +162,22 @@ class _Csv:
         """Rows with the number of their first line; blank lines are passed over."""
         width = len(self._header)
         line = self._rows.line_num + 1
-        rows = iter(self._rows)
-        while True:
-            try:
-                row = next(rows)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                raise ValueError(
-                    f"{self.name}, line {line}: {error}; a quote may not be closed, or the file be "
-                    "cut off"
-                ) from error
-            if len(row) > 1 or (row and (row[0].strip() or width == 1)):
-                if len(row) < width or any(row[width:]):
-                    raise ValueError(
-                        f"{self.name}, line {line}: expected {width} cells as in the first line, "
-                        f"got {len(row)}; it may be cut off, or a text with a separator in it "
-                        "needs quotes"
-                    )
-                yield line, row[:width]
-            line = self._rows.line_num + 1
+        try:
+            for row in self._rows:
+                if len(row) > 1 or (row and (row[0].strip() or width == 1)):
+                    if len(row) < width or any(row[width:]):
+                        raise ValueError(
+                            f"{self.name}, line {line}: expected {width} cells as in the first "
+                            f"line, got {len(row)}; it may be cut off, or a text with a separator "
+                            "in it needs quotes"
+                        )
+                    yield line, row[:width]
+                line = self._rows.line_num + 1
+        except csv.Error as error:
+            raise ValueError(
+                f"{self.name}, line {line}: {error}; a quote may not be closed, or the file be cut "
+                "off"
+            ) from error
 
     def share_read(self) -> float | None:
         return self._raw.tell() / self._size if self._size else None

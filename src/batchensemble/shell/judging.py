@@ -107,8 +107,9 @@ def _regression(model: Regressor, rows: _Known, coverage: float) -> Evaluation:
     held = interval_coverage(
         y, lower=answers["lower"].to_numpy(), upper=answers["upper"].to_numpy()
     )
-    promised = _promised(model, y, dist) or pit_coverage_curve(dist.cdf(y))
-    scores = score_numbers(y, dist) | _gaps(model, promised) | {"coverage": held}
+    own = pit_coverage_curve(dist.cdf(y))
+    promised, scores = _as_predicted(model, y, dist, own, score_numbers(y, dist))
+    scores["coverage"] = held
     scores.pop("coverage_90")
     kept = selective_rmse(y, mean=dist.mean, uncertainty=dist.std)
     beside = {"truth": y, **{name: answers[name] for name in ("mean", "lower", "upper", "std")}}
@@ -182,13 +183,10 @@ def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evalua
     held = interval_coverage(
         frame["truth"].to_numpy(), lower=frame["lower"].to_numpy(), upper=frame["upper"].to_numpy()
     )
-    promised = _promised(model, truth, dist) or pit_coverage_curve(
-        (dist.paths <= truth[:, None, None]).mean(axis=(1, 2))
-    )
-    scores = score_paths(model, df, truth, dist)
-    if hasattr(model, "calibration_"):  # instead of those of the paths
-        del scores["coverage_80"], scores["coverage_95"]
-    scores |= _gaps(model, promised) | {"coverage": held}
+    own = pit_coverage_curve((dist.paths <= truth[:, None, None]).mean(axis=(1, 2)))
+    found = score_paths(model, df, truth, dist)
+    promised, scores = _as_predicted(model, truth, dist, own, found)
+    scores["coverage"] = held
     doubt = dist.std.mean(axis=1)
     kept = selective_rmse(truth, mean=dist.mean, uncertainty=doubt)
     ends = frame.iloc[:: dist.horizon]
@@ -218,26 +216,24 @@ def evaluate_series(model: Forecaster, data: Path, *, coverage: float) -> Evalua
     )
 
 
-def _promised(
-    model: Regressor | Forecaster, y: NDArray[Any], dist: GaussianPredictive | SamplePredictive
-) -> CoverageCurve | None:
-    """Of intervals as `predict` writes them, if these are calibrated."""
+def _as_predicted(
+    model: Regressor | Forecaster,
+    y: NDArray[Any],
+    dist: GaussianPredictive | SamplePredictive,
+    own: CoverageCurve,
+    scores: dict[str, float],
+) -> tuple[CoverageCurve, dict[str, float]]:
+    """Curve and scores of the intervals that `predict` writes; calibrated ones are not `dist`'s."""
     if not hasattr(model, "calibration_"):
-        return None
+        return own, scores
     new = interval_scores(y, mean=dist.mean, std=dist.std)
-    return model.calibration_.coverage_curve(new.reshape(len(new), -1))
-
-
-def _gaps(model: Regressor | Forecaster, promised: CoverageCurve) -> dict[str, float]:
-    """What judges the intervals, where these are not those of the distribution."""
-    if not hasattr(model, "calibration_"):
-        return {}
-    by_level = dict(zip(promised.levels.tolist(), promised.empirical.tolist(), strict=True))
-    gaps = {"rmsce": promised.rmsce(), "miscalibration_area": promised.miscalibration_area()}
-    if isinstance(model, Forecaster):
-        both = [level for level in (0.8, 0.95) if level in by_level]
-        gaps |= {f"coverage_{100 * level:.0f}": by_level[level] for level in both}
-    return gaps
+    curve = model.calibration_.coverage_curve(new.reshape(len(new), -1))
+    held = dict(zip(curve.levels.tolist(), curve.empirical.tolist(), strict=True))
+    scores = scores | {"rmsce": curve.rmsce(), "miscalibration_area": curve.miscalibration_area()}
+    for name, level in (("coverage_80", 0.8), ("coverage_95", 0.95)):
+        if scores.pop(name, None) is not None and level in held:
+            scores[name] = held[level]
+    return curve, scores
 
 
 def _continued(model: Forecaster, new: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
