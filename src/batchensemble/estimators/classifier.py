@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
 from batchensemble.conformal import SetCalibration, fewest_rows, fit_temperature
-from batchensemble.estimators.parameters import TABLE_PARAMETERS
+from batchensemble.estimators.parameters import TABLE_ATTRIBUTES, TABLE_PARAMETERS
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS
 from batchensemble.estimators.trust import TrustedTable
 from batchensemble.frames import Columns
@@ -36,20 +36,9 @@ class Classifier(ClassifierMixin, TrustedTable):  # type: ignore[misc]
     ----------
     classes_ : array
         The classes, in the order of the probabilities.
-    n_parameters_ : int
-        Trained numbers, of all networks together.
-    target_name_ : str or None
-        Of a named pandas or polars Series.
     calibration_ : SetCalibration
         After `calibrate`: the temperature, and the probabilities of the rows for sets.
-    shift_scale_ : float
-        The members' disagreement that 95 of 100 rows of fit stay below.
-    bank_ : Bank
-        The trained networks.
-    encoder_ : TableEncoder
-        What turns columns into numbers.
-    history_ : list of History
-        Losses and scores by epoch; with `one_by_one` a history for each network.
+    {TABLE_ATTRIBUTES}
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = CLASSIFIER_PRESETS

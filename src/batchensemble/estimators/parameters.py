@@ -75,6 +75,19 @@ TABLE_PARAMETERS = f"""{PARAMETERS}    validation_fraction : float or None
         Vocabularies known beforehand.
 """
 
+TABLE_ATTRIBUTES = """n_parameters_ : int
+        Trained numbers, of all networks together.
+    target_name_ : str or None
+        Of a named pandas or polars Series.
+    shift_scale_ : float
+        The members' disagreement that 95 of 100 rows of fit stay below.
+    bank_ : Bank
+        The trained networks.
+    encoder_ : TableEncoder
+        What turns columns into numbers.
+    history_ : list of History
+        Losses and scores by epoch; with `one_by_one` a history for each network."""
+
 SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
         Steps that the network reads before the first forecast; by default one season, between 12
         and 60, and less for short series.

@@ -11,7 +11,11 @@ from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
 from batchensemble.conformal import IntervalCalibration, fewest_rows, widened
-from batchensemble.estimators.parameters import TABLE_CONSTRAINTS, TABLE_PARAMETERS
+from batchensemble.estimators.parameters import (
+    TABLE_ATTRIBUTES,
+    TABLE_CONSTRAINTS,
+    TABLE_PARAMETERS,
+)
 from batchensemble.estimators.presets import PRESETS
 from batchensemble.estimators.trust import TrustedTable
 from batchensemble.frames import Columns
@@ -42,20 +46,9 @@ class Regressor(RegressorMixin, TrustedTable):  # type: ignore[misc]
 
     Attributes
     ----------
-    n_parameters_ : int
-        Trained numbers, of all networks together.
-    target_name_ : str or None
-        Of a named pandas or polars Series.
     calibration_ : IntervalCalibration
         After `calibrate`: predictions for the calibration rows, beside the truth.
-    shift_scale_ : float
-        The members' disagreement that 95 of 100 rows of fit stay below.
-    bank_ : Bank
-        The trained networks.
-    encoder_ : TableEncoder
-        What turns columns into numbers.
-    history_ : list of History
-        Losses and scores by epoch; with `one_by_one` a history for each network.
+    {TABLE_ATTRIBUTES}
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = PRESETS
