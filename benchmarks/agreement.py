@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from scipy import stats
 
-from batchensemble.page.sheets import MeanSE
+from batchensemble.plots.sheets import MeanSE
 from batchensemble.study.spec import PLAIN
 from batchensemble.study.tables import read_results
 

@@ -16,8 +16,8 @@ from sklearn.model_selection import train_test_split
 
 from batchensemble import Classifier, Regressor
 from batchensemble.conformal import promised_sets
-from batchensemble.datasets import load_table
-from batchensemble.methods import METHODS
+from batchensemble.study.datasets import load_table
+from batchensemble.training.methods import METHODS
 
 TABLES = ("diabetes", "california", "breast_cancer", "phoneme", "adult")
 NOMINAL = (0.8, 0.9)

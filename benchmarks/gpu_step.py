@@ -12,17 +12,17 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from batchensemble.bank import Bank
-from batchensemble.engines import Data, Windows
-from batchensemble.engines.adam import Adam
-from batchensemble.engines.cuda import KernelEngine
-from batchensemble.engines.data import Source
-from batchensemble.engines.graph import GraphEngine
-from batchensemble.engines.plain import Engine, PlainEngine, Steps
 from batchensemble.estimators.presets import SERIES_PRESETS
-from batchensemble.losses import GaussianNLL
-from batchensemble.networks import MLP, Network, Recurrent
 from batchensemble.nn.dropout import draw_keys
+from batchensemble.training.bank import Bank
+from batchensemble.training.engines import Data, Windows
+from batchensemble.training.engines.adam import Adam
+from batchensemble.training.engines.cuda import KernelEngine
+from batchensemble.training.engines.data import Source
+from batchensemble.training.engines.graph import GraphEngine
+from batchensemble.training.engines.plain import Engine, PlainEngine, Steps
+from batchensemble.training.losses import GaussianNLL
+from batchensemble.training.networks import MLP, Network, Recurrent
 
 DEVICE = "cuda"
 LOSS = GaussianNLL()

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from batchensemble.losses import GaussianNLL, Loss
+from batchensemble.training.losses import GaussianNLL, Loss
 
 Layer = Callable[[int, int], nn.Module]
 

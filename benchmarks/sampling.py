@@ -12,9 +12,9 @@ import time
 import torch
 from torch import Generator, Tensor
 
-from batchensemble.bank import Bank
-from batchensemble.losses import GaussianNLL
-from batchensemble.networks import Recurrent
+from batchensemble.training.bank import Bank
+from batchensemble.training.losses import GaussianNLL
+from batchensemble.training.networks import Recurrent
 
 WINDOWS, MEMBERS, PATHS, CONTEXT, HORIZON, REPEATS = 64, 10, 200, 12, 5, 7
 

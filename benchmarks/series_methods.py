@@ -15,11 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from batchensemble.datasets import load_series
-from batchensemble.methods import METHODS, make_method
 from batchensemble.metrics import selective_rmse, summarise_paths
-from batchensemble.networks import FEEDBACK
 from batchensemble.predictive import SamplePredictive
+from batchensemble.study.datasets import load_series
 from batchensemble.study.series import (
     forecast,
     make_network,
@@ -27,6 +25,8 @@ from batchensemble.study.series import (
     train_forecasters,
 )
 from batchensemble.study.tabular import PAPER_TRAINING
+from batchensemble.training.methods import METHODS, make_method
+from batchensemble.training.networks import FEEDBACK
 
 SHOWN = {
     "rmse": "rmse",

@@ -32,14 +32,14 @@ from rivals import (
 from torch import Generator, nn
 
 from batchensemble import Regressor
-from batchensemble.bank import Bank
-from batchensemble.engines import Data, Windows
 from batchensemble.estimators.presets import PRESETS
-from batchensemble.losses import GaussianNLL
-from batchensemble.methods import make_method
-from batchensemble.models import maker, predict_rows
-from batchensemble.networks import MLP, Recurrent
-from batchensemble.training import Training, plan_and_engine
+from batchensemble.training.bank import Bank
+from batchensemble.training.engines import Data, Windows
+from batchensemble.training.loop import Training, plan_and_engine
+from batchensemble.training.losses import GaussianNLL
+from batchensemble.training.methods import make_method
+from batchensemble.training.models import maker, predict_rows
+from batchensemble.training.networks import MLP, Recurrent
 
 K, INPUTS, ROWS, CONTEXT, HORIZON = 10, 8, 2048, 12, 5
 PAPER = Training(epochs=500, batch_size=64, lr=0.005, clip_norm=0.1)

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from batchensemble.datasets import load_table
-from batchensemble.losses import GaussianNLL
-from batchensemble.methods import make_method
 from batchensemble.metrics import shift_auroc, summarise_regression
+from batchensemble.study.datasets import load_table
 from batchensemble.study.tabular import PAPER, PAPER_TRAINING, predict, split_table, train_networks
-from batchensemble.training import TrainingDiverged
+from batchensemble.training.loop import TrainingDiverged
+from batchensemble.training.losses import GaussianNLL
+from batchensemble.training.methods import make_method
 
 FREE = (-math.inf, math.inf)
 BOUNDS, CLIP = PAPER["log_variance_bounds"], PAPER["clip_norm"]

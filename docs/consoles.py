@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from typer.testing import CliRunner
 
-from batchensemble.cli import app
+from batchensemble.cli.app import app
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.M)

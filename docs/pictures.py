@@ -17,10 +17,10 @@ from matplotlib.ticker import PercentFormatter
 from PIL import Image
 
 from batchensemble import Forecaster, GaussianPredictive, Regressor
-from batchensemble.datasets import load_series, load_table
 from batchensemble.metrics import interval_coverage, selective_rmse
 from batchensemble.nn import BatchEnsembleLinear
-from batchensemble.page.looks import LOOKS
+from batchensemble.plots.looks import LOOKS
+from batchensemble.study.datasets import load_series, load_table
 
 FOLDER = Path(__file__).parent / "images"
 INK, NOISE, DOUBT = "#222222", "#56B4E9", "#E69F00"

@@ -15,9 +15,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 @pytest.fixture
 def registries(monkeypatch):
     """What a test adds to the known datasets and methods is gone after it."""
-    from batchensemble.datasets import SERIES, TABLES
-    from batchensemble.methods import METHODS
     from batchensemble.study import own
+    from batchensemble.study.datasets import SERIES, TABLES
+    from batchensemble.training.methods import METHODS
 
     monkeypatch.setattr(own, "_done", set())
     before = [(known, dict(known)) for known in (TABLES, SERIES, METHODS)]

@@ -13,7 +13,8 @@ from types import ModuleType
 import pytest
 
 import batchensemble
-from batchensemble import cli, metrics
+from batchensemble import metrics
+from batchensemble.cli import app as cli
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS, PRESETS, SERIES_PRESETS
 
 ROOT = Path(__file__).parents[1]

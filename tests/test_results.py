@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from batchensemble.page.looks import dataset_name, label
-from batchensemble.page.sheets import show
+from batchensemble.plots.looks import dataset_name, label
+from batchensemble.plots.sheets import show
 from batchensemble.study.claims import judge_claims
 from batchensemble.study.costs_file import read_costs
 from batchensemble.study.published import N_PARAMETERS

@@ -9,9 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
+from fixtures import regression_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from laws import regression_table
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from batchensemble import Classifier, Regressor
 from batchensemble.estimators.base import pick_device
 from batchensemble.estimators.presets import PRESETS, resolve
-from batchensemble.methods import METHODS
+from batchensemble.training.methods import METHODS
 
 QUICK = {"epochs": 3, "hidden": (8,), "n_members": 3, "n_passes": 7, "random_state": 0}
 BOTH = pytest.mark.parametrize("estimator", [Regressor, Classifier])
@@ -132,7 +132,7 @@ def test_predicting_twice_and_in_chunks_gives_the_same_and_changes_nothing(
     theta = model.bank_.theta.clone()
     whole = answers(model, x)
     assert np.array_equal(answers(model, x), whole)
-    monkeypatch.setattr("batchensemble.models.CHUNK_FLOATS", 1)
+    monkeypatch.setattr("batchensemble.training.models.CHUNK_FLOATS", 1)
     assert np.allclose(answers(model, x), whole, rtol=1e-4, atol=1e-5)
     assert torch.equal(model.bank_.theta, theta)
 
@@ -355,7 +355,7 @@ def test_an_interrupted_fit_is_a_fitted_model_when_asked_to(monkeypatch):
         if next(calls) == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("batchensemble.training.check_finite", tired)
+    monkeypatch.setattr("batchensemble.training.loop.check_finite", tired)
     x, y = regression_table()
     model = Regressor(keep_on_interrupt=True, **QUICK).fit(x, y)
     assert model.history_[0].ended == "interrupt"

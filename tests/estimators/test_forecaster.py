@@ -10,9 +10,9 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from laws import TINY_FORECASTER as QUICK
-from laws import long_frame as long
-from laws import seasonal_values as seasonal
+from fixtures import TINY_FORECASTER as QUICK
+from fixtures import long_frame as long
+from fixtures import seasonal_values as seasonal
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -20,7 +20,7 @@ from utilsforecast.evaluation import evaluate
 from utilsforecast.losses import coverage, mae, mqloss, rmse, scaled_crps
 
 from batchensemble import Forecaster, SamplePredictive
-from batchensemble.methods import METHODS
+from batchensemble.training.methods import METHODS
 
 NAMES = {
     "batch_ensemble": "GRUBE",
@@ -250,7 +250,7 @@ def test_not_even_an_enormous_series_beside_it_changes_a_forecast(data, model):
 def test_chunks_do_not_change_a_forecast(method, floats, monkeypatch):
     model = fitted(method)
     whole = model.predict(level=[80])
-    monkeypatch.setattr("batchensemble.models.PATH_FLOATS", floats)
+    monkeypatch.setattr("batchensemble.training.models.PATH_FLOATS", floats)
     assert_close(model.predict(level=[80]), whole)
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batchensemble.codec import NotKept
 from batchensemble.estimators.forms import CODEC, UNITS, shown
-from batchensemble.training import History
+from batchensemble.modelfile.codec import NotKept
+from batchensemble.training.loop import History
 
 ZONES = [None, "UTC", "Europe/Berlin", "America/St_Johns", "UTC+01:00"]
 

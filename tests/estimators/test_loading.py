@@ -14,16 +14,16 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from laws import TINY_FORECASTER, damaged, long_frame, regression_table, resigned
+from fixtures import TINY_FORECASTER, damaged, long_frame, regression_table, resigned
 from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as bytes_of
 from sklearn.exceptions import NotFittedError
 
 import batchensemble
 from batchensemble import Classifier, Forecaster, Regressor
-from batchensemble.methods import METHODS
-from batchensemble.methods.mc_dropout import MCDropout
-from batchensemble.persistence import ModelFileError, describe, library_version
+from batchensemble.modelfile.persistence import ModelFileError, describe, library_version
+from batchensemble.training.methods import METHODS
+from batchensemble.training.methods.mc_dropout import MCDropout
 
 QUICK = {"epochs": 3, "hidden": (8,), "n_members": 3, "n_passes": 7, "random_state": 0}
 EVERY_METHOD = pytest.mark.parametrize("method", sorted(METHODS))
@@ -612,7 +612,7 @@ def test_describing_needs_no_torch_and_says_what_is_inside(tmp_path):
     assert found["fitted_at"] == model.fitted_at_
     assert found["bytes"] == (tmp_path / "m.be").stat().st_size
     code = (
-        "import sys; from batchensemble.persistence import describe; "
+        "import sys; from batchensemble.modelfile.persistence import describe; "
         f"print(describe({str(tmp_path / 'm.be')!r})['task'], 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

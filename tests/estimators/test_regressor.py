@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from laws import regression_table
+from fixtures import regression_table
 from scipy.stats import norm
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import DataConversionWarning, NotFittedError
@@ -12,8 +12,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import train_test_split
 
 from batchensemble import GaussianPredictive, Regressor
-from batchensemble.datasets import load_table, make_shift
 from batchensemble.metrics import gaussian_nll, interval_coverage, mixture_nll, shift_auroc
+from batchensemble.study.datasets import load_table, make_shift
 
 QUICK = {"epochs": 30, "hidden": (16,), "n_members": 3, "random_state": 0}
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from laws import TINY_FORECASTER as QUICK
-from laws import long_frame as long
+from fixtures import TINY_FORECASTER as QUICK
+from fixtures import long_frame as long
 
 from batchensemble import Forecaster
 

@@ -6,16 +6,16 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from laws import regression_table
+from fixtures import regression_table
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
 
 from batchensemble import Classifier, Regressor
 from batchensemble.conformal import conformal_rank, fit_temperature, promised_sets
-from batchensemble.datasets import DatasetMissing, load_table
-from batchensemble.methods import METHODS
 from batchensemble.metrics import interval_coverage
+from batchensemble.study.datasets import DatasetMissing, load_table
+from batchensemble.training.methods import METHODS
 
 QUICK = {
     "epochs": 15,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from laws import TINY_FORECASTER, long_frame
+from fixtures import TINY_FORECASTER, long_frame
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 

@@ -4,16 +4,16 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from fixtures import onnx_answers, onnx_session
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from laws import onnx_answers, onnx_session
 
+from batchensemble.data.frames import read_columns
+from batchensemble.data.table_encoder import SCALINGS, TableEncoder
 from batchensemble.export.columns import encoded
 from batchensemble.export.graph import Graph
 from batchensemble.export.inputs import column_values
 from batchensemble.export.interface import GAP, Slot, column_slots
-from batchensemble.frames import read_columns
-from batchensemble.preprocessing import SCALINGS, TableEncoder
 
 
 def encoded_by_onnx(encoder, X):

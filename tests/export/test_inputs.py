@@ -3,7 +3,7 @@ import datetime as dt
 import numpy as np
 import pandas as pd
 import pytest
-from laws import TINY_FORECASTER, long_frame
+from fixtures import TINY_FORECASTER, long_frame
 from sklearn.exceptions import NotFittedError
 
 from batchensemble import Forecaster, Regressor

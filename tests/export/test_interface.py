@@ -1,10 +1,10 @@
 import numpy as np
 import pandas as pd
-from laws import TINY_FORECASTER, long_frame
+from fixtures import TINY_FORECASTER, long_frame
 
 from batchensemble import Forecaster
+from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.export.interface import column_slots, inputs_of
-from batchensemble.preprocessing import TableEncoder
 
 
 def names(columns, outputs=("mean", "std")):

@@ -1,5 +1,5 @@
 import numpy as np
-from laws import onnx_answers, onnx_session
+from fixtures import onnx_answers, onnx_session
 from scipy.special import ndtri
 
 from batchensemble.export.graph import Graph

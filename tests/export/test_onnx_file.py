@@ -6,13 +6,13 @@ import numpy as np
 import onnx
 import pandas as pd
 import pytest
-from laws import TINY_FORECASTER, long_frame, onnx_session, regression_table
+from fixtures import TINY_FORECASTER, long_frame, onnx_session, regression_table
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from batchensemble import Classifier, Forecaster, Regressor
 from batchensemble.export import onnx_inputs, to_onnx
-from batchensemble.networks import MLP
+from batchensemble.training.networks import MLP
 
 TINY = {"epochs": 1, "n_members": 3, "n_passes": 4, "hidden": (8,), "random_state": 0}
 

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from laws import TINY_FORECASTER, long_frame, onnx_answers, onnx_session, scrambled
+from fixtures import TINY_FORECASTER, long_frame, onnx_answers, onnx_session, scrambled
 
 from batchensemble import Forecaster
 from batchensemble.export import onnx_inputs, to_onnx
-from batchensemble.methods import METHODS
+from batchensemble.training.methods import METHODS
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from fixtures import onnx_answers, onnx_session, scrambled
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import onnx_answers, onnx_session, scrambled
 
 from batchensemble import Classifier, Regressor
 from batchensemble.export import onnx_inputs, to_onnx
-from batchensemble.methods import METHODS
+from batchensemble.training.methods import METHODS
 
 TINY = {"n_members": 3, "n_passes": 5, "hidden": (8, 6), "epochs": 2, "random_state": 0}
 UNCERTAINTY = ("total", "aleatoric", "epistemic")

@@ -2,14 +2,14 @@ import itertools
 
 import pytest
 import torch
+from fixtures import generator, randomised
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import generator, randomised
 from torch import nn
 
-from batchensemble.bank import Bank
 from batchensemble.nn import BatchEnsembleRNNCell, GRUBECell, GRUCell, fold
 from batchensemble.nn.cells import Lanes
+from batchensemble.training.bank import Bank
 
 GATES = ["".join(s) for n in range(4) for s in itertools.combinations("czf", n)]
 ADAPTERS = ["rsb", "r", "sb"]

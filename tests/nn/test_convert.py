@@ -1,6 +1,6 @@
 import pytest
 import torch
-from laws import generator, randomised
+from fixtures import generator, randomised
 from torch import nn
 
 from batchensemble.nn import (

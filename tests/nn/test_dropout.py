@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 import torch
+from fixtures import generator
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import generator
 
 from batchensemble.nn.dropout import draw_keys, drop, keep_masks
 

@@ -2,15 +2,15 @@ import itertools
 
 import pytest
 import torch
+from fixtures import generator, randomised, torch_exported
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import generator, randomised, torch_exported
 from tabm import LinearBatchEnsemble
 from torch import nn
 
-from batchensemble.bank import Bank
 from batchensemble.nn import BatchEnsembleLinear, expand_members, orthogonality_penalty
 from batchensemble.nn.linear import FoldedLinear
+from batchensemble.training.bank import Bank
 
 SUBSETS = ["".join(s) for n in range(4) for s in itertools.combinations("rsb", n)]
 

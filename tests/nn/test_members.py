@@ -1,6 +1,6 @@
 import pytest
 import torch
-from laws import generator
+from fixtures import generator
 
 from batchensemble.nn.members import (
     FIRST_VALUES,

@@ -1,14 +1,14 @@
 import pytest
 import torch
+from fixtures import generator, randomised, torch_exported
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import generator, randomised, torch_exported
 from torch import nn
 from torch.func import functional_call
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from batchensemble.bank import Bank
 from batchensemble.nn import GRU, GRUBE, BatchEnsembleRNN, fold
+from batchensemble.training.bank import Bank
 
 INPUT, HIDDEN, MEMBERS = 3, 4, 3
 LENGTHS = torch.tensor([6, 1, 4, 0, 6])

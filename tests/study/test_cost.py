@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from batchensemble import training
-from batchensemble.methods import make_method
 from batchensemble.study import cost
 from batchensemble.study.cost import (
     TRAINED,
@@ -25,6 +23,8 @@ from batchensemble.study.measuring import one_thread, seconds_a_call, watch_memo
 from batchensemble.study.runner import WIDTH, training_of
 from batchensemble.study.spec import PLAIN, Settings, Unit
 from batchensemble.study.tabular import predict
+from batchensemble.training import loop as training
+from batchensemble.training.methods import make_method
 
 CPU = torch.device("cpu")
 SHORT = Settings(epochs=2, most_rows=100, most_windows=5)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from batchensemble.bank import Bank
-from batchensemble.datasets import load_series, load_table
-from batchensemble.methods import make_method
 from batchensemble.study import series, tabular
+from batchensemble.study.datasets import load_series, load_table
 from batchensemble.study.experiments import prepare
 from batchensemble.study.spec import PLAIN, Change, Settings, Unit
+from batchensemble.training.bank import Bank
+from batchensemble.training.methods import make_method
 
 SHORT = Settings(epochs=2, most_rows=100, most_windows=15)
 SEEDS = (0, 1)

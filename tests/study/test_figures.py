@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import sem
 
-from batchensemble.methods import METHODS
 from batchensemble.metrics import COVERAGES
 from batchensemble.study.figures import FIGURES, Curves, Panels, draw_figures
 from batchensemble.study.spec import Run
 from batchensemble.study.store import Result
+from batchensemble.training.methods import METHODS
 
 METRICS = ("rmse", "nll", "rmsce", "miscalibration_area", "accuracy", "brier", "ece")
 

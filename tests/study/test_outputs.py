@@ -5,12 +5,12 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from batchensemble.methods import METHODS
 from batchensemble.study import outputs
 from batchensemble.study.outputs import write_outputs
 from batchensemble.study.runner import run_units
 from batchensemble.study.spec import Settings, units_of
 from batchensemble.study.store import Store
+from batchensemble.training.methods import METHODS
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batchensemble.datasets import TABLES, load_table
-from batchensemble.methods import METHODS
+from batchensemble.study.datasets import TABLES, load_table
 from batchensemble.study.own import Own, fingerprint
+from batchensemble.training.methods import METHODS
 
 pytestmark = pytest.mark.usefixtures("registries")
 
@@ -34,8 +34,8 @@ def test_registering_twice_is_the_same_as_once(houses):
 def test_a_plugin_adds_datasets_and_methods_and_is_read_once_in_a_process(tmp_path):
     plugin = tmp_path / "mine.py"
     plugin.write_text(
-        "from batchensemble.methods import METHODS\n"
-        "from batchensemble.methods.deep_ensemble import DeepEnsemble\n"
+        "from batchensemble.training.methods import METHODS\n"
+        "from batchensemble.training.methods.deep_ensemble import DeepEnsemble\n"
         "assert 'trio' not in METHODS\n"
         "METHODS['trio'] = lambda n_members, n_passes: DeepEnsemble(3)\n"
     )

@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from browsing import see_all, visiting
+from browser import see_all, visiting
 from typer.testing import CliRunner
 
-from batchensemble.cli import app
+from batchensemble.cli.app import app
 from batchensemble.study.evidence import FULL
 from batchensemble.study.report import render, write_report
 from batchensemble.study.spec import PLAIN, Change, Run, Settings

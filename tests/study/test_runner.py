@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from batchensemble.methods import METHODS
 from batchensemble.study import tabular
 from batchensemble.study.experiments import prepare
 from batchensemble.study.published import N_PARAMETERS
 from batchensemble.study.runner import entrants, run_unit, run_units, training_of
 from batchensemble.study.spec import Change, Settings, Unit, units_of
 from batchensemble.study.store import Store
+from batchensemble.training.methods import METHODS
 
 CPU = torch.device("cpu")
 SHORT = Settings(epochs=2, most_rows=100, most_windows=15)
@@ -198,7 +198,7 @@ def test_a_matched_rival_has_as_many_parameters_as_fit_in_batch_ensembles(
 SCRIPT = """
 import sys
 import torch
-from batchensemble.methods import METHODS
+from batchensemble.training.methods import METHODS
 from batchensemble.study.runner import run_units
 from batchensemble.study.spec import Settings, units_of
 from batchensemble.study.store import Store
@@ -233,7 +233,7 @@ def test_killing_it_at_any_moment_and_starting_again_ends_with_the_same_numbers(
 def test_killing_a_quick_study_at_twenty_moments_changes_none_of_its_numbers(tmp_path):
     def study(folder, seconds=None):
         words = "reproduce --profile quick --only diabetes --only breast_cancer --jobs 2 -o"
-        command = [sys.executable, "-c", "from batchensemble.cli import app; app()"]
+        command = [sys.executable, "-c", "from batchensemble.cli.app import app; app()"]
         process = subprocess.Popen(
             [*command, *words.split(), os.fspath(folder)],
             stdout=subprocess.DEVNULL,

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from batchensemble.datasets import make_seasonal
-from batchensemble.methods import METHODS, make_method
+from batchensemble.study.datasets import make_seasonal
 from batchensemble.study.series import (
     N_PATHS,
     forecast,
@@ -13,6 +12,7 @@ from batchensemble.study.series import (
     train_forecasters,
 )
 from batchensemble.study.tabular import PAPER_TRAINING
+from batchensemble.training.methods import METHODS, make_method
 
 SHORT = dataclasses.replace(PAPER_TRAINING, epochs=2)
 

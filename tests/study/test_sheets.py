@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from batchensemble.methods import METHODS
-from batchensemble.page.sheets import MeanSE, show
+from batchensemble.plots.sheets import MeanSE, show
 from batchensemble.study.published import N_PARAMETERS, UNCERTAINTY
 from batchensemble.study.sheets import make_sheets
 from batchensemble.study.spec import Change, Run
 from batchensemble.study.store import Result
 from batchensemble.study.tables import write_sheet
+from batchensemble.training.methods import METHODS
 
 PLAIN, MATCHED, WRITTEN = Change(), Change(matched=True), Change(bounded=False)
 METRICS = ("rmse", "nll", "rmsce", "miscalibration_area", "total", "aleatoric", "epistemic")

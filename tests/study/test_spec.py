@@ -1,7 +1,7 @@
 import pytest
 
-from batchensemble.methods import METHODS
 from batchensemble.study.spec import Change, Run, Settings, units_of
+from batchensemble.training.methods import METHODS
 
 
 def test_a_run_survives_a_file():

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batchensemble.datasets import TABLES, Table
+from batchensemble.study.datasets import TABLES, Table
 from batchensemble.study.session import Profile
 from batchensemble.study.spec import Change, Settings, units_of
 from batchensemble.study.summary import (

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy.stats import sem
 
-from batchensemble.page.sheets import MeanSE
+from batchensemble.plots.sheets import MeanSE
 from batchensemble.study.spec import PLAIN, Change, Run, Settings
 from batchensemble.study.store import Result
 from batchensemble.study.tables import (

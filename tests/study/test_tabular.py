@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from batchensemble.datasets import Table, load_table
-from batchensemble.methods import METHODS, make_method
+from batchensemble.study.datasets import Table, load_table
 from batchensemble.study.tabular import (
     PAPER,
     PAPER_TRAINING,
@@ -14,7 +13,8 @@ from batchensemble.study.tabular import (
     split_table,
     train_networks,
 )
-from batchensemble.training import Training
+from batchensemble.training.loop import Training
+from batchensemble.training.methods import METHODS, make_method
 
 SHORT = dataclasses.replace(PAPER_TRAINING, epochs=3)
 

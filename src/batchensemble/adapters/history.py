@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.panels import NAMES, Panel, read_panel
+from batchensemble.data.panels import NAMES, Panel, read_panel
 from batchensemble.predictive import SamplePredictive
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.adapters.history import Known, Memory
+from batchensemble.data.panels import Panel
 from batchensemble.estimators import Forecaster
-from batchensemble.panels import Panel
 from batchensemble.predictive import SamplePredictive
 
 try:

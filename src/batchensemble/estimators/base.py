@@ -13,16 +13,16 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from batchensemble.bank import Bank
-from batchensemble.codec import Arrays
-from batchensemble.engines.data import Source
 from batchensemble.estimators.forms import CODEC, shown
 from batchensemble.estimators.parameters import CONSTRAINTS
-from batchensemble.losses import Loss
-from batchensemble.methods import MakeNetwork, Members, Method
-from batchensemble.models import Rows, fit_models
-from batchensemble.persistence import FilePath, write_model
-from batchensemble.training import Training
+from batchensemble.modelfile.codec import Arrays
+from batchensemble.modelfile.persistence import FilePath, write_model
+from batchensemble.training.bank import Bank
+from batchensemble.training.engines.data import Source
+from batchensemble.training.loop import Training
+from batchensemble.training.losses import Loss
+from batchensemble.training.methods import MakeNetwork, Members, Method
+from batchensemble.training.models import Rows, fit_models
 
 MOST_MASK_UNITS = 2**26
 CALIBRATION_SHARE = 0.2  # of the rows or of the shortest series, with fit(calibrate=True)

@@ -11,12 +11,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
 from batchensemble.conformal import SetCalibration, fewest_rows, fit_temperature
+from batchensemble.data.frames import Columns
 from batchensemble.estimators.parameters import TABLE_ATTRIBUTES, TABLE_PARAMETERS
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS
 from batchensemble.estimators.trust import TrustedTable
-from batchensemble.frames import Columns
-from batchensemble.losses import CategoricalNLL
 from batchensemble.predictive import CategoricalPredictive
+from batchensemble.training.losses import CategoricalNLL
 
 
 @final

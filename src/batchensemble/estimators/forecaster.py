@@ -11,12 +11,12 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.conformal import fewest_rows, widened
+from batchensemble.data.grids import alike, when
+from batchensemble.data.panels import Panel, check_lengths
 from batchensemble.estimators.parameters import SERIES_PARAMETERS
 from batchensemble.estimators.series import Ahead, check_horizon
 from batchensemble.estimators.trust_series import TrustedSeries
-from batchensemble.grids import alike, when
-from batchensemble.panels import Panel, check_lengths
-from batchensemble.plots import MOST_SERIES, plot_forecast
+from batchensemble.plots.forecast import MOST_SERIES, plot_forecast
 from batchensemble.predictive import SamplePredictive
 from batchensemble.words import one_of
 

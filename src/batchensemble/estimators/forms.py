@@ -9,18 +9,18 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from batchensemble.codec import Codec, Form, NotKept
 from batchensemble.conformal import IntervalCalibration, SetCalibration
-from batchensemble.encodings import Numbers, Words
-from batchensemble.frames import Column, Columns
-from batchensemble.methods.batch_ensemble import BatchEnsemble
-from batchensemble.methods.deep_ensemble import DeepEnsemble
-from batchensemble.methods.mc_dropout import MCDropout
-from batchensemble.methods.single import Single
-from batchensemble.panels import Names, Panel
-from batchensemble.preprocessing import EncodedColumn, TableEncoder
-from batchensemble.training import History
-from batchensemble.windowing import SeriesEncoder
+from batchensemble.data.encodings import Numbers, Words
+from batchensemble.data.frames import Column, Columns
+from batchensemble.data.panels import Names, Panel
+from batchensemble.data.series_encoder import SeriesEncoder
+from batchensemble.data.table_encoder import EncodedColumn, TableEncoder
+from batchensemble.modelfile.codec import Codec, Form, NotKept
+from batchensemble.training.loop import History
+from batchensemble.training.methods.batch_ensemble import BatchEnsemble
+from batchensemble.training.methods.deep_ensemble import DeepEnsemble
+from batchensemble.training.methods.mc_dropout import MCDropout
+from batchensemble.training.methods.single import Single
 
 # A new class that estimators hold, of such fields as are kept: add it here.
 OURS = (

@@ -4,17 +4,17 @@ from typing import Any
 
 import torch
 
-from batchensemble.bank import Bank
-from batchensemble.codec import set_fields
+from batchensemble.data.series_encoder import SeriesEncoder
+from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.forms import CODEC
 from batchensemble.estimators.regressor import Regressor
-from batchensemble.networks import Network
-from batchensemble.persistence import FilePath, read_model, unusable
-from batchensemble.preprocessing import TableEncoder
-from batchensemble.windowing import SeriesEncoder
+from batchensemble.modelfile.codec import set_fields
+from batchensemble.modelfile.persistence import FilePath, read_model, unusable
+from batchensemble.training.bank import Bank
+from batchensemble.training.networks import Network
 from batchensemble.words import one_of
 
 ESTIMATORS: dict[str, type[Estimator]] = {

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
 from batchensemble.conformal import IntervalCalibration, fewest_rows, widened
+from batchensemble.data.frames import Columns
 from batchensemble.estimators.parameters import (
     TABLE_ATTRIBUTES,
     TABLE_CONSTRAINTS,
@@ -18,9 +19,8 @@ from batchensemble.estimators.parameters import (
 )
 from batchensemble.estimators.presets import PRESETS
 from batchensemble.estimators.trust import TrustedTable
-from batchensemble.frames import Columns
-from batchensemble.losses import GaussianNLL
 from batchensemble.predictive import GaussianPredictive
+from batchensemble.training.losses import GaussianNLL
 from batchensemble.words import one_of
 
 

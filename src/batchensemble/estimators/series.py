@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from batchensemble.calendars import season_length
-from batchensemble.engines import Windows
+from batchensemble.data.calendars import season_length
+from batchensemble.data.panels import Names, Panel, check_lengths, read_future, read_panel
+from batchensemble.data.series_encoder import Encoded, SeriesEncoder, window_starts
 from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.parameters import SERIES_CONSTRAINTS
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
-from batchensemble.losses import GaussianNLL
-from batchensemble.methods import MakeNetwork, Members, make_method
-from batchensemble.models import Rows, make_members, maker, sample_paths
-from batchensemble.networks import Recurrent
-from batchensemble.panels import Names, Panel, check_lengths, read_future, read_panel
-from batchensemble.progress import track
-from batchensemble.windowing import Encoded, SeriesEncoder, window_starts
+from batchensemble.training.engines import Windows
+from batchensemble.training.losses import GaussianNLL
+from batchensemble.training.methods import MakeNetwork, Members, make_method
+from batchensemble.training.models import Rows, make_members, maker, sample_paths
+from batchensemble.training.networks import Recurrent
+from batchensemble.training.progress import track
 
 FEWEST_WINDOWS_HELD_OUT = 4
 LONGEST_AUTOMATIC_CONTEXT = 60

@@ -14,18 +14,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from batchensemble.conformal import IntervalCalibration, SetCalibration
-from batchensemble.engines import Data
+from batchensemble.data.frames import Columns, read_columns
+from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators.base import CALIBRATION_SHARE, Estimator, pick_device
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
 from batchensemble.estimators.targets import read_target, read_weight
-from batchensemble.frames import Columns, read_columns
-from batchensemble.methods import MakeNetwork, Members, make_method
-from batchensemble.models import Rows, make_members, maker, predict_rows
-from batchensemble.networks import MLP
 from batchensemble.predictive import Uncertainty
-from batchensemble.preprocessing import TableEncoder
-from batchensemble.training import Training
+from batchensemble.training.engines import Data
+from batchensemble.training.loop import Training
+from batchensemble.training.methods import MakeNetwork, Members, make_method
+from batchensemble.training.models import Rows, make_members, maker, predict_rows
+from batchensemble.training.networks import MLP
 
 FEWEST_ROWS_HELD_OUT = 8
 ENCODED_ROWS = 2**15  # at a time

@@ -12,7 +12,7 @@ from torch import Tensor
 from batchensemble.conformal import REPORTED
 from batchensemble.estimators.table import TableEstimator
 from batchensemble.estimators.targets import read_target
-from batchensemble.models import predict_rows
+from batchensemble.training.models import predict_rows
 
 SHIFT_ROWS, SHIFT_LEVEL = 1000, 0.95
 

@@ -9,9 +9,9 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.conformal import REPORTED, IntervalCalibration, fewest_rows
+from batchensemble.data.panels import Panel, check_lengths, has_times
 from batchensemble.estimators.base import CALIBRATION_SHARE
 from batchensemble.estimators.series import Ints, SeriesEstimator
-from batchensemble.panels import Panel, check_lengths, has_times
 from batchensemble.predictive import SamplePredictive
 
 MOST_FORECASTS = 1000  # to calibrate with

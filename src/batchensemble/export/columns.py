@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from batchensemble.encodings import EDGE, SATURATION, Numbers
+from batchensemble.data.encodings import EDGE, SATURATION, Numbers
+from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.export.graph import Value, ints
 from batchensemble.export.interface import GAP, NOT_A_TIME
 from batchensemble.export.normal import normal_quantile
-from batchensemble.preprocessing import TableEncoder
 
 DAY = 86_400e6  # in microseconds
 UNTIL_1970 = 719_528  # days since the first of January of the year 0

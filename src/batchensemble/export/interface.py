@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from batchensemble.data.frames import Kind
+from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators import Classifier, Forecaster, Regressor
-from batchensemble.frames import Kind
-from batchensemble.networks import Recurrent
-from batchensemble.preprocessing import TableEncoder
+from batchensemble.training.networks import Recurrent
 
 Model = Regressor | Classifier | Forecaster
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from batchensemble.export.graph import Value
-from batchensemble.losses import FREE, Bounds
-from batchensemble.networks import MLP
 from batchensemble.nn.cells import GRUBECell, GRUCell
 from batchensemble.nn.linear import FoldedLinear
+from batchensemble.training.losses import FREE, Bounds
+from batchensemble.training.networks import MLP
 
 T = TypeVar("T")
 

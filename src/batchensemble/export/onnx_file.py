@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.export.interface import Model, Slot, inputs_of, outputs_of
-from batchensemble.files import replacing
+from batchensemble.modelfile.files import replacing
 
 TASKS = {Regressor: "regression", Classifier: "classification", Forecaster: "forecast"}
 

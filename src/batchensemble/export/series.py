@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from batchensemble.data.series_encoder import LEAST_WINDOW_SCALE
 from batchensemble.estimators import Forecaster
 from batchensemble.export.graph import Graph, Value, ints
 from batchensemble.export.interface import inputs_of
 from batchensemble.export.networks import cell, exactly, mlp, moments, n_lanes
-from batchensemble.networks import Recurrent
-from batchensemble.windowing import LEAST_WINDOW_SCALE
+from batchensemble.training.networks import Recurrent
 
 
 def forecaster(model: Forecaster, graph: Graph) -> dict[str, Value]:

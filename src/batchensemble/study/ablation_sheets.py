@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from scipy import stats
 
-from batchensemble.page.looks import CALIBRATION, ERROR, NAMES, dataset_name
-from batchensemble.page.sheets import Cell, Sheet
+from batchensemble.plots.looks import CALIBRATION, ERROR, NAMES, dataset_name
+from batchensemble.plots.sheets import Cell, Sheet
 from batchensemble.study.ablations import ABLATIONS
 from batchensemble.study.store import Result
 

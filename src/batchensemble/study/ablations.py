@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from batchensemble.page.sheets import MeanSE
+from batchensemble.plots.sheets import MeanSE
 from batchensemble.study.spec import PLAIN, Change, Run, Settings, Unit, units_of
 from batchensemble.study.store import Result
 from batchensemble.study.tables import over_seeds

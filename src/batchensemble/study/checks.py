@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from batchensemble.page.sheets import MeanSE
+from batchensemble.plots.sheets import MeanSE
 from batchensemble.study.evidence import ALL, Evidence, Need, Place, Quantity, Reading, Sample
 
 Word = Literal["holds", "partly", "does not hold"]

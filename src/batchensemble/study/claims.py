@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from batchensemble.page.sheets import Cell, Sheet
+from batchensemble.plots.sheets import Cell, Sheet
 from batchensemble.study.checks import Part, Word, together
 from batchensemble.study.claim_list import CLAIMS, Claim
 from batchensemble.study.evidence import Evidence, write_needs

@@ -18,12 +18,6 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from batchensemble.bank import Bank
-from batchensemble.datasets import SERIES, TABLES
-from batchensemble.engines import Data, Source
-from batchensemble.losses import Loss
-from batchensemble.methods import METHODS, MakeNetwork, Members, Method, make_method
-from batchensemble.models import make_members, predict_rows, sample_paths
 from batchensemble.predictive import Predictive, SamplePredictive
 from batchensemble.study.costs_file import (
     ENTRANTS,
@@ -33,6 +27,7 @@ from batchensemble.study.costs_file import (
     is_measured,
     read_costs,
 )
+from batchensemble.study.datasets import SERIES, TABLES
 from batchensemble.study.experiments import SeriesExperiment, TableExperiment, prepare
 from batchensemble.study.measuring import (
     clock_of,
@@ -46,7 +41,12 @@ from batchensemble.study.series import N_PATHS
 from batchensemble.study.spec import PLAIN, Settings, Unit
 from batchensemble.study.store import describe_machine
 from batchensemble.study.tabular import to_predictive
-from batchensemble.training import Training, check_finite, plan_and_engine
+from batchensemble.training.bank import Bank
+from batchensemble.training.engines import Data, Source
+from batchensemble.training.loop import Training, check_finite, plan_and_engine
+from batchensemble.training.losses import Loss
+from batchensemble.training.methods import METHODS, MakeNetwork, Members, Method, make_method
+from batchensemble.training.models import make_members, predict_rows, sample_paths
 from batchensemble.words import one_of
 
 __all__ = ["cost_sheet", "measure_costs", "read_costs"]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from batchensemble.files import replacing
-from batchensemble.page.looks import dataset_name, label
-from batchensemble.page.sheets import Cell, Sheet
+from batchensemble.modelfile.files import replacing
+from batchensemble.plots.looks import dataset_name, label
+from batchensemble.plots.sheets import Cell, Sheet
 from batchensemble.study.spec import Settings
 from batchensemble.study.store import read_json
 

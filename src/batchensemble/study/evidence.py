@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.metrics import COVERAGES, LEVELS
-from batchensemble.page.sheets import MeanSE
+from batchensemble.plots.sheets import MeanSE
 from batchensemble.study.spec import VARIANTS, Settings
 from batchensemble.study.store import Result
 from batchensemble.study.tables import N_SEEDS

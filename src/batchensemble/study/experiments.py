@@ -8,12 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from batchensemble.bank import Bank
-from batchensemble.datasets import TABLES, load_series, load_table
-from batchensemble.losses import FREE, GaussianNLL
-from batchensemble.methods import MakeNetwork, Method
 from batchensemble.predictive import GaussianPredictive, SamplePredictive
 from batchensemble.study import series, tabular
+from batchensemble.study.datasets import TABLES, load_series, load_table
 from batchensemble.study.judging import (
     Judgement,
     judge_classification,
@@ -21,7 +18,10 @@ from batchensemble.study.judging import (
     judge_regression,
 )
 from batchensemble.study.spec import Change, Unit
-from batchensemble.training import Training
+from batchensemble.training.bank import Bank
+from batchensemble.training.loop import Training
+from batchensemble.training.losses import FREE, GaussianNLL
+from batchensemble.training.methods import MakeNetwork, Method
 
 LOST = Judgement({"diverged": 1.0}, {}, {})  # of a network that was lost in training
 

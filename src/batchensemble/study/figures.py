@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from batchensemble.metrics import COVERAGES, LEVELS
-from batchensemble.page.looks import ERROR, NAMES, SPARE, UP, dataset_name, look
-from batchensemble.page.sheets import MeanSE, near_range, show
+from batchensemble.plots.looks import ERROR, NAMES, SPARE, UP, dataset_name, look
+from batchensemble.plots.sheets import MeanSE, near_range, show
 from batchensemble.study.ablations import ABLATIONS, Ablation, Found, plain_of
 from batchensemble.study.store import Result
 from batchensemble.study.tables import methods, near_end, of_place, over_seeds

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from batchensemble.datasets import SERIES, TABLES, Series, Table, read_table
-from batchensemble.datasets.sources import Dataset
+from batchensemble.study.datasets import SERIES, TABLES, Series, Table, read_table
+from batchensemble.study.datasets.sources import Dataset
 
 GENERATED = frozenset({*TABLES, *SERIES})  # before anybody adds to them
 

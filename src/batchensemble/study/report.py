@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from batchensemble.metrics import COVERAGES, LEVELS
-from batchensemble.page.frame import render_page
-from batchensemble.page.looks import dataset_name, label, look
+from batchensemble.plots.looks import dataset_name, label, look
+from batchensemble.plots.page import render_page
 from batchensemble.study.claims import judge_claims
 from batchensemble.study.costs_file import read_costs
 from batchensemble.study.page.ablations import questions

@@ -12,13 +12,13 @@ from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 from torch import Generator
 
-from batchensemble.methods import MakeNetwork, Method, make_method
 from batchensemble.study.experiments import Experiment, prepare
 from batchensemble.study.own import Own
 from batchensemble.study.spec import Unit
 from batchensemble.study.store import Result, Store, describe_machine
 from batchensemble.study.tabular import CLASSIFIER_TRAINING, PAPER, PAPER_TRAINING
-from batchensemble.training import Training
+from batchensemble.training.loop import Training
+from batchensemble.training.methods import MakeNetwork, Method, make_method
 
 WIDTH = PAPER["hidden"][0]
 NOTHING = Own()

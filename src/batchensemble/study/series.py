@@ -7,17 +7,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from batchensemble.bank import Bank
-from batchensemble.datasets import Series
-from batchensemble.engines import Windows
 from batchensemble.estimators.presets import SERIES_PRESETS
-from batchensemble.losses import GaussianNLL
-from batchensemble.methods import MakeNetwork, Method
-from batchensemble.models import Rows, fit_models, make_members, maker, sample_paths
-from batchensemble.networks import Recurrent
 from batchensemble.predictive import SamplePredictive
+from batchensemble.study.datasets import Series
 from batchensemble.study.spec import PLAIN, Change
-from batchensemble.training import Training
+from batchensemble.training.bank import Bank
+from batchensemble.training.engines import Windows
+from batchensemble.training.loop import Training
+from batchensemble.training.losses import GaussianNLL
+from batchensemble.training.methods import MakeNetwork, Method
+from batchensemble.training.models import Rows, fit_models, make_members, maker, sample_paths
+from batchensemble.training.networks import Recurrent
 
 PAPER = SERIES_PRESETS["paper"]
 N_PATHS = 2000

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 
-from batchensemble.page.sheets import MeanSE, Sheet, show
+from batchensemble.plots.sheets import MeanSE, Sheet, show
 from batchensemble.study.cost import measure_costs
 from batchensemble.study.outputs import write_outputs
 from batchensemble.study.own import Own

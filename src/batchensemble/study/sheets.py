@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from batchensemble.page.looks import METRICS, NAMES, dataset_name, label
-from batchensemble.page.sheets import Cell, MeanSE, Sheet
+from batchensemble.plots.looks import METRICS, NAMES, dataset_name, label
+from batchensemble.plots.sheets import Cell, MeanSE, Sheet
 from batchensemble.study import published
 from batchensemble.study.ablation_sheets import ablation_sheet, diversity
 from batchensemble.study.ablations import ABLATIONS

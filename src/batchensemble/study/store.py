@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchensemble.files import replacing
-from batchensemble.persistence import library_version
+from batchensemble.modelfile.files import replacing
+from batchensemble.modelfile.persistence import library_version
 from batchensemble.study.spec import Run, Settings
 
 FORMAT = 2

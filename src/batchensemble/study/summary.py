@@ -5,16 +5,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from batchensemble.datasets import SERIES, TABLES, load_series, load_table
+from batchensemble.data.frames import read_columns
 from batchensemble.estimators.base import pick_device
-from batchensemble.frames import read_columns
-from batchensemble.methods import METHODS
 from batchensemble.study.ablations import ABLATIONS, ACKLEY
+from batchensemble.study.datasets import SERIES, TABLES, load_series, load_table
 from batchensemble.study.own import Own, fingerprint
 from batchensemble.study.session import Profile, Session
 from batchensemble.study.spec import PLAIN, VARIANTS, Change, Settings, Unit, units_of
 from batchensemble.study.store import Result
 from batchensemble.study.tables import N_SEEDS, QUICK
+from batchensemble.training.methods import METHODS
 from batchensemble.words import one_of
 
 RIVALS = ("deep_ensemble", "mc_dropout", "single")

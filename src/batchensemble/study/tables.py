@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from batchensemble.page.looks import LOOKS
-from batchensemble.page.sheets import Cell, MeanSE, Sheet, show
+from batchensemble.plots.looks import LOOKS
+from batchensemble.plots.sheets import Cell, MeanSE, Sheet, show
 from batchensemble.study.published import SHAPES
 from batchensemble.study.spec import PLAIN, Settings
 from batchensemble.study.store import Result, Store

@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from torch import Tensor
 
-from batchensemble.bank import Bank
-from batchensemble.datasets import Table, make_shift
-from batchensemble.engines import Data
+from batchensemble.data.frames import read_columns
+from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS, PRESETS
-from batchensemble.frames import read_columns
-from batchensemble.losses import CategoricalNLL, GaussianNLL
-from batchensemble.methods import MakeNetwork, Method
-from batchensemble.models import Rows, fit_models, make_members, maker, predict_rows
-from batchensemble.networks import MLP
 from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
-from batchensemble.preprocessing import TableEncoder
+from batchensemble.study.datasets import Table, make_shift
 from batchensemble.study.spec import PLAIN, Change
-from batchensemble.training import Training
+from batchensemble.training.bank import Bank
+from batchensemble.training.engines import Data
+from batchensemble.training.loop import Training
+from batchensemble.training.losses import CategoricalNLL, GaussianNLL
+from batchensemble.training.methods import MakeNetwork, Method
+from batchensemble.training.models import Rows, fit_models, make_members, maker, predict_rows
+from batchensemble.training.networks import MLP
 from batchensemble.words import one_of
 
 PAPER = PRESETS["paper"]

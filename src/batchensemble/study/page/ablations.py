@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from batchensemble.page.charts import Chart, panel
-from batchensemble.page.looks import ERROR, NAMES, SPARE, UP, Look, dataset_name, look
-from batchensemble.page.sheets import Sheet
+from batchensemble.plots.charts import Chart, panel
+from batchensemble.plots.looks import ERROR, NAMES, SPARE, UP, Look, dataset_name, look
+from batchensemble.plots.sheets import Sheet
 from batchensemble.study.ablations import ABLATIONS, Ablation, Found, plain_of
 from batchensemble.study.checks import best_set
 from batchensemble.study.claims import Verdict

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from batchensemble.metrics import COVERAGES, LEVELS
-from batchensemble.page.charts import Chart, curve, panel
-from batchensemble.page.looks import LOOKS, NAMES, UP, dataset_name, label, look
-from batchensemble.page.sheets import Cell, MeanSE, Sheet
+from batchensemble.plots.charts import Chart, curve, panel
+from batchensemble.plots.looks import LOOKS, NAMES, UP, dataset_name, label, look
+from batchensemble.plots.sheets import Cell, MeanSE, Sheet
 from batchensemble.study.checks import best_set
 from batchensemble.study.figures import CLASSES, REGRESSION
 from batchensemble.study.spec import PLAIN, VARIANTS

@@ -1,0 +1,138 @@
+"""What came out when a model was judged: scores, curves, and the rows it is least sure of."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble.cli.scores import counted
+from batchensemble.plots.sheets import Cell, Sheet
+
+N_DOUBTFUL = 20
+N_SHOWN = 6  # columns of the file beside a doubtful row
+MOST_CLASSES = 12  # of a table of mistakes
+LONGEST = 60  # text in a table
+
+
+@dataclass(frozen=True)
+class Curve:
+    x: str
+    y: str
+    at: list[float]
+    values: list[float]
+    counts: list[int] | None = None  # rows behind each value, where they differ
+
+    @classmethod
+    def of(cls, x: str, y: str, at: NDArray[np.float64], values: NDArray[np.float64]) -> "Curve":
+        return cls(x, y, at.tolist(), values.tolist())
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Truth and prediction, with the words that tell a row."""
+
+    truth: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    rows: list[str]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Forecasts beside the truth: a frame with series, time, truth, mean, lower and upper."""
+
+    frame: pd.DataFrame  # of the last window of each series
+    is_date: bool
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    file: str
+    task: str
+    target: str
+    coverage: float
+    n_rows: int
+    n_without_target: int
+    scores: dict[str, float]
+    calibration: Curve
+    selective: Curve
+    doubtful: Sheet
+    mistakes: Sheet | None = None
+    detail: Pairs | Windows | None = None
+    note: str = ""
+    n_windows: int | None = None  # of forecasts, each of `horizon` steps
+    horizon: int | None = None
+    seed: int | None = None  # of the model
+    n_calibrated: int = 0  # rows or forecasts that its intervals or sets rest on
+
+    @property
+    def judged_on(self) -> str:
+        rows = counted(self.n_rows, "row")
+        if self.n_windows is None or self.horizon is None:
+            return rows
+        steps = counted(self.horizon, "step")
+        return f"{counted(self.n_windows, 'window')} of {steps} ({rows})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """What is told: all but the points of charts."""
+        sheet = self.doubtful
+        return {
+            **{name: value for name, value in vars(self).items() if name != "detail"},
+            "doubtful": [dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows],
+        }
+
+
+def doubtful(
+    X: pd.DataFrame, doubt: NDArray[np.float64], beside: Mapping[str, Any], unit: str
+) -> Sheet:
+    """The rows of most doubt, that of the most first."""
+    rows = np.argsort(-doubt, kind="stable")[:N_DOUBTFUL]
+    shown = list(X)[:N_SHOWN]
+    columns = {
+        unit: X.index[rows],
+        **{name: np.asarray(column)[rows] for name, column in beside.items()},
+    }
+    columns |= {
+        f"{name} (column)" if name in columns else name: X[name].iloc[rows] for name in shown
+    }
+    lines = tuple(zip(*map(_cells, columns.values()), strict=True))
+    more = len(X.columns) - len(shown)
+    note = f"Of the file's columns the first {N_SHOWN}; {more} more are not shown." * (more > 0)
+    return Sheet("doubtful", f"The {unit}s of most doubt", tuple(columns), lines, note)
+
+
+def _cells(column: Iterable[Any]) -> list[Cell]:
+    """As a table shows them; numbers without decimals where none has any."""
+    cells = [_cell(value) for value in column]
+    numbers = [cell for cell in cells if isinstance(cell, float)]
+    if all(number.is_integer() and abs(number) < 1e15 for number in numbers):
+        return [int(cell) if isinstance(cell, float) else cell for cell in cells]
+    return cells
+
+
+def _cell(value: Any) -> Cell:
+    if value is None or value is pd.NaT or value is pd.NA or value != value:
+        return None
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(value)
+    text = str(value).removesuffix(" 00:00:00")
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def mistakes(labels: NDArray[Any], y: NDArray[np.int64], found: NDArray[np.int64]) -> Sheet | None:
+    """How many rows of each class were taken for which; of few classes only."""
+    classes = [str(one) for one in labels]
+    if len(classes) > MOST_CLASSES:
+        return None
+    counts = np.zeros((len(classes), len(classes)), dtype=int)
+    np.add.at(counts, (y, found), 1)
+    lines = zip(classes, counts.tolist(), strict=True)
+    rows: tuple[tuple[Cell, ...], ...] = tuple((name, *line) for name, line in lines)
+    note = "Each line is a true class, each column the class that it was taken for."
+    return Sheet("mistakes", "Right and wrong, by class", ("truth", *classes), rows, note)

@@ -1,0 +1,1 @@
+"""Files and frames into matrices and windows: reading, columns, encodings, panels. No torch."""

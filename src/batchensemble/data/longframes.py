@@ -1,0 +1,155 @@
+"""A user's long frame, series or array -> one long frame, and its columns as arrays."""
+
+import numbers
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+
+from batchensemble.data.grids import guess_freq, shown, when
+
+
+@dataclass(frozen=True)
+class Names:
+    """The columns of a long frame: which series, when, and the value."""
+
+    id: str = "unique_id"
+    time: str = "ds"
+    target: str = "y"
+
+
+def as_frame(data: Any) -> "nw.DataFrame[Any] | None":
+    """A narwhals frame, or None if the data are no frame."""
+    try:
+        frame = nw.from_native(data, pass_through=True)
+    except DuplicateError as error:
+        raise ValueError(f"column names must be unique, got: {error}; rename them") from None
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("expected a frame with its rows at hand, got a lazy one: call .collect()")
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def has_times(data: Any) -> bool:
+    """Whether the data say when: arrays, lists and polars series do not."""
+    return isinstance(data, pd.Series) or as_frame(data) is not None
+
+
+def one_series(data: Any, names: Names) -> "nw.DataFrame[Any]":
+    """A pandas or polars series, an array or a list as a long frame of one series."""
+    series = nw.from_native(data, pass_through=True, allow_series=True)
+    if isinstance(data, pd.Series):
+        name = names.target if data.name is None else str(data.name)
+        if isinstance(data.index, pd.MultiIndex):
+            raise ValueError(
+                f"series {name!r}: expected an index of times, got several levels; make it a long "
+                "frame: data.reset_index()"
+            )
+        columns = {names.time: data.index, names.target: data.array}
+        frame: nw.DataFrame[Any] = nw.from_native(pd.DataFrame(columns), eager_only=True)
+        return frame.with_columns(nw.lit(name).alias(names.id))
+    if isinstance(series, nw.Series):
+        table: nw.DataFrame[Any] = series.alias(names.target).to_frame()
+        return table.with_row_index(names.time).with_columns(nw.col(names.time).cast(nw.Int64))
+    values = _as_array(data)
+    return nw.from_native(
+        pd.DataFrame({names.time: np.arange(len(values)), names.target: values}), eager_only=True
+    )
+
+
+def _as_array(data: Any) -> NDArray[Any]:
+    if isinstance(data, np.ma.MaskedArray):  # numpy alone would bring the masked values back
+        data = np.ma.filled(data.astype(np.float64), np.nan)
+    expected = "expected a long frame, a pandas or polars series, or a 1-D array of numbers"
+    if not isinstance(data, (np.ndarray, list, tuple)):
+        raise TypeError(f"{expected}, got {type(data).__name__}")
+    array = np.asarray(data, dtype=None if isinstance(data, np.ndarray) else object)
+    if array.ndim != 1:
+        column = array.ndim == 2 and array.shape[1] == 1
+        cure = "call .ravel()" if column else "several series need a long frame"
+        raise ValueError(f"{expected}, got an array of shape {array.shape}; {cure}")
+    return array
+
+
+def check_present(table: "nw.DataFrame[Any]", wanted: list[str], names: Names, what: str) -> None:
+    missing = [name for name in wanted if name not in table.columns]
+    if missing:
+        index = getattr(table.to_native(), "index", None)
+        cure = "add them, or say how your columns are called"
+        if names.time in missing and isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex)):
+            cure = f"its dates are in the index: call .reset_index(names={names.time!r})"
+        elif set(missing) & set(index_names(table)):
+            cure = "they are in the index: call .reset_index()"
+        raise ValueError(
+            f"expected {what} to have the columns {wanted}, got {table.columns} without {missing}; "
+            f"{cure}"
+        )
+
+
+def index_names(table: "nw.DataFrame[Any]") -> list[Any]:
+    """What the levels of a pandas index are called; other libraries have no index."""
+    return list(getattr(getattr(table.to_native(), "index", None), "names", ()))
+
+
+def read_ids(table: "nw.DataFrame[Any]", names: Names) -> NDArray[Any]:
+    if names.id not in table.columns:
+        return np.full(len(table), names.target, dtype=object)
+    _check_nulls(table[names.id], "id")
+    ids: NDArray[Any] = table[names.id].to_numpy()
+    return ids.astype(object) if ids.dtype.kind in "UT" else ids
+
+
+def read_times(series: "nw.Series[Any]") -> tuple[Any, Any]:
+    """-> (rows,) DatetimeIndex or integer Index; and the frequency, which only periods carry."""
+    _check_nulls(series, "time")
+    dtype, native = series.dtype, series.to_native()
+    if isinstance(getattr(native, "dtype", None), pd.PeriodDtype):
+        periods = pd.PeriodIndex(native)
+        # 12 are enough to tell business days from days
+        run = pd.period_range(periods.min(), periods=12, freq=periods.freq)
+        return periods.to_timestamp(how="start"), guess_freq(run.to_timestamp(how="start"))
+    values: Any = series.to_numpy()  # dates with a time zone come out in UTC
+    kind = pd.api.types.infer_dtype(values) if values.dtype == object else values.dtype.kind
+    if kind in ("i", "u", "integer"):
+        return pd.Index(values.astype(np.int64)), None
+    if kind in ("M", "date", "datetime"):
+        times = pd.DatetimeIndex(values)
+        times = times.as_unit("us") if times.unit in ("s", "ms") else times
+        zone = dtype.time_zone if isinstance(dtype, nw.Datetime) else None
+        return (times.tz_localize("UTC").tz_convert(zone) if zone else times), None
+    got = values[:1].tolist()[0]
+    cure = "convert them with pd.to_datetime(...) (polars: .str.to_datetime())"
+    raise ValueError(
+        f"expected dates or whole numbers as times, got {got!r} ({type(got).__name__}); "
+        f"{cure if isinstance(got, str) else 'make them dates or whole numbers'}"
+    )
+
+
+def read_target(series: "nw.Series[Any]", ids: NDArray[Any], times: Any) -> NDArray[np.float64]:
+    """(rows,), NaN where there is no value."""
+    values: Any = (series.cast(nw.Float64) if series.dtype.is_numeric() else series).to_numpy()
+    if values.dtype.kind in "biuf":
+        return np.asarray(values, dtype=np.float64)
+    objects, missing = list(values), pd.isna(values)
+    for row, value in enumerate(objects):
+        number = isinstance(value, (numbers.Real, Decimal, np.bool_))
+        if not missing[row] and (not number or isinstance(value, np.timedelta64)):
+            got = repr(str(value)) if isinstance(value, str) else str(value)
+            raise ValueError(
+                f"series {shown(ids, row)} at {when(times[row])}: expected a number in "
+                f"{series.name!r}, got {got} ({type(value).__name__}); convert it to numbers"
+            )
+    return np.array([np.nan if m else float(v) for v, m in zip(objects, missing, strict=True)])
+
+
+def _check_nulls(series: "nw.Series[Any]", what: str) -> None:
+    rows = np.flatnonzero(series.is_null().to_numpy())
+    if rows.size:
+        raise ValueError(
+            f"expected {'an id' if what == 'id' else 'a time'} in every row, got none in row "
+            f"{rows[0]} (counted from 0; {rows.size} in all); fill it in or drop the row"
+        )

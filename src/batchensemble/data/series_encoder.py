@@ -1,0 +1,182 @@
+"""A panel -> scaled values and covariates, and the windows that a forecast is learned from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble.data.calendars import calendar
+from batchensemble.data.frames import Column, Columns
+from batchensemble.data.panels import Panel
+from batchensemble.data.table_encoder import TableEncoder
+from batchensemble.words import one_of
+
+Floats = NDArray[np.float64]
+
+SCALINGS = ("minmax", "standard", "window")
+WINDOW_FLOATS = 2**20
+LEAST_WINDOW_SCALE = 0.1  # of the series' own: a quiet stretch must not blow up what follows
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Rows of series as numbers for a network.
+
+    values     (rows,) scaled by series
+    covariates (rows, covariates): known ahead first, then those known up to the present only
+    location, scale  (rows,): value * scale + location gives back the user's units
+    """
+
+    values: NDArray[np.float32]
+    covariates: NDArray[np.float32]
+    location: Floats
+    scale: Floats
+
+
+class SeriesEncoder:
+    """Learns each series' scale and the coding of exogenous columns.
+
+    scaling   "minmax" (each series to [0, 1]), "standard" (to mean 0 and variance 1), or "window":
+              like "standard", and then each window by the mean and spread of what is known in it.
+    calendar  whether the position in year, week and day becomes a covariate.
+    period    above 1: the position in a cycle of so many steps does, for series without dates.
+    """
+
+    def __init__(
+        self,
+        scaling: str,
+        *,
+        calendar: bool,
+        period: int = 1,
+        future: Sequence[str] = (),
+        past: Sequence[str] = (),
+    ) -> None:
+        self.scaling = one_of(scaling, SCALINGS, "scaling")
+        self.calendar, self.period = calendar, period
+        self.future, self.past = tuple(future), tuple(past)
+
+    def fit(self, panel: Panel) -> "SeriesEncoder":
+        self.scales_ = {
+            _key(i): self._scale(panel.values[panel.rows(k)]) for k, i in enumerate(panel.ids)
+        }
+        self.encoders_: Mapping[str, TableEncoder] = {
+            kind: TableEncoder("robust").fit(_chosen(panel.columns, names))
+            for kind, names in (("future", self.future), ("past", self.past))
+            if names
+        }
+        return self
+
+    def _scale(self, values: Floats) -> tuple[float, float]:
+        if self.scaling == "minmax":
+            location, scale = values.min(), np.ptp(values)
+        else:
+            location, scale = values.mean(), values.std()
+        if scale <= 1e-14 * abs(location) or scale < 1e-100:  # one and the same number all along
+            scale = np.float64(1e-6 * (abs(location) or 1.0))
+        return float(location), float(scale)
+
+    @property
+    def n_past(self) -> int:
+        """Covariates that are known up to the present only, a flag for that among them."""
+        return self.encoders_["past"].n_features_out_ + 1 if self.past else 0
+
+    def encode(self, panel: Panel, *, learned_from: Panel | None = None) -> Encoded:
+        """The rows of a panel; a series that fit has not seen is scaled by `learned_from`'s."""
+        scales = [self._scale_of(k, panel, learned_from or panel) for k in range(len(panel))]
+        location, scale = np.repeat(np.array(scales), panel.lengths, axis=0).T
+        values = (panel.values - location) / scale
+        parts = [self._timed(panel.times, panel.freq)]
+        if self.future:
+            parts.append(self.encoders_["future"].transform(_chosen(panel.columns, self.future)))
+        if self.past:
+            past = self.encoders_["past"].transform(_chosen(panel.columns, self.past))
+            # What belongs to a time is known one step later. The first row of a series has nothing
+            # before it, and no window reads its covariates: it is there for its lagged value.
+            shifted = np.concatenate([past[:1], past[:-1]])
+            parts.append(np.column_stack([shifted, np.ones(len(past), dtype=np.float32)]))
+        return Encoded(values.astype(np.float32), np.concatenate(parts, axis=1), location, scale)
+
+    def encode_ahead(
+        self, history: Panel, reach: int, times: pd.Index, columns: Columns | None
+    ) -> Encoded:
+        """The last `reach` rows of each series followed by times to forecast, without values."""
+        panel = history.tail(reach)
+        known = self.encode(panel, learned_from=history)
+        h = len(times) // len(panel)
+        parts = [self._timed(times, panel.freq)]
+        if self.future:
+            parts.append(self.encoders_["future"].transform(columns))
+        if self.past:
+            last = self.encoders_["past"].transform(_chosen(panel.columns, self.past))
+            first_step = np.zeros((len(panel), h, self.n_past), dtype=np.float32)
+            first_step[:, 0, :-1] = last[panel.starts[1:] - 1]
+            first_step[:, 0, -1] = 1
+            parts.append(first_step.reshape(len(times), -1))
+        ahead = np.concatenate(parts, axis=1)
+        return Encoded(
+            _after_each(panel, known.values, np.zeros(len(times), dtype=np.float32)),
+            _after_each(panel, known.covariates, ahead),
+            _after_each(panel, known.location, np.repeat(known.location[panel.starts[:-1]], h)),
+            _after_each(panel, known.scale, np.repeat(known.scale[panel.starts[:-1]], h)),
+        )
+
+    def _scale_of(self, k: int, panel: Panel, learned_from: Panel) -> tuple[float, float]:
+        known = self.scales_.get(_key(panel.ids[k]))
+        return known or self._scale(learned_from.values[learned_from.rows(k)])
+
+    def _timed(self, times: pd.Index, freq: Any) -> NDArray[np.float32]:
+        if not self.calendar:
+            return np.empty((len(times), 0), dtype=np.float32)
+        if isinstance(freq, int) and self.period > 1:
+            angle = 2 * np.pi * (np.asarray(times) // freq % self.period) / self.period
+            return np.column_stack([np.sin(angle), np.cos(angle)]).astype(np.float32)
+        return calendar(times, freq)
+
+    def window_scales(self, values: NDArray[np.float32], reach: int) -> tuple[Floats, Floats]:
+        """Location and scale of the window that starts at each row, from its `reach` known values.
+
+        Windows that would run past the last row get 0 and 1.
+        """
+        location, scale = np.zeros(len(values)), np.ones(len(values))
+        n = len(values) - reach + 1
+        if self.scaling != "window" or n < 1:
+            return location, scale
+        # Not by running sums: an enormous value would spoil those of all windows after it.
+        every = np.lib.stride_tricks.sliding_window_view(values, reach)
+        size = max(1, WINDOW_FLOATS // reach)
+        for first in range(0, n, size):
+            windows = every[first : first + size].astype(np.float64)
+            own = slice(first, first + len(windows))
+            location[own], scale[own] = windows.mean(axis=1), windows.std(axis=1)
+        scale[:n] = np.maximum(scale[:n], LEAST_WINDOW_SCALE)
+        return location, scale
+
+
+def window_starts(panel: Panel, length: int) -> NDArray[np.int64]:
+    """Rows at which a whole window of `length` starts."""
+    counts = np.maximum(panel.lengths - length + 1, 0)
+    offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts: NDArray[np.int64] = np.repeat(panel.starts[:-1], counts) + offsets
+    return starts
+
+
+def _chosen(columns: Columns | None, names: Sequence[str]) -> Columns:
+    assert columns is not None
+    by_name = {column.name: column for column in columns}
+    chosen: tuple[Column, ...] = tuple(by_name[name] for name in names)
+    return Columns(chosen)
+
+
+def _after_each(panel: Panel, rows: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
+    """Append to each series its share of `more`."""
+    series = np.repeat(np.arange(len(panel)), panel.lengths)
+    added = np.repeat(np.arange(len(panel)), len(more) // len(panel))
+    order = np.argsort(np.concatenate([series, added]), kind="stable")
+    return np.concatenate([rows, more])[order]
+
+
+def _key(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,268 @@
+"""Columns -> one float32 matrix that a network can swallow, whatever the numbers were.
+
+Four blocks of outputs, in this order: a number for every number, boolean and date column; a 0/1
+indicator for each of these with gaps at fit; the positions of dates in year, week and day; one-hot
+categories.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from batchensemble.data.encodings import Numbers, Words
+from batchensemble.data.frames import Column, Columns, Kind, category_text, read_columns
+from batchensemble.words import one_of
+
+Scaling = Literal["minmax", "standard", "robust", "quantile"]
+SCALINGS = ("minmax", "standard", "robust", "quantile")
+
+
+class EncodedColumn(NamedTuple):
+    """What became of one column of the user's table."""
+
+    name: str
+    kind: Kind
+    n_outputs: int
+
+
+class TableEncoder(BaseEstimator):  # type: ignore[misc]
+    """Turn a table into a finite float32 matrix; every rule is learned from the rows of `fit`.
+
+    >>> encoder = TableEncoder().fit([[1.0, "red"], [3.0, "blue"], [None, "red"]])
+    >>> encoder.get_feature_names_out().tolist()
+    ['x0', 'x0_missing', 'x1_blue', 'x1_red']
+    >>> encoder.transform([[2.0, "green"]]).tolist()
+    [[0.0, 0.0, 0.0, 0.0]]
+
+    numbers     gaps filled with the median, then scaled; columns of only 0 and 1 stay 0 and 1
+    booleans    0 and 1, gaps filled with the median
+    dates       days since 1970 as a number; sine and cosine of the position in the year and week,
+                and in the day if any time at fit is not midnight; (0, 0) when missing
+    categories  one-hot, missing being a category of its own if it occurs at fit; unknown ones are
+                all zeros, or infrequent if there is such a column
+    A number, boolean or date output that does not vary at fit, and a column without any value at
+    fit, is 0 for ever.
+
+    Parameters
+    ----------
+    scaling : "minmax", "standard", "robust" or "quantile"
+        To [0, 1]; to mean 0 and variance 1; to median 0 and the quartiles of a normal
+        distribution, outliers being drawn in smoothly; or to a normal distribution through the
+        quantiles. The first two extrapolate beyond the rows of `fit`; the others saturate, at 4
+        and at about 5.2.
+    max_categories : int or None
+        At most this many outputs for a category column: the rarer ones share one. None: no limit.
+    categories : mapping from column names to their categories, optional
+        Columns named here are categories, whatever they look like, with exactly these outputs in
+        this order (`max_categories` does not apply). None may be among them, for missing.
+    clip : float
+        Numbers are finally cut to +-clip, so that float32 cannot overflow inside a network.
+    random_state : int or None
+        For the rows that the quantiles are estimated from, when there are more than 10,000.
+    """
+
+    def __init__(
+        self,
+        scaling: Scaling = "standard",
+        *,
+        max_categories: int | None = 64,
+        categories: Mapping[str, Sequence[Any]] | None = None,
+        clip: float = 1e6,
+        random_state: int | None = 0,
+    ) -> None:
+        self.scaling = scaling
+        self.max_categories = max_categories
+        self.categories = categories
+        self.clip = clip
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        self._learn(read_columns(X))
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float32]:
+        columns = read_columns(X)
+        self._learn(columns)
+        return self._encode(columns)
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """(rows, columns) -> (rows, n_features_out_); columns are matched by position."""
+        check_is_fitted(self)
+        columns = read_columns(X)
+        if len(columns) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(columns)} features, but TableEncoder is expecting "
+                f"{self.n_features_in_} features as input: {[c.name for c in self.columns_]}"
+            )
+        return self._encode(columns)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """One name per output; `input_features` is ignored, the names are those seen at fit."""
+        check_is_fitted(self)
+        return np.array([name for name, _ in self._outputs()], dtype=object)
+
+    # ------------------------------------------------------------------------------- learning
+
+    def _learn(self, columns: Columns) -> None:
+        self._check_parameters()
+        given = self._vocabulary(columns)
+        self.n_features_in_ = len(columns)
+        self.names_ = columns.names
+        self.kinds_: list[Kind] = [
+            "category" if column.name in given else column.kind for column in columns
+        ]
+        self.empty_ = np.array([c.name not in given and c.missing.all() for c in columns])
+        self.clocks_ = np.array([c.kind == "date" and _has_time_of_day(c) for c in columns])
+        self.learned_ = [j for j in self._of_kind("category") if self.names_[j] not in given]
+        self.given_ = [j for j in self._of_kind("category") if self.names_[j] in given]
+
+        self._learn_numbers(self._numbers(columns))
+        dense = self._dense(columns)
+        self.constant_ = dense.min(axis=0) == dense.max(axis=0)
+
+        texts = self._texts(columns, self.learned_)
+        self.words_ = Words.learn(texts, None, self.max_categories)
+        vocabulary = [given[self.names_[j]] for j in self.given_]
+        self.given_words_ = Words.learn(self._texts(columns, self.given_), vocabulary, None)
+
+        owners = [owner for _, owner in self._outputs()]
+        n_outputs = Counter(owners)
+        self.n_features_out_ = len(owners)
+        self.columns_ = [
+            EncodedColumn(name, kind, n_outputs[j])
+            for j, (name, kind) in enumerate(zip(self.names_, self.kinds_, strict=True))
+        ]
+
+    def _learn_numbers(self, numbers: NDArray[np.float64]) -> None:
+        """numbers (rows, columns): no column is all NaN."""
+        self.flags_ = np.all(np.isnan(numbers) | (numbers == 0) | (numbers == 1), axis=0)
+        # Divided by a power of two, which is exact, the largest value lies in [0.5, 1):
+        # no sum or square below can overflow, and no column is constant for being tiny.
+        largest = np.nanmax(np.abs(numbers), axis=0, initial=0.0)
+        self.exponents_ = np.where(self.flags_, 0, np.frexp(largest)[1])
+        self.numbers_ = Numbers.learn(
+            self._units(numbers), np.flatnonzero(~self.flags_), self.scaling, self.random_state
+        )
+
+    def _check_parameters(self) -> None:
+        one_of(self.scaling, SCALINGS, "scaling")
+        most = self.max_categories
+        if most is not None and (not isinstance(most, (int, np.integer)) or most < 1):
+            raise ValueError(f"max_categories must be an integer from 1 or None, got {most!r}")
+        if not isinstance(self.clip, Real) or not 0 < self.clip <= 1e30:
+            raise ValueError(f"clip must be a number in (0, 1e30], got {self.clip!r}")
+
+    def _vocabulary(self, columns: Columns) -> dict[str, list[str | None]]:
+        vocabulary: dict[str, list[str | None]] = {}
+        for name, words in (self.categories or {}).items():
+            one_of(name, columns.names, "a column named in categories")
+            texts = [category_text(word) for word in words]
+            if not texts or len(set(texts)) < len(texts):
+                raise ValueError(
+                    f"categories of column {name!r} must be at least one and all different, "
+                    f"got {list(words)}"
+                )
+            seen = set(columns[columns.names.index(name)].as_kind("category").values)
+            unlisted = sorted(seen - {*texts, None})
+            if unlisted:
+                raise ValueError(
+                    f"column {name!r} holds {unlisted[:5]}, not in its given categories {texts}; "
+                    "add what is absent, or leave the column out of `categories`"
+                )
+            vocabulary[name] = texts
+        return vocabulary
+
+    # ------------------------------------------------------------------------------- encoding
+
+    def _encode(self, columns: Columns) -> NDArray[np.float32]:
+        dense = np.where(self.constant_, 0.0, self._dense(columns))
+        blocks = [np.clip(dense, -self.clip, self.clip).astype(np.float32)]
+        for words, positions in self._words():
+            blocks.append(words.apply(self._texts(columns, positions)))
+        return np.ascontiguousarray(np.hstack(blocks))
+
+    def _dense(self, columns: Columns) -> NDArray[np.float64]:
+        """Numbers, indicators and dates, before constants are removed and the rest is clipped."""
+        numbers = self.numbers_.apply(self._units(self._numbers(columns)))
+        cycles = [
+            wave
+            for j in self._of_kind("date")
+            for wave in _cycles(columns[j].as_kind("date"), with_time=self.clocks_[j])
+        ]
+        return np.column_stack([numbers, *cycles])
+
+    def _numbers(self, columns: Columns) -> NDArray[np.float64]:
+        """(rows, numbers, booleans and dates): what the imputer and the scaler see."""
+        numbers = np.zeros((columns.n_rows, len(self._numeric())))
+        for i, j in enumerate(self._numeric()):
+            if not self.empty_[j]:
+                column = columns[j].as_kind(self.kinds_[j])
+                numbers[:, i] = _days(column) if column.kind == "date" else column.values
+        return numbers
+
+    def _units(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        with np.errstate(over="ignore"):
+            units = np.ldexp(numbers, -self.exponents_)
+        # Room for the scaler to multiply and divide, far beyond any clip and below any rounding.
+        units[np.abs(units) < 2.0**-500] = 0.0
+        return np.clip(units, -(2.0**500), 2.0**500)
+
+    def _texts(self, columns: Columns, positions: list[int]) -> NDArray[Any]:
+        texts = np.empty((columns.n_rows, len(positions)), dtype=object)
+        for i, j in enumerate(positions):
+            texts[:, i] = columns[j].as_kind("category").values
+        return texts
+
+    # -------------------------------------------------------------------------------- layout
+
+    def _of_kind(self, kind: Kind) -> list[int]:
+        return [j for j, known in enumerate(self.kinds_) if known == kind and not self.empty_[j]]
+
+    def _numeric(self) -> list[int]:
+        return [j for j, kind in enumerate(self.kinds_) if kind != "category" or self.empty_[j]]
+
+    def _words(self) -> list[tuple[Words, list[int]]]:
+        return [(self.words_, self.learned_), (self.given_words_, self.given_)]
+
+    def _outputs(self) -> list[tuple[str, int]]:
+        """The name of every output and the position of the column it comes from."""
+        numeric, dates = self._numeric(), self._of_kind("date")
+        outputs = [(self.names_[j] + ("_days" if j in dates else ""), j) for j in numeric]
+        gaps = [numeric[i] for i in self.numbers_.gaps]
+        outputs += [(f"{self.names_[j]}_missing", j) for j in gaps]
+        for j in dates:
+            for cycle in ("year", "week", "day")[: 3 if self.clocks_[j] else 2]:
+                outputs += [(f"{self.names_[j]}_{cycle}_{wave}", j) for wave in ("sin", "cos")]
+        for words, positions in self._words():
+            for j, names in zip(
+                positions, words.names([self.names_[j] for j in positions]), strict=True
+            ):
+                outputs += [(name, j) for name in names]
+        return outputs
+
+
+def _has_time_of_day(column: Column) -> bool:
+    moments = column.values[~column.missing]
+    return bool(np.any(moments != moments.astype("datetime64[D]")))
+
+
+def _days(column: Column) -> NDArray[np.float64]:
+    days: NDArray[np.float64] = (column.values - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+    return days
+
+
+def _cycles(column: Column, *, with_time: bool) -> list[NDArray[np.float64]]:
+    """Sine and cosine of the position in the year, the week (from Monday) and, maybe, the day."""
+    moments, days = column.values, _days(column)
+    years = moments.astype("datetime64[Y]")
+    start, end = years.astype("datetime64[us]"), (years + 1).astype("datetime64[us]")
+    turns = [(moments - start) / (end - start), (days + 3) % 7 / 7]  # 1970 began on a Thursday
+    turns += [days % 1] if with_time else []
+    waves = [wave(2 * np.pi * turn) for turn in turns for wave in (np.sin, np.cos)]
+    return [np.nan_to_num(wave) for wave in waves]

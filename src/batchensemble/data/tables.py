@@ -1,0 +1,166 @@
+"""A table of one's own, from a file."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble.data.frames import Kind
+from batchensemble.data.reading import open_table
+from batchensemble.data.text import read_as, recognise
+from batchensemble.words import one_of
+
+Task = Literal["regression", "classification"]
+TASKS: tuple[Task, ...] = ("regression", "classification")
+FEW = 20
+MOST_EXACT = 2**53  # from here on, neighbours among whole numbers are one float
+
+
+@dataclass(frozen=True)
+class Table:
+    """Features as a data frame or array, and the target of every row."""
+
+    name: str
+    task: Task
+    X: Any
+    y: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class OwnTable:
+    """All of a file: every column read as its kind, the index numbering rows as the file does.
+
+    `unit` is what the index counts, "line" or "row". Times are in UTC, and have zones in the file
+    where the column is `zoned`. `notes` are doubts about columns, by their names; `nameless`
+    columns are left away.
+    """
+
+    name: str
+    unit: str
+    zoned: frozenset[str]
+    frame: pd.DataFrame
+    kinds: dict[str, Kind]
+    notes: dict[str, str]
+    nameless: int
+
+
+def read_own(path: Path, *, names: Collection[str | None] = ()) -> OwnTable:
+    """A .csv, .csv.gz, .tsv, .parquet or .feather file, whole.
+
+    Columns in `names` name things: what is no number there is a word, true, false and dates, too.
+    """
+    with open_table(path) as file:
+        batches = list(file.batches())
+        if not batches or not file.names:
+            raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
+        whole = pd.concat(batches)
+        del batches
+        found = recognise(whole, file)
+        kinds: dict[str, Kind] = {
+            name: "category" if name in names and one.kind != "number" else one.kind
+            for name, one in found.items()
+        }
+        notes = {name: one.note for name, one in found.items() if one.note}
+        zoned = frozenset(name for name, one in found.items() if one.has_zones)
+        frame = read_as(whole, kinds, file)
+        return OwnTable(file.name, file.unit, zoned, frame, kinds, notes, file.nameless)
+
+
+def read_table(path: str | Path, target: str, task: Task | None = None) -> Table:
+    """A file as a table of the study, its rows in the file's order.
+
+    Every column but `target` is a feature; an empty cell of a feature is a gap. Unless `task`
+    is given, it is that of `recognise_task`.
+    """
+    path = Path(path)
+    frame = read_own(path).frame.reset_index(drop=True)
+    one_of(target, frame.columns, f"the target column of {path.name}")
+    if len(frame.columns) < 2:
+        raise ValueError(f"expected a column besides the target {target!r} in {path}")
+    gaps = np.flatnonzero(frame[target].isna())
+    if len(gaps):
+        raise ValueError(
+            f"expected a value of {target!r} in every row of {path}, got {len(gaps)} gaps, the "
+            f"first in row {gaps[0] + 1}; drop these rows, or the file is cut off"
+        )
+    kind = task or recognise_task(frame[target])[0]
+    y = read_target(frame[target], kind, str(path))
+    return Table(
+        path.name.removesuffix(".gz").rpartition(".")[0], kind, frame.drop(columns=target), y
+    )
+
+
+def recognise_task(y: pd.Series) -> tuple[Task, str]:
+    """What a target without gaps asks for, and why.
+
+    Texts and truth values are classes, and so are whole numbers with at most 20 different values
+    that each occur twice on average; all other numbers make a regression.
+    """
+    n = y.nunique()
+    if pd.api.types.is_bool_dtype(y):
+        return "classification", f"{y.name} is true or false"
+    if not pd.api.types.is_numeric_dtype(y):
+        return "classification", f"{y.name} has {n:,} different words"
+    if n <= min(FEW, len(y) / 2) and _is_whole(y):
+        return "classification", f"{y.name} has only {n} different whole numbers"
+    return "regression", f"{y.name} has {n:,} different numbers"
+
+
+def read_target(y: pd.Series, task: str, file: str) -> NDArray[Any]:
+    """The target of a task, without gaps, as numbers or as labels."""
+    one_of(task, TASKS, "task")
+    if task == "classification":
+        check_told_apart(y, "classes", file)
+    if y.nunique() < 2:
+        raise ValueError(f"expected {y.name!r} to vary in {file}, got one value in all rows")
+    if pd.api.types.is_datetime64_any_dtype(y):
+        raise ValueError(
+            f"expected numbers or classes in the target {y.name!r} of {file}, got dates; "
+            "turn them into numbers, days since a day for example"
+        )
+    return _numbers(y, file) if task == "regression" else _labels(y)
+
+
+def _numbers(y: pd.Series, file: str) -> NDArray[np.float64]:
+    if pd.api.types.is_bool_dtype(y):
+        raise ValueError(
+            f"expected numbers in the target {y.name!r} of {file}, got true and false; classify "
+            "them, or write 1 and 0"
+        )
+    if not pd.api.types.is_numeric_dtype(y):
+        raise ValueError(
+            f"expected numbers in the target {y.name!r} of {file}, got words such as {y.iloc[0]!r}"
+        )
+    values: NDArray[np.float64] = y.to_numpy(dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"expected finite numbers in the target {y.name!r} of {file}")
+    return values
+
+
+def _labels(y: pd.Series) -> NDArray[Any]:
+    labels: NDArray[Any]
+    if pd.api.types.is_bool_dtype(y):
+        labels = y.to_numpy(dtype=bool)
+    elif pd.api.types.is_numeric_dtype(y):
+        labels = y.to_numpy(dtype=np.int64 if _is_whole(y) else np.float64)
+    else:
+        labels = y.astype(object).to_numpy()
+    return labels
+
+
+def check_told_apart(column: pd.Series, things: str, file: str) -> None:
+    """Numbers that name things must be small enough for a float to hold every one."""
+    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    if is_number and column.abs().max() >= MOST_EXACT:
+        raise ValueError(
+            f"{file}: expected {things} of at most 15 digits in {column.name!r}, which can be told "
+            f"apart, got {column.abs().max():.4g}; shorten them, or put a letter before each"
+        )
+
+
+def _is_whole(y: pd.Series) -> bool:
+    return bool((y == y.round()).all())

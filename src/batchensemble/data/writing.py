@@ -1,0 +1,81 @@
+"""Tables written to files batch by batch, complete or not at all."""
+
+import gzip
+import io
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from batchensemble.data.reading import CSV, PARQUET, PIPE, check_suffix, import_arrow
+from batchensemble.modelfile.files import check_writable, replacing
+
+
+def check_place(path: Path, *, beside: Sequence[Path] = ()) -> None:
+    """Refuse, before any work is done, what could not be written or would replace its source."""
+    if path == PIPE:
+        return
+    check_writable(path)
+    for source in beside:
+        if source.exists() and path.exists() and source.samefile(path):
+            raise ValueError(f"expected another file than {path} itself to write; name a new one")
+
+
+def _with_words(frame: pd.DataFrame) -> pd.DataFrame:
+    """True and false as files have them, and as `reading` reads them."""
+    words = {True: "true", False: "false"}
+    return frame.assign(**{name: frame[name].map(words) for name in frame.select_dtypes("bool")})
+
+
+class TableWriter:
+    """A table that grows by batches, and is there under its name when all of it is.
+
+    By the path's ending a CSV, Parquet or Feather file; "-" is a CSV to standard output, as it
+    comes. The first batch decides the columns and their types.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._suffix = check_suffix(path)
+        self._stack = ExitStack()
+        self._sink: Any = None
+
+    def __enter__(self) -> "TableWriter":
+        if self._path == PIPE:
+            self._text: Any = sys.stdout
+            return self
+        if self._suffix not in CSV:
+            self._arrow = import_arrow(self._path)
+        self._file = self._stack.enter_context(replacing(self._path))
+        if self._suffix in CSV:
+            packed = self._suffix.endswith(".gz")
+            # Without its name and time of writing, the same table is the same file.
+            how: Any = {"filename": "", "mtime": 0}
+            binary = gzip.GzipFile(fileobj=self._file, mode="wb", **how) if packed else self._file
+            if packed:
+                self._stack.enter_context(binary)
+            self._text = io.TextIOWrapper(binary, encoding="utf-8", newline="")
+            self._stack.callback(self._text.detach)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    def write(self, frame: pd.DataFrame) -> None:
+        if self._suffix in CSV:
+            separator = "\t" if self._suffix.startswith(".tsv") else ","
+            is_first, self._sink = self._sink is None, self._text
+            _with_words(frame).to_csv(
+                self._text, index=False, header=is_first, sep=separator, lineterminator="\n"
+            )
+            return
+        pa, parquet = self._arrow
+        if self._sink is None:
+            self._schema = pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata()
+            make = parquet.ParquetWriter if self._suffix in PARQUET else pa.ipc.new_file
+            self._sink = self._stack.enter_context(make(self._file, self._schema))
+        rows = pa.Table.from_pandas(frame, schema=self._schema, preserve_index=False)
+        self._sink.write_table(rows.replace_schema_metadata())

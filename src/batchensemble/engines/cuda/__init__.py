@@ -1,5 +1,0 @@
-"""Training on a GPU in kernels of our own, which keep a network on the chip; see `engine`."""
-
-from batchensemble.engines.cuda.engine import KernelEngine, covers
-
-__all__ = ["KernelEngine", "covers"]

@@ -1,5 +1,0 @@
-"""Whole training steps on the CPU in compiled loops; `engine` says for which networks."""
-
-from batchensemble.engines.fused.engine import FusedEngine, covers
-
-__all__ = ["FusedEngine", "covers"]

@@ -1,0 +1,1 @@
+"""A model as one file of numbers and text, without pickle."""

@@ -1,0 +1,183 @@
+"""A model as one file: safetensors for the arrays, JSON in its metadata for everything else.
+
+A file carries its format, the version that wrote it, a description for people, and a digest of all
+its bytes, so that damage is noticed. The digest guards against accidents; that a file made in bad
+faith can do nothing but fail follows from what is read: numbers and texts, never code.
+"""
+
+import hashlib
+import json
+import os
+import tomllib
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load as arrays_of
+from safetensors.numpy import save as bytes_of
+
+from batchensemble.modelfile.files import replacing
+
+FORMAT = 1
+LONGEST_HEADER = 100_000_000  # bytes; safetensors reads no longer ones
+
+KEY = "batchensemble"
+BLANK = "0" * 64  # stands for the digest while it is computed
+# Where the digest stands in a file: quotes inside the header's texts are escaped.
+BEFORE_DIGEST = rb'"batchensemble":"{\"sha256\":\"'
+
+FilePath = str | os.PathLike[str]
+
+
+class ModelFileError(ValueError):
+    """A file that is not a whole model of ours; the message names it and says what to do."""
+
+
+def write_model(path: FilePath, contents: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Write JSON and arrays; a file that was there stays until the new one is whole."""
+    head = {"sha256": BLANK, "format": FORMAT, "library": library_version()}
+    text = json.dumps(head | contents, separators=(",", ":"), allow_nan=False)
+    data = bytearray(bytes_of(arrays, {KEY: text}))
+    length = 8 + int.from_bytes(data[:8], "little")
+    if length > LONGEST_HEADER:
+        raise ValueError(
+            f"expected at most {LONGEST_HEADER:,} bytes beside the arrays, got {length:,}; "
+            f"{path} was not written: keep a model of fewer series or categories"
+        )
+    place = _place_of_digest(bytes(data[:length]))
+    assert place is not None
+    data[place] = hashlib.sha256(data).hexdigest().encode()
+    with replacing(Path(path)) as file:
+        file.write(data)
+
+
+def read_model(path: FilePath) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """What `write_model` wrote, checked byte by byte; otherwise a `ModelFileError`."""
+    path = Path(path)
+    if path.is_dir():
+        raise ModelFileError(f"expected a file saved by batchensemble, got the folder {path}")
+    if not path.exists():
+        raise FileNotFoundError(f"expected a file saved by batchensemble at {path}, got none")
+    with path.open("rb") as file:
+        start = file.read(8)
+        n_header = int.from_bytes(start, "little")
+        if len(start) < 8 or not 2 <= n_header <= LONGEST_HEADER:
+            raise _foreign(path, f"one that begins with {start!r}" if start else "an empty one")
+        header = file.read(n_header)
+        contents = _contents(path, header)
+        n_bytes, n_written = path.stat().st_size, 8 + n_header + _end_of_arrays(path, header)
+        if n_bytes != n_written:
+            raise _damaged(path, f"it has {n_bytes:,} bytes, and {n_written:,} were written")
+        try:
+            return contents, _arrays(path, contents, bytearray(start + header + file.read()))
+        except MemoryError:
+            raise _damaged(path, f"its {n_bytes:,} bytes are more than the memory") from None
+
+
+def _arrays(path: Path, contents: dict[str, Any], data: bytearray) -> dict[str, NDArray[Any]]:
+    """The arrays in a file's bytes, if they have the digest."""
+    n_header = int.from_bytes(data[:8], "little")
+    place = _place_of_digest(bytes(data[: 8 + n_header]))
+    digest = contents.pop("sha256", None)
+    if place is not None:
+        data[place] = BLANK.encode()
+    if place is None or hashlib.sha256(data).hexdigest() != digest:
+        raise _damaged(path, "its bytes are not those that were written")
+    try:
+        return arrays_of(bytes(data))
+    except (SafetensorError, ValueError, TypeError, KeyError) as error:
+        raise _damaged(path, str(error)) from None
+
+
+def describe(path: FilePath) -> dict[str, Any]:
+    """What is in a model's file, without building the model: the file is read and checked.
+
+    The kind of estimator and its task, method and settings, its columns and target, how many
+    parameters it has, when it was fitted, and the file's format, size and writer.
+    """
+    contents, _ = read_model(path)
+    about = contents.get("about")
+    if not isinstance(about, dict):
+        raise _damaged(path, "it has no description")
+    file = {key: contents[key] for key in ("format", "library")}
+    return about | file | {"bytes": Path(path).stat().st_size}
+
+
+def unusable(path: FilePath, library: object, error: BaseException) -> ModelFileError:
+    """For a file whose bytes are those that were written, and make no model all the same."""
+    return ModelFileError(
+        f"expected a model that can be built in {path}, got {type(error).__name__}: "
+        f"{error!s:.300}; it was written by batchensemble {library!s:.80}, and this is "
+        f"{library_version()}: use that version, or fit and save the model again"
+    )
+
+
+def _contents(path: Path, header: bytes) -> dict[str, Any]:
+    """The JSON in a file's header; of our format, or the reason why it is not."""
+    try:
+        metadata = _parsed(header)["__metadata__"]
+        text = metadata[KEY]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise _foreign(path, f"one whose header begins with {header[:40]!r}") from None
+    try:
+        contents = _parsed(text)
+        found = contents["format"]
+        library = contents["library"]
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise _damaged(path, f"its description cannot be read: {error!s:.200}") from None
+    if type(found) is not int or not 1 <= found <= FORMAT:
+        raise ModelFileError(
+            f"expected a file of format 1 to {FORMAT} in {path}, got format {found!r:.80}, written "
+            f"by batchensemble {library!s:.80}; update batchensemble (this is {library_version()})"
+        )
+    return contents  # type: ignore[no-any-return]
+
+
+def _end_of_arrays(path: Path, header: bytes) -> int:
+    """Where the last array ends, by what the header says."""
+    parts = {name: part for name, part in _parsed(header).items() if name != "__metadata__"}
+    try:
+        return max((int(part["data_offsets"][1]) for part in parts.values()), default=0)
+    except (ValueError, LookupError, TypeError, OverflowError):
+        raise _damaged(path, "its header does not say where arrays are") from None
+
+
+def _parsed(text: str | bytes) -> Any:
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"expected finite numbers, got {word}")
+
+
+def _place_of_digest(header: bytes) -> slice | None:
+    at = header.find(BEFORE_DIGEST)
+    first = at + len(BEFORE_DIGEST)
+    return None if at < 0 or first + len(BLANK) > len(header) else slice(first, first + len(BLANK))
+
+
+def _foreign(path: Path, got: str) -> ModelFileError:
+    return ModelFileError(
+        f"expected a file saved by batchensemble in {path}, got {got}; check the path: only what "
+        "model.save(path) wrote can be loaded"
+    )
+
+
+def _damaged(path: FilePath, reason: str) -> ModelFileError:
+    return ModelFileError(
+        f"expected a whole model in {path}, got a damaged one: {reason}; copy the file again from "
+        "where it was saved, or fit and save the model again"
+    )
+
+
+def library_version() -> str:
+    """Of this package."""
+    try:
+        return version("batchensemble")
+    except PackageNotFoundError:  # run from its source
+        project = Path(__file__).parents[3] / "pyproject.toml"
+        if not project.is_file():
+            return "not installed"
+        return f"{tomllib.loads(project.read_text())['project']['version']} (source)"

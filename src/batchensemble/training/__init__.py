@@ -1,0 +1,1 @@
+"""Networks and how they are trained: losses, banks, the loop, engines and methods. No pandas."""

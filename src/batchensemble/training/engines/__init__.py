@@ -1,0 +1,66 @@
+"""Engines run the steps of an epoch of a bank; they differ in speed, never in what they compute."""
+
+from collections.abc import Sequence
+
+from batchensemble.training.bank import Bank
+from batchensemble.training.engines.adam import Adam
+from batchensemble.training.engines.cuda import KernelEngine
+from batchensemble.training.engines.cuda import covers as kernel_covers
+from batchensemble.training.engines.data import Data, Source, Windows
+from batchensemble.training.engines.fused import FusedEngine, covers
+from batchensemble.training.engines.graph import GraphEngine
+from batchensemble.training.engines.plain import (
+    Engine,
+    PlainEngine,
+    Steps,
+    mean_over_steps,
+    place_members,
+)
+from batchensemble.training.losses import Loss
+
+__all__ = [
+    "Adam",
+    "Data",
+    "Engine",
+    "Source",
+    "Steps",
+    "Windows",
+    "choose_engine",
+    "mean_over_steps",
+    "place_members",
+]
+
+# Compiling, once on a machine for loops on the CPU, once a shape for a kernel and once a training
+# for a graph, takes as long as is won back by about so many steps.
+STEPS_WORTH_COMPILING = {"table": 2_000, "series": 2_000, "kernel": 10_000, "graph": 50_000}
+
+
+def choose_engine(
+    bank: Bank,
+    loss: Loss,
+    data: Source,
+    adam: Adam,
+    *,
+    penalty: float | Sequence[float] = 0.0,
+    batch: int = 1,
+    n_steps: int = 0,
+    n_threads: int = 1,
+) -> Engine:
+    """The fastest engine for this bank where it is.
+
+    `batch` is how many rows a step has, `n_steps` how long the training may be, and `n_threads`
+    how many threads there are for it.
+    """
+
+    def pays(kind: str) -> bool:
+        return n_steps >= STEPS_WORTH_COMPILING[kind]
+
+    plain = PlainEngine(bank, loss, data, adam, penalty=penalty)
+    if bank.theta.device.type == "cuda":
+        if plain.penalty is None and pays("kernel") and kernel_covers(bank, loss, data, batch):
+            return KernelEngine(bank, loss, data, adam, batch=batch)
+        return GraphEngine(plain, compiled=pays("graph"))
+    kind = "series" if isinstance(data, Windows) else "table"
+    if plain.penalty is None and pays(kind) and covers(bank, loss, data):
+        return FusedEngine(bank, loss, data, adam, n_threads=n_threads)
+    return plain

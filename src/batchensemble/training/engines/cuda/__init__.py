@@ -1,0 +1,5 @@
+"""Training on a GPU in kernels of our own, which keep a network on the chip; see `engine`."""
+
+from batchensemble.training.engines.cuda.engine import KernelEngine, covers
+
+__all__ = ["KernelEngine", "covers"]

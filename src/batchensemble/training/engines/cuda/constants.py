@@ -1,0 +1,216 @@
+"""The constants that a kernel is compiled with: the shape of a network and how it is trained."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchensemble.nn.dropout import FACTOR1, FACTOR2, SHIFT1, SHIFT2, SHIFT3, threshold
+from batchensemble.training.engines.adam import BETA1, BETA2, EPS, Adam
+from batchensemble.training.engines.shapes import BIAS, BIAS_STEP, N_IN, N_OUT, UNIT, WEIGHT, R, S
+from batchensemble.training.losses import CategoricalNLL, GaussianNLL, Loss
+
+CHUNK = 64
+STRIDE = CHUNK + 4
+THREADS = 256
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How a network is spread over a chip."""
+
+    n_rows: int  # of a batch
+    blocks: int  # of threads, for the members
+    outside: bool = False
+    """Where a network is too large, what is missed least is in memory outside the chip."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Layers and members of a network.
+
+    `table` is a `layer_table` of the layers' parts, and `layer_of` says to which layer each
+    belongs: heads are parts of one layer, and so are gates that read the same. A part's corner is
+    its first output and input among its layer's; parts of the same outputs are added up.
+    """
+
+    table: NDArray[np.int64]
+    layer_of: tuple[int, ...]
+    corners: tuple[tuple[int, int], ...]
+    n_units: int  # that dropout decides on
+    n_members: int
+    spread: Spread
+
+    @property
+    def sizes(self) -> list[tuple[int, int]]:
+        """What each layer reads and answers."""
+        ends = np.array(self.corners) + self.table[:, [N_OUT, N_IN]]
+        layer_of = np.array(self.layer_of)
+        sizes = [ends[layer_of == layer].max(axis=0) for layer in self._layers]
+        return [(int(n_in), int(n_out)) for n_out, n_in in sizes]
+
+    @property
+    def n_shared(self) -> int:
+        return sum(length for length, _ in self._shared())
+
+    @property
+    def n_own(self) -> int:
+        return sum(length for length, _ in self._own())
+
+    @property
+    def floats(self) -> int:
+        """Of shared memory, as `Network` in the kernels' text, to the next multiple of four."""
+        rounds = -(-self.n_members // self.spread.blocks)
+        part = -(-self.n_shared // self.spread.blocks)
+        weights = sum(
+            padded(i) * (padded(o) + 4) + padded(o) * (padded(i) + 4) for i, o in self.sizes
+        )
+        return padded(
+            weights
+            + sum(padded(o) for _, o in self.sizes)
+            + 2 * self.n_shared
+            + 2 * (1 if self.spread.outside else part)
+            + (part if self.spread.blocks > 1 else 1)
+            + 4 * rounds * (self.n_own + 1)
+            + 2 * (THREADS // 32)
+            + 2 * self.spread.blocks
+        )
+
+    @property
+    def _layers(self) -> range:
+        return range(max(self.layer_of) + 1)
+
+    def _shared(self) -> list[tuple[int, int]]:
+        """Runs of theta that members share, weights first: length and place."""
+        weights = [(int(row[N_IN] * row[N_OUT]), int(row[WEIGHT])) for row in self.table]
+        biases = [(int(row[N_OUT]), int(row[BIAS])) for row in self.table if not row[BIAS_STEP]]
+        return weights + biases
+
+    def _own(self) -> list[tuple[int, int]]:
+        """Runs that each member has: length and place of the first member's."""
+        runs = []
+        for row in self.table:
+            for column, length in ((R, row[N_IN]), (S, row[N_OUT]), (BIAS, row[N_OUT])):
+                is_own = row[BIAS_STEP] > 0 if column == BIAS else row[column] >= 0
+                if is_own:
+                    runs.append((int(length), int(row[column])))
+        return runs
+
+    def constants(self) -> dict[str, Any]:
+        shared, own = self._shared(), self._own()
+        at_shared = dict(zip((place for _, place in shared), _starts(shared), strict=True))
+        at_own = dict(zip((place for _, place in own), _starts(own), strict=True))
+        rows = self.table.tolist()
+        first_part = [self.layer_of.index(layer) for layer in self._layers]
+        return {
+            "ROWS": self.spread.n_rows,
+            "N_MEMBERS": self.n_members,
+            "BLOCKS": self.spread.blocks,
+            "OUTSIDE": self.spread.outside,
+            "N_LAYERS": len(self._layers),
+            "N_IN": [n_in for n_in, _ in self.sizes],
+            "N_OUT": [n_out for _, n_out in self.sizes],
+            "N_UNITS": self.n_units,
+            "UNIT": [rows[part][UNIT] for part in first_part],
+            "N_PARTS": len(rows),
+            "LAYER_OF": list(self.layer_of),
+            "PART_OUT": [row[N_OUT] for row in rows],
+            "PART_IN": [row[N_IN] for row in rows],
+            "FIRST_OUT": [first_out for first_out, _ in self.corners],
+            "FIRST_IN": [first_in for _, first_in in self.corners],
+            "IS_ADDED": [
+                int(part > first_part[layer] and self.corners[part][0] == 0)
+                for part, layer in enumerate(self.layer_of)
+            ],
+            "W_AT": [at_shared[row[WEIGHT]] for row in rows],
+            "R_AT": [at_own.get(row[R], -1) for row in rows],
+            "S_AT": [at_own.get(row[S], -1) for row in rows],
+            "B_OWN": [int(row[BIAS_STEP] > 0) for row in rows],
+            "B_AT": [(at_own if row[BIAS_STEP] else at_shared)[row[BIAS]] for row in rows],
+            "N_SHARED": self.n_shared,
+            "N_WEIGHTS": sum(length for length, _ in shared[: len(rows)]),
+            "N_OWN": self.n_own,
+            "N_SHARED_RUNS": len(shared),
+            "SHARED_RUN": [length for length, _ in shared],
+            "SHARED_PLACE": [place for _, place in shared],
+            "N_OWN_RUNS": len(own),
+            "OWN_RUN": [length for length, _ in own] or [0],
+            "OWN_PLACE": [place for _, place in own] or [0],
+        }
+
+
+def one_below_the_other(
+    table: NDArray[np.int64], layer_of: tuple[int, ...]
+) -> tuple[tuple[int, int], ...]:
+    """Corners of parts that read all of their layer's inputs."""
+    ends = dict.fromkeys(layer_of, 0)
+    corners = []
+    for row, layer in zip(table, layer_of, strict=True):
+        corners.append((ends[layer], 0))
+        ends[layer] += int(row[N_OUT])
+    return tuple(corners)
+
+
+def training_constants(loss: Loss, adam: Adam, dropout: float, decay: float) -> dict[str, Any]:
+    nll = loss if isinstance(loss, GaussianNLL) else GaussianNLL()
+    low, high = map(float, nll.bounds)
+    is_free = math.isinf(low)
+    width = high - low
+    return {
+        "IS_CLASSES": isinstance(loss, CategoricalNLL),
+        "IS_FREE": is_free,
+        "LOW": 0.0 if is_free else low,
+        "HIGH": 0.0 if is_free else high,
+        "STRETCH": 1.0 if is_free else width / math.log1p(math.exp(width)),
+        "BETA": float(nll.beta),
+        "HAS_DROPOUT": dropout > 0,
+        "SCALE": 1 / (1 - dropout),
+        "THRESHOLD": threshold(dropout),
+        "SHIFT1": SHIFT1,
+        "SHIFT2": SHIFT2,
+        "SHIFT3": SHIFT3,
+        "FACTOR1": np.uint32(FACTOR1),
+        "FACTOR2": np.uint32(FACTOR2),
+        "HAS_CLIP": adam.clip_norm < math.inf,
+        "CLIP": float(min(adam.clip_norm, 1e30)),
+        "DECAY": adam.lr * decay,
+        "LR": np.float64(adam.lr),
+        "BETA1": np.float64(BETA1),
+        "BETA2": np.float64(BETA2),
+        "EPS": np.float64(EPS),
+    }
+
+
+def text_of(constants: Mapping[str, Any]) -> str:
+    """As C++; Python's floats are single, numpy's are double precision."""
+    return "".join(f"{_line(name, value)}\n" for name, value in constants.items())
+
+
+def _line(name: str, value: Any) -> str:
+    if isinstance(value, list):
+        numbers = ", ".join(map(str, value))
+        return f"__device__ constexpr int {name}[] = {{{numbers}}};"
+    if isinstance(value, bool):
+        return f"constexpr bool {name} = {str(value).lower()};"
+    if isinstance(value, np.uint32):
+        return f"constexpr unsigned {name} = {int(value)}u;"
+    if isinstance(value, np.float64):
+        return f"constexpr double {name} = {float(value)!r};"
+    if isinstance(value, float):
+        return f"constexpr float {name} = {np.float32(value).item()!r}f;"
+    return f"constexpr int {name} = {value};"
+
+
+def _starts(runs: Iterable[tuple[int, int]]) -> list[int]:
+    starts, at = [], 0
+    for length, _ in runs:
+        starts.append(at)
+        at += length
+    return starts
+
+
+def padded(n: int) -> int:
+    return -(-n // 4) * 4

@@ -1,0 +1,5 @@
+"""Whole training steps on the CPU in compiled loops; `engine` says for which networks."""
+
+from batchensemble.training.engines.fused.engine import FusedEngine, covers
+
+__all__ = ["FusedEngine", "covers"]

@@ -1,0 +1,123 @@
+"""The CPU engine: whole steps of common networks in compiled loops, networks side by side."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.linalg import blas  # noqa: F401 - it is what the loops multiply with
+from threadpoolctl import ThreadpoolController
+from torch import Tensor
+
+from batchensemble.nn.cells import GRUBECell
+from batchensemble.nn.dropout import threshold
+from batchensemble.training.bank import Bank
+from batchensemble.training.engines.adam import Adam
+from batchensemble.training.engines.data import Data, Source, Windows
+from batchensemble.training.engines.plain import Steps
+from batchensemble.training.engines.shapes import is_known, layer_table, linear_layers
+from batchensemble.training.losses import CategoricalNLL, GaussianNLL, Loss
+from batchensemble.training.networks import MLP, Recurrent
+
+# With more the loops lose to plain torch, which does not make a weight for each member.
+MOST_WEIGHTS = 100_000
+
+
+def covers(bank: Bank, loss: Loss, data: Source) -> bool:
+    """Whether the loops can train this bank: a network and a loss they know, in float32, here."""
+    if bank.theta.device.type != "cpu" or {bank.theta.dtype, data.dtype} != {torch.float32}:
+        return False
+    weights = (layer.in_features * layer.out_features for layer in linear_layers(bank.module))
+    if find_spec("numba") is None or sum(weights) > MOST_WEIGHTS:
+        return False
+    return is_known(bank.module, loss, data)
+
+
+class FusedEngine:
+    """The networks are shared out among threads, each of which takes its own one by one."""
+
+    def __init__(self, bank: Bank, loss: Loss, data: Source, adam: Adam, *, n_threads: int) -> None:
+        self.adam = adam
+        ends = np.linspace(0, len(bank), min(n_threads, len(bank)) + 1).astype(int).tolist()
+        self.parts = [slice(*pair) for pair in pairwise(ends)]
+        # Products are small here: threads of the library that does them would be in the way.
+        self.libraries = ThreadpoolController()
+        self.kernel, self.data, self.network = (
+            _of_series(bank, data) if isinstance(data, Windows) else _of_table(bank, loss, data)
+        )
+        nll = loss if isinstance(loss, GaussianNLL) else GaussianNLL()
+        dropout = float(bank.module.dropout)
+        self.settings = (
+            (dropout, np.int32(threshold(dropout))),
+            (*map(float, nll.bounds), float(nll.beta)),
+        )
+
+    def run(self, steps: Steps) -> Tensor:
+        losses = np.empty(steps.rows.shape[:2], np.float32)
+        with self.libraries.limit(limits=1, user_api="blas"):
+            if len(self.parts) == 1:
+                self._run(self.parts[0], steps, losses)
+            else:
+                with ThreadPoolExecutor(len(self.parts)) as pool:
+                    list(pool.map(lambda part: self._run(part, steps, losses), self.parts))
+        return torch.from_numpy(losses)
+
+    def _run(self, part: slice, steps: Steps, losses: Any) -> None:
+        """The steps of some of the networks."""
+        adam = self.adam
+        keys = torch.zeros(steps.rows.shape[:2], dtype=torch.int32)
+        keys = keys if steps.keys is None else steps.keys
+        inputs = (t[:, part].contiguous().numpy() for t in (steps.rows, steps.weights, keys))
+        theta, moment1, moment2, count = (
+            t[part].numpy() for t in (adam.theta, adam.moment1, adam.moment2, adam.count)
+        )
+        decay = np.empty(0, np.float32) if adam.decay is None else adam.decay.numpy()
+        own = np.empty((len(steps), len(theta)), np.float32)
+        self.kernel(
+            theta, (moment1, moment2), count, decay, (float(adam.lr), float(adam.clip_norm)),
+            *self.data, *inputs, *self.network, *self.settings, own,
+        )  # fmt: skip
+        losses[:, part] = own
+
+
+Kernel = tuple[Callable[..., None], tuple[Any, ...], tuple[Any, ...]]
+"""A loop, what it learns from, and the network it trains."""
+
+
+def _of_table(bank: Bank, loss: Loss, data: Source) -> Kernel:
+    # Numba is imported where it is needed: that takes half a second.
+    from batchensemble.training.engines.fused.mlp import train_mlp
+
+    assert isinstance(data, Data)
+    assert isinstance(bank.module, MLP)
+    network = (*_of_mlp(bank, bank.module), isinstance(loss, CategoricalNLL))
+    return train_mlp, (data.x.numpy(), data.y.float().numpy()), network
+
+
+def _of_series(bank: Bank, data: Windows) -> Kernel:
+    from batchensemble.training.engines.fused.recurrent import train_recurrent
+
+    network = bank.module
+    assert isinstance(network, Recurrent)
+    cell = network.recurrent.cells[0]
+    is_grube = isinstance(cell, GRUBECell)
+    gates = ("reset", "update", "candidate") if is_grube else ("input", "hidden")
+    scaling = torch.stack([data.location, data.scale]).numpy()
+    window = (data.reach, data.horizon, data.n_past, network.context)
+    return (
+        train_recurrent,
+        (data.series.numpy(), scaling, window, np.array(network.lags)),
+        (
+            layer_table(bank, [getattr(cell, gate) for gate in gates]),
+            is_grube,
+            *_of_mlp(bank, network.head),
+            network.feedback == "mean",
+        ),
+    )
+
+
+def _of_mlp(bank: Bank, mlp: MLP) -> tuple[Any, ...]:
+    return layer_table(bank, (*mlp.layers, *mlp.heads)), len(mlp.hidden), mlp.n_members

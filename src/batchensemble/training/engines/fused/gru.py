@@ -1,0 +1,172 @@
+"""One step of a recurrent cell for one member, forward and backward.
+
+A step reads xh, (rows, inputs + hidden): its inputs and the hidden state side by side. What it
+computes is kept for the way back, which gives the gradients before the activations; those of the
+weights follow from them for all steps at once.
+"""
+
+import numpy as np
+
+from batchensemble.training.engines.fused.compiling import F, Floats, U, compiled
+from batchensemble.training.engines.fused.layers import part
+from batchensemble.training.engines.fused.numbers import sigmoid, tanh
+
+
+@compiled
+def grube_forward(
+    xh: Floats, across: Floats, bias: Floats, xrh: Floats, gates: Floats, c: Floats, new: Floats
+) -> None:
+    """`GRUBECell`: xh (rows, inputs + hidden) -> new (rows, hidden).
+
+    xrh    the same with the hidden state reset, which the candidate reads
+    gates  reset and update, (rows, 2 * hidden)
+    c      the candidate, (rows, hidden)
+    """
+    n_rows, size = c.shape
+    n_xh = xh.shape[1]
+    n_in = n_xh - size
+    np.dot(xh, part(across, 0, n_xh, 2 * size), gates)
+    for b in range(n_rows):
+        for j in range(2 * size):
+            gates[b, j] = sigmoid(gates[b, j] + bias[j])
+        for j in range(n_in):
+            xrh[b, j] = xh[b, j]
+        for j in range(size):
+            xrh[b, U(n_in + j)] = xh[b, U(n_in + j)] * gates[b, j]
+    np.dot(xrh, part(across, 2 * size * n_xh, n_xh, size), c)
+    for b in range(n_rows):
+        for j in range(size):
+            c[b, j] = tanh(c[b, j] + bias[U(2 * size + j)])
+            h = xh[b, U(n_in + j)]
+            new[b, j] = h + gates[b, U(size + j)] * (c[b, j] - h)
+
+
+@compiled
+def grube_backward(
+    xh: Floats,
+    effective: Floats,
+    gates: Floats,
+    c: Floats,
+    d_new: Floats,
+    d_gates: Floats,
+    d_c: Floats,
+    d_xh: Floats,
+    d_xrh: Floats,
+) -> None:
+    """From d_new to the gradients before the activations, of the inputs (d_xh) and of h (d_new)."""
+    n_rows, size = c.shape
+    n_xh = xh.shape[1]
+    n_in = n_xh - size
+    for b in range(n_rows):
+        for j in range(size):
+            z, d, own = gates[b, U(size + j)], d_new[b, j], c[b, j]
+            d_gates[b, U(size + j)] = d * (own - xh[b, U(n_in + j)]) * z * (F(1) - z)
+            d_c[b, j] = d * z * (F(1) - own * own)
+            d_new[b, j] = d * (F(1) - z)
+    np.dot(d_c, part(effective, 2 * size * n_xh, size, n_xh), d_xrh)
+    for b in range(n_rows):
+        for j in range(size):
+            reset, d = gates[b, j], d_xrh[b, U(n_in + j)]
+            d_gates[b, j] = d * xh[b, U(n_in + j)] * reset * (F(1) - reset)
+            d_new[b, j] += d * reset
+    np.dot(d_gates, part(effective, 0, 2 * size, n_xh), d_xh)
+    for b in range(n_rows):
+        for j in range(n_in):
+            d_xh[b, j] += d_xrh[b, j]
+        for j in range(size):
+            d_new[b, j] += d_xh[b, U(n_in + j)]
+
+
+@compiled
+def gru_forward(
+    xh: Floats, across: Floats, bias: Floats, kept: Floats, gates: Floats, c: Floats, new: Floats
+) -> None:
+    """`GRUCell`: xh (rows, inputs + hidden) -> new (rows, hidden).
+
+    kept   the hidden state's part in the candidate, (rows, hidden)
+    gates  reset, update, and what the candidate is made of, (rows, 4 * hidden)
+    c      the candidate, (rows, hidden)
+    """
+    n_rows, size = c.shape
+    n_xh = xh.shape[1]
+    n_in = n_xh - size
+    np.dot(xh, part(across, 0, n_xh, 4 * size), gates)
+    for b in range(n_rows):
+        for j in range(2 * size):
+            gates[b, j] = sigmoid(gates[b, j] + bias[j])
+        for j in range(size):
+            kept[b, j] = gates[b, U(3 * size + j)] + bias[U(3 * size + j)]
+        for j in range(size):
+            on_x = gates[b, U(2 * size + j)] + bias[U(2 * size + j)]
+            own = tanh(on_x + gates[b, j] * kept[b, j])
+            c[b, j] = own
+            new[b, j] = own + gates[b, U(size + j)] * (xh[b, U(n_in + j)] - own)
+
+
+@compiled
+def gru_backward(
+    xh: Floats,
+    effective: Floats,
+    kept: Floats,
+    gates: Floats,
+    c: Floats,
+    d_new: Floats,
+    d_gates: Floats,
+    d_xh: Floats,
+) -> None:
+    """From d_new to the gradients before the activations, of the inputs (d_xh) and of h (d_new)."""
+    n_rows, size = c.shape
+    n_xh = xh.shape[1]
+    n_in = n_xh - size
+    for b in range(n_rows):
+        for j in range(size):
+            z, own = gates[b, U(size + j)], c[b, j]
+            d_gates[b, U(2 * size + j)] = d_new[b, j] * (F(1) - z) * (F(1) - own * own)
+        for j in range(size):
+            d_c = d_gates[b, U(2 * size + j)]
+            d_gates[b, U(3 * size + j)] = d_c * gates[b, j]
+        for j in range(size):
+            reset, d_c = gates[b, j], d_gates[b, U(2 * size + j)]
+            d_gates[b, j] = d_c * kept[b, j] * reset * (F(1) - reset)
+        for j in range(size):
+            z, d = gates[b, U(size + j)], d_new[b, j]
+            d_gates[b, U(size + j)] = d * (xh[b, U(n_in + j)] - c[b, j]) * z * (F(1) - z)
+            d_new[b, j] = d * z
+    np.dot(d_gates, part(effective, 0, 4 * size, n_xh), d_xh)
+    for b in range(n_rows):
+        for j in range(size):
+            d_new[b, j] += d_xh[b, U(n_in + j)]
+
+
+@compiled
+def beside(
+    folded: Floats, bias: Floats, n_in: int, size: int, effective: Floats, to: Floats
+) -> None:
+    """A GRU's weights on x and on h, (3 * hidden, ...) each, as one on xh, (4 * hidden, ...)."""
+    n_xh = n_in + size
+    on_x = part(folded, 0, 3 * size, n_in)
+    on_h = part(folded, 3 * size * n_in, 3 * size, size)
+    weight = part(effective, 0, 4 * size, n_xh)
+    weight[: 3 * size, :n_in], weight[3 * size :, :n_in] = on_x, 0
+    weight[: 2 * size, n_in:], weight[2 * size : 3 * size, n_in:] = on_h[: 2 * size], 0
+    weight[3 * size :, n_in:] = on_h[2 * size :]
+    to[: 2 * size] = bias[: 2 * size] + bias[3 * size : 5 * size]
+    to[2 * size : 3 * size], to[3 * size : 4 * size] = bias[2 * size : 3 * size], bias[5 * size :]
+
+
+@compiled
+def apart(
+    own: Floats, own_bias: Floats, n_in: int, size: int, folded: Floats, bias: Floats
+) -> None:
+    """The way back of `beside`, for gradients."""
+    n_xh = n_in + size
+    on_x = part(folded, 0, 3 * size, n_in)
+    on_h = part(folded, 3 * size * n_in, 3 * size, size)
+    weight = part(own, 0, 4 * size, n_xh)
+    on_x[:, :] = weight[: 3 * size, :n_in]
+    on_h[: 2 * size], on_h[2 * size :] = weight[: 2 * size, n_in:], weight[3 * size :, n_in:]
+    bias[: 3 * size] = own_bias[: 3 * size]
+    bias[3 * size : 5 * size], bias[5 * size :] = (
+        own_bias[: 2 * size],
+        own_bias[3 * size : 4 * size],
+    )

@@ -1,0 +1,117 @@
+"""A member's layer: a dense one with the effective weight `weight * outer(s, r)`.
+
+With G the gradient of that weight, those of weight, r and s are G * outer(s, r), s @ (G * weight)
+and (G * weight) @ r. Layers are rows of an `engines.shapes.layer_table`.
+"""
+
+import numpy as np
+
+from batchensemble.training.engines.fused.compiling import F, Floats, Ints, compiled
+from batchensemble.training.engines.shapes import BIAS, BIAS_STEP, N_IN, N_OUT, WEIGHT, R, S
+
+ROWS_AT_ONCE = 256
+
+
+@compiled
+def vector(theta: Floats, at: int, k: int, size: int, ones: Floats) -> Floats:
+    """A member's r or s; ones where the layer has none."""
+    return ones[:size] if at < 0 else theta[at + k * size : at + (k + 1) * size]
+
+
+@compiled
+def fold(theta: Floats, layers: Ints, k: int, ones: Floats, effective: Floats) -> None:
+    """A member's effective weights, (out, in) each, one after the other."""
+    first = 0
+    for layer in layers:
+        n_in, n_out, at = layer[N_IN], layer[N_OUT], layer[WEIGHT]
+        r, s = vector(theta, layer[R], k, n_in, ones), vector(theta, layer[S], k, n_out, ones)
+        for i in range(n_out):
+            weight = theta[at + i * n_in : at + (i + 1) * n_in]
+            folded = effective[first + i * n_in : first + (i + 1) * n_in]
+            for j in range(n_in):
+                folded[j] = weight[j] * s[i] * r[j]
+        first += n_in * n_out
+
+
+@compiled
+def unfold(
+    theta: Floats, layers: Ints, k: int, ones: Floats, own: Floats, gradient: Floats
+) -> None:
+    """From the gradients of a member's effective weights, laid out as these, to its parameters'.
+
+    Those of what members share are added up, its own are set. What is in `own` is lost.
+    """
+    first = 0
+    for layer in layers:
+        n_in, n_out, at = layer[N_IN], layer[N_OUT], layer[WEIGHT]
+        r, s = vector(theta, layer[R], k, n_in, ones), vector(theta, layer[S], k, n_out, ones)
+        for i in range(n_out):
+            to = gradient[at + i * n_in : at + (i + 1) * n_in]
+            mine = own[first + i * n_in : first + (i + 1) * n_in]
+            for j in range(n_in):
+                to[j] += mine[j] * s[i] * r[j]
+        if layer[R] >= 0 or layer[S] >= 0:
+            by_weight = own[first : first + n_in * n_out]
+            weight = theta[at : at + n_in * n_out]
+            for i in range(n_in * n_out):
+                by_weight[i] *= weight[i]
+            table = by_weight.reshape(n_out, n_in)
+            if layer[R] >= 0:
+                np.dot(s, table, vector(gradient, layer[R], k, n_in, ones))
+            if layer[S] >= 0:
+                np.dot(table, r, vector(gradient, layer[S], k, n_out, ones))
+        first += n_in * n_out
+
+
+@compiled
+def biases(theta: Floats, layers: Ints, k: int, to: Floats) -> None:
+    """A member's biases, one layer's after the other's."""
+    first = 0
+    for layer in layers:
+        n_out, at = layer[N_OUT], layer[BIAS] + k * layer[BIAS_STEP]
+        to[first : first + n_out] = theta[at : at + n_out]
+        first += n_out
+
+
+@compiled
+def add_biases(layers: Ints, k: int, own: Floats, gradient: Floats) -> None:
+    """Add the gradients of a member's biases, laid out as by `biases`."""
+    first = 0
+    for layer in layers:
+        n_out, at = layer[N_OUT], layer[BIAS] + k * layer[BIAS_STEP]
+        to = gradient[at : at + n_out]
+        for i in range(n_out):
+            to[i] += own[first + i]
+        first += n_out
+
+
+@compiled
+def part(buffer: Floats, first: int, n_rows: int, size: int) -> Floats:
+    return buffer[first : first + n_rows * size].reshape(n_rows, size)
+
+
+@compiled
+def turn(effective: Floats, first: int, n_out: int, n_in: int, across: Floats) -> None:
+    """An effective weight as (in, out), which is faster on the way forward."""
+    weight = part(effective, first, n_out, n_in)
+    to = part(across, first, n_in, n_out)
+    for j in range(n_in):
+        for i in range(n_out):
+            to[j, i] = weight[i, j]
+
+
+@compiled
+def add_products(d: Floats, a: Floats, ones: Floats, own: Floats, own_bias: Floats) -> None:
+    """Gradients of a weight, (out, in), and a bias, from those after it and what it reads.
+
+    In parts of the rows for which the product is still a small one, which is faster.
+    """
+    some = np.empty(own.shape, F)
+    sums = np.empty(own_bias.shape, F)
+    own[:], own_bias[:] = F(0), F(0)
+    for first in range(0, len(d), ROWS_AT_ONCE):
+        d_part, a_part = d[first : first + ROWS_AT_ONCE], a[first : first + ROWS_AT_ONCE]
+        np.dot(d_part.T, a_part, some)
+        np.dot(ones[: len(d_part)], d_part, sums)
+        own += some
+        own_bias += sums

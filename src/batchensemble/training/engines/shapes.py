@@ -1,0 +1,57 @@
+"""Networks that engines with loops of their own know, and where in theta their parameters are."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from batchensemble.nn.linear import BatchEnsembleLinear
+from batchensemble.training.bank import Bank
+from batchensemble.training.engines.data import Data, Source, Windows
+from batchensemble.training.losses import CategoricalNLL, GaussianNLL, Loss
+from batchensemble.training.networks import MLP, Recurrent
+
+# The columns of a table of layers: sizes, where in theta the parameters begin (-1: there is none),
+# how far apart two members' biases are (0: they share one), and the first unit for dropout.
+N_IN, N_OUT, WEIGHT, R, S, BIAS, BIAS_STEP, UNIT = range(8)
+
+
+def is_known(network: nn.Module, loss: Loss, data: Source) -> bool:
+    """An MLP with its usual loss, or one recurrent layer with one that does not draw samples."""
+    if type(network) is Recurrent and isinstance(data, Windows):
+        if len(network.recurrent.cells) > 1 or network.feedback == "sample":
+            return False
+        if getattr(network.draw, "__self__", None) != loss:
+            return False
+        head = network.head
+    elif type(network) is MLP and isinstance(data, Data):
+        head = network
+    else:
+        return False
+    sizes = [layer.out_features for layer in head.heads]
+    is_gaussian = type(loss) is GaussianNLL and sizes == [1, 1]
+    is_categorical = type(loss) is CategoricalNLL and len(sizes) == 1
+    has_biases = all(layer.bias is not None for layer in linear_layers(network))
+    return (is_gaussian or is_categorical) and has_biases
+
+
+def linear_layers(network: nn.Module) -> list[BatchEnsembleLinear]:
+    return [module for module in network.modules() if isinstance(module, BatchEnsembleLinear)]
+
+
+def layer_table(bank: Bank, layers: Iterable[nn.Module]) -> NDArray[np.int64]:
+    """A row for each of these layers of the bank's module."""
+    starts, at = {}, 0
+    for name, size in bank.parameter_names():
+        starts[name] = at
+        at += size
+    names = {module: name for name, module in bank.module.named_modules()}
+    rows, unit = [], 0
+    for layer in layers:
+        assert isinstance(layer, BatchEnsembleLinear)
+        places = [starts.get(f"{names[layer]}.{word}", -1) for word in ("weight", "r", "s", "bias")]
+        step = layer.out_features if "b" in layer.adapters else 0
+        rows.append([layer.in_features, layer.out_features, *places, step, unit])
+        unit += layer.out_features
+    return np.array(rows)

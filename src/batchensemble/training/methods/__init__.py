@@ -1,0 +1,27 @@
+"""The four ways to get several predictions for a row; they differ by one word."""
+
+from collections.abc import Callable
+
+from batchensemble.training.methods.base import MakeNetwork, Members, Method
+from batchensemble.training.methods.batch_ensemble import BatchEnsemble
+from batchensemble.training.methods.deep_ensemble import DeepEnsemble
+from batchensemble.training.methods.mc_dropout import MCDropout
+from batchensemble.training.methods.single import Single
+from batchensemble.words import one_of
+
+__all__ = ["METHODS", "MakeNetwork", "Members", "Method", "make_method"]
+
+METHODS: dict[str, Callable[[int, int], Method]] = {
+    "batch_ensemble": lambda n_members, n_passes: BatchEnsemble(n_members),
+    "deep_ensemble": lambda n_members, n_passes: DeepEnsemble(n_members),
+    "mc_dropout": lambda n_members, n_passes: MCDropout(n_passes),
+    "single": lambda n_members, n_passes: Single(),
+}
+
+
+def make_method(word: str, *, n_members: int = 10, n_passes: int = 100) -> Method:
+    """The method of that name; `n_passes` is how often MC dropout draws a mask."""
+    for name, count in (("n_members", n_members), ("n_passes", n_passes)):
+        if count < 1:
+            raise ValueError(f"expected {name} of at least 1, got {count}")
+    return METHODS[one_of(word, METHODS, "method")](n_members, n_passes)

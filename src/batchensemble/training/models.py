@@ -1,0 +1,171 @@
+"""From a method to trained networks, and from these to predictions, for one model or several."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Generator, Tensor
+
+from batchensemble.training.bank import Bank
+from batchensemble.training.engines import Source, Windows
+from batchensemble.training.loop import History, Training, train, train_one_by_one
+from batchensemble.training.losses import Loss
+from batchensemble.training.methods import MakeNetwork, Members, Method
+from batchensemble.training.networks import MLP, Network, Recurrent
+
+CHUNK_FLOATS, CHUNK_FLOATS_GPU = 2**17, 2**26  # so many stay in the cache; fill the device
+PATH_FLOATS, PATH_FLOATS_GPU = 2**23, 2**28
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What one model learns from: a seed, training rows, and rows held out for early stopping."""
+
+    seed: int
+    train: Tensor
+    held_out: Tensor | None = None
+
+
+def maker(
+    network: Callable[..., Network],
+    *sizes: Any,
+    adapters: str | Sequence[str] = "rsb",
+    **settings: Any,
+) -> MakeNetwork:
+    """Builds the same network for every method: plain, or with members that own `adapters`."""
+
+    def make(generator: Generator, *, n_members: int | None = None) -> Network:
+        return network(
+            *sizes,
+            n_members=n_members or 1,
+            adapters="" if n_members is None else adapters,
+            generator=generator,
+            **settings,
+        )
+
+    return make
+
+
+def fit_models(
+    method: Method,
+    makes: MakeNetwork | Sequence[MakeNetwork],
+    loss: Loss,
+    data: Source,
+    training: Training,
+    *,
+    rows: Sequence[Rows],
+    one_by_one: bool = False,
+) -> tuple[Bank, list[History]]:
+    """The networks of all models, one model's after the other's, trained as one bank.
+
+    With several ways to make a network there is a model for each of them and each of the rows:
+    first all rows' by the first way. They are trained where the data are. One history, or with
+    `one_by_one` one for each network.
+    """
+    device = data.device
+    makes = makes if isinstance(makes, Sequence) else [makes]
+    rows = [model for _ in makes for model in rows]
+    per_network = [model for model in rows for _ in range(method.n_networks)]
+    seeds = [
+        int(seed)
+        for model in rows
+        for seed in np.random.SeedSequence(model.seed).generate_state(method.n_networks)
+    ]
+    ways = [make for make in makes for _ in range(len(seeds) // len(makes))]
+    networks = zip(ways, seeds, strict=True)
+    bank = Bank([method.network(make, Generator().manual_seed(seed)) for make, seed in networks])
+    bank = bank.to(device, data.dtype)
+    generators = [Generator(device).manual_seed(seed) for seed in seeds]
+    own_rows = [model.train for model in per_network]
+    if one_by_one:
+        histories = train_one_by_one(
+            bank, loss, data, training, rows=own_rows, generators=generators
+        )
+        return bank, histories
+    held_out = [model.held_out for model in per_network if model.held_out is not None]
+    history = train(
+        bank,
+        loss,
+        data,
+        training,
+        rows=own_rows,
+        generators=generators,
+        held_out=held_out or None,
+        ensemble_size=method.n_networks,
+    )
+    return bank, [history]
+
+
+def make_members(
+    method: Method, bank: Bank, seed: int, dtype: torch.dtype = torch.float64
+) -> Members:
+    """The trained networks ready to predict, in float64: rounding would show otherwise.
+
+    In float32 a row's answer depends, in the seventh digit, on how many rows come with it.
+    """
+    return method.members(bank.to(bank.theta.device, dtype), Generator().manual_seed(seed))
+
+
+def predict_rows(
+    members: Members, x: NDArray[np.float32], device: torch.device
+) -> Iterator[Tensor]:
+    """(rows, predictions, outputs) in float64 on the CPU, in chunks of bounded memory."""
+    assert isinstance(members.network, MLP)
+    widest = max(x.shape[1], *members.network.hidden, 1)
+    budget = CHUNK_FLOATS_GPU if device.type == "cuda" else CHUNK_FLOATS
+    size = max(1, budget // (members.n_members * widest))
+    for start in range(0, len(x), size):
+        part = torch.tensor(x[start : start + size], dtype=torch.float64, device=device)
+        with torch.inference_mode():
+            yield members(part).cpu().contiguous()
+
+
+def sample_paths(
+    members: Members,
+    windows: Windows,
+    starts: NDArray[np.int64],
+    seeds: Sequence[int],
+    n_paths: int,
+) -> Iterator[NDArray[np.float64]]:
+    """Paths of each member in scaled units, (windows, members, n_paths, horizon), in chunks.
+
+    Every window has its own seed, so that its paths do not depend on the windows beside it; with a
+    longer horizon they begin as with a shorter one.
+    """
+    network = members.network
+    assert isinstance(network, Recurrent)
+    masks = None if members.masks is None else members.masks.to(windows.device)
+    floats = n_paths * members.n_members * network.floats_a_path
+    budget = PATH_FLOATS_GPU if windows.device.type == "cuda" else PATH_FLOATS
+    size = max(1, budget // floats)
+    paths_at_once = max(1, n_paths * budget // floats)
+    for first in range(0, len(starts), size):
+        rows = torch.tensor(starts[first : first + size], device=windows.device)
+        x, _ = windows.take(rows)
+        own = seeds[first : first + size]
+        noise = path_noise(own, n_paths, members.n_members, windows.horizon).to(windows.device)
+        with torch.inference_mode():
+            parts = [network.simulate(x, part, masks) for part in noise.split(paths_at_once, 1)]
+            paths = torch.cat(parts, 1).transpose(1, 2)
+        scale, location = windows.scale[rows], windows.location[rows]
+        yield (
+            (paths * scale[:, None, None, None] + location[:, None, None, None])
+            .double()
+            .cpu()
+            .numpy()
+        )
+
+
+def path_noise(seeds: Sequence[int], n_paths: int, n_members: int, horizon: int) -> Tensor:
+    """Standard noise of windows with these seeds, (windows, n_paths, members, horizon)."""
+    noise = torch.stack([_noise(seed, (horizon, n_paths, n_members)) for seed in seeds])
+    return noise.permute(0, 2, 3, 1)
+
+
+def _noise(seed: int, shape: tuple[int, int, int]) -> Tensor:
+    """Step by step: drawn at once, the last numbers would depend on how many there are."""
+    generator = Generator().manual_seed(seed)
+    return torch.stack([torch.randn(shape[1:], generator=generator) for _ in range(shape[0])])

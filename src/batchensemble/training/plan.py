@@ -1,0 +1,127 @@
+"""What the steps of an epoch see: each network's own shuffling, padding, dropout keys and noise."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Generator, Tensor
+
+from batchensemble.training.bank import Bank
+from batchensemble.training.engines import Source, Steps
+
+BATCHING = ("shared", "independent", "split")
+NOISE_BYTES, STEPS_AT_ONCE = 2**24, 256
+
+
+class Plan:
+    """Cuts an epoch of a bank into steps.
+
+    `batching` says how the members of a network see a batch: "shared" (all see the same rows),
+    "independent" (each has its own shuffling) or "split" (each sees its share).
+    """
+
+    def __init__(
+        self,
+        bank: Bank,
+        data: Source,
+        rows: Sequence[Tensor],
+        generators: Sequence[Generator],
+        *,
+        batch_size: int,
+        batching: str = "shared",
+    ) -> None:
+        self.data, self.generators = data, generators
+        self.device = data.device
+        self.module = bank.module
+        n_members = self.module.n_members
+        lengths = [len(own) for own in rows]
+        self.batch = min(batch_size, max(lengths))
+        if batching == "split":
+            self.batch = -(-self.batch // n_members)
+        # Members that see rows of their own, and shufflings of the rows these are taken from.
+        self.width = 1 if batching == "shared" else n_members
+        self.shufflings = n_members if batching == "independent" else 1
+        self.rows_a_step = self.batch * self.width // self.shufflings
+        self.own_steps = [-(-length // self.rows_a_step) for length in lengths]
+        self.n_steps = max(self.own_steps)
+        self.lengths = torch.tensor(lengths, device=self.device)
+        # Padding is a row of the network's own, with weight 0.
+        padded = [torch.cat([own, own[:1].expand(self._n_places - len(own))]) for own in rows]
+        self.rows = torch.stack(padded).to(self.device)
+        self.multiplications = bank.n_parameters * self.batch * n_members
+        bytes_a_step = 4 * len(rows) * self.batch * n_members * self.module.noise_features
+        self.segment = min(STEPS_AT_ONCE, max(1, NOISE_BYTES // max(1, bytes_a_step)))
+
+    @property
+    def _n_places(self) -> int:
+        """Of a shuffling of the longest network."""
+        return self.n_steps * self.rows_a_step
+
+    def epoch(self, active: Sequence[bool]) -> Iterator[Steps]:
+        """The steps of one epoch, in parts short enough to wait for."""
+        rows = self._shuffled(active)
+        places = torch.arange(self._n_places, device=self.device)
+        goes_on = torch.tensor(active, device=self.device)
+        real = (places < self.lengths.unsqueeze(1)) & goes_on.unsqueeze(1)
+        real = real.unsqueeze(2).expand(rows.shape)
+        rows, real = self._by_step(rows), self._by_step(real)
+        weights = real.to(self.data.dtype)
+        share = weights.sum((2, 3), keepdim=True) * (self.module.n_members / self.width)
+        weights = weights / share.clamp(min=1)
+        if self.data.weight is not None:
+            weights = weights * self.data.weight[rows]
+        keys = self._keys(active) if self.module.mask_features else None
+        for start in range(0, self.n_steps, self.segment):
+            part = slice(start, start + self.segment)
+            noise = self._noise(range(self.n_steps)[part], active)
+            yield Steps(rows[part], weights[part], None if keys is None else keys[part], noise)
+
+    def _shuffled(self, active: Sequence[bool]) -> Tensor:
+        """Each network's rows in its own order, padded: (networks, places, shufflings)."""
+        order = torch.arange(self._n_places, device=self.device)
+        order = order.repeat(len(self.rows), self.shufflings, 1)
+        for own, n_rows, generator, goes_on in self._networks(order, self.lengths, active):
+            for shuffling in own if goes_on else ():
+                torch.randperm(n_rows, generator=generator, out=shuffling[:n_rows])
+        return self.rows.unsqueeze(1).expand(order.shape).gather(2, order).transpose(1, 2)
+
+    def _by_step(self, tensor: Tensor) -> Tensor:
+        """(networks, places, shufflings) -> (steps, networks, batch, members or 1)."""
+        return tensor.reshape(-1, self.n_steps, self.batch, self.width).transpose(0, 1).contiguous()
+
+    def _keys(self, active: Sequence[bool]) -> Tensor:
+        """Of the dropout masks, (steps, networks), zeros for networks that rest."""
+        keys = torch.zeros(len(self.rows), self.n_steps, dtype=torch.int32, device=self.device)
+        for own, n_steps, generator, goes_on in self._networks(keys, self.own_steps, active):
+            if goes_on:
+                own[:n_steps].random_(-(2**31), 2**31, generator=generator)
+        return keys.T.contiguous()
+
+    def _noise(self, steps: Sequence[int], active: Sequence[bool]) -> Tensor | None:
+        """Standard normal, for networks that need it; step by step, so that no cut changes it."""
+        if not self.module.noise_features:
+            return None
+        shape = (self.batch, self.module.n_members, self.module.noise_features)
+        size = (len(self.rows), len(steps), *shape)
+        noise = torch.zeros(size, dtype=self.data.dtype, device=self.device)
+        for own, n_steps, generator, goes_on in self._networks(noise, self.own_steps, active):
+            for i, step in enumerate(steps):
+                if goes_on and step < n_steps:
+                    own[i].normal_(generator=generator)
+        return noise.transpose(0, 1).contiguous()
+
+    def _networks(
+        self, tensor: Tensor, counts: Sequence[int] | Tensor, active: Sequence[bool]
+    ) -> Iterator[tuple[Tensor, int, Generator, bool]]:
+        counts = counts.tolist() if isinstance(counts, Tensor) else counts
+        return zip(tensor, counts, self.generators, active, strict=True)
+
+    def epoch_means(self, losses: Tensor) -> list[float]:
+        """Each network's mean loss over its own steps: (steps, networks) -> (networks).
+
+        There are fewer steps where a limit of time ended the epoch.
+        """
+        own = torch.tensor(self.own_steps, device=losses.device).clamp(max=len(losses))
+        steps = torch.arange(len(losses), device=losses.device)
+        sums = torch.where(steps.unsqueeze(1) < own, losses, 0).sum(0)
+        means: list[float] = (sums / own).tolist()
+        return means

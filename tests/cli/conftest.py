@@ -1,0 +1,30 @@
+"""A folder as a new user has it, and models that were fitted there by the command line."""
+
+import pytest
+from sample_files import QUICK, Shell, houses, sales
+
+
+@pytest.fixture(scope="session")
+def fitted(tmp_path_factory):
+    """The folder after three fits."""
+    folder = tmp_path_factory.mktemp("fitted")
+    shell = Shell(folder)
+    houses().to_csv(folder / "houses.csv", index=False)
+    sales().query("month < '2022-01-01'").to_csv(folder / "sales.csv", index=False)
+    table, series = folder / "houses.csv", folder / "sales.csv"
+    shell("fit", table, "-t", "price", "-o", folder / "price.be", *QUICK)
+    shell("fit", table, "-t", "town", "-o", folder / "town.be", *QUICK)
+    words = ("--time", "month", "--series", "store", "--horizon", "4")
+    shell("fit", series, "-t", "sales", *words, "-o", folder / "sales.be", *QUICK)
+    return folder
+
+
+@pytest.fixture
+def shell(fitted, tmp_path, monkeypatch):
+    """Commands in a folder of one's own, with the fitted models and their files at hand."""
+    monkeypatch.chdir(tmp_path)
+    for file in fitted.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    houses(30, seed=1).drop(columns="price").to_csv(tmp_path / "new.csv", index=False)
+    houses(40, seed=2).to_csv(tmp_path / "test.csv", index=False)
+    return Shell(tmp_path)

@@ -1,0 +1,206 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sample_files import houses, sales
+
+from batchensemble import load
+from batchensemble.cli.answering import answer, kinds_of, predict_file, predict_table
+from batchensemble.data.writing import TableWriter
+
+
+def ignore(n_rows, share):
+    pass
+
+
+def predicted(model, data, out="out.parquet", batch=None, keep=(), coverage=0.9):
+    predict_table(model, data, out, coverage=coverage, keep=keep, watch=ignore, batch=batch)
+    return pd.read_parquet(out) if out.suffix == ".parquet" else pd.read_csv(out)
+
+
+@pytest.fixture
+def price(shell):
+    return load("price.be")
+
+
+@pytest.fixture
+def new(shell):
+    return shell.read("new.csv", dtype={"plot": str})
+
+
+def typed(new):
+    """The rows as a program would have them, with types."""
+    frame = new.assign(sold=pd.to_datetime(new["sold"]), garden=new["garden"].astype(bool))
+    return frame[["rooms", "area", "town", "plot", "sold", "garden"]]
+
+
+@pytest.mark.parametrize("batch", [1, 7, None])
+@pytest.mark.parametrize("name", ["new.csv", "new.csv.gz", "new.parquet", "new.feather"])
+def test_batches_of_any_file_answer_like_the_estimator_itself(shell, price, new, name, batch):
+    path = shell.folder / name
+    if name.endswith((".parquet", ".feather")):
+        full = new.assign(sold=pd.to_datetime(new["sold"]))
+        full.to_parquet(path) if name.endswith("t") else full.to_feather(path)
+    elif name.endswith(".gz"):
+        new.to_csv(path, index=False)
+    out = predicted(price, path, shell.folder / "out.parquet", batch)
+    X = typed(new)
+    dist = price.predict_dist(X)
+    lower, upper = price.predict_interval(X, 0.9).T
+    expected = {
+        "mean": dist.mean,
+        "std": dist.std,
+        "lower": lower,
+        "upper": upper,
+        "aleatoric": dist.aleatoric,
+        "epistemic": dist.epistemic,
+    }
+    assert list(out) == list(expected)
+    for column, values in expected.items():
+        np.testing.assert_allclose(out[column], values, rtol=1e-9)
+    variance = out["aleatoric"] + out["epistemic"]
+    np.testing.assert_allclose(out["std"] ** 2, variance, rtol=1e-9)
+
+
+def test_classes_have_their_probabilities_and_parts_in_nats(shell, new):
+    model = load("town.be")
+    new.assign(price=300.5).to_csv("new.csv", index=False)
+    out = predicted(model, shell.folder / "new.csv", shell.folder / "out.csv", batch=4)
+    assert list(out) == [
+        *("prediction", "confidence", "set", "p_Bonn", "p_Jena", "p_Ulm"),
+        *("total", "aleatoric", "epistemic"),
+    ]
+    shares = out[["p_Bonn", "p_Jena", "p_Ulm"]]
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert ("p_" + out["prediction"]).tolist() == shares.idxmax(axis=1).tolist()
+    assert all(p in s.split("|") for p, s in zip(out["prediction"], out["set"], strict=True))
+    entropy = -(shares * np.log(shares)).sum(axis=1)
+    np.testing.assert_allclose(out["total"], entropy)
+    parts = out["aleatoric"] + out["epistemic"]
+    np.testing.assert_allclose(out["total"], parts, atol=1e-9)
+
+
+def test_wider_coverage_gives_wider_intervals_and_nothing_else(shell, price, new):
+    X = typed(new)
+    narrow, wide = answer(price, X, 0.5), answer(price, X, 0.95)
+    assert (wide["lower"] < narrow["lower"]).all()
+    assert (wide["upper"] > narrow["upper"]).all()
+    same = ["mean", "std", "aleatoric", "epistemic"]
+    pd.testing.assert_frame_equal(narrow[same], wide[same])
+
+
+def test_columns_are_carried_over_as_they_are_written(shell, price):
+    path = shell.folder / "new.csv"
+    raw = pd.read_csv(path, dtype=str, keep_default_na=False)
+    out = shell.folder / "out.csv"
+    predict_table(price, path, out, coverage=0.9, keep=["plot", "id"], watch=ignore, batch=7)
+    found = pd.read_csv(out, dtype=str, keep_default_na=False)
+    assert list(found)[:3] == ["plot", "id", "mean"]
+    pd.testing.assert_frame_equal(found[["plot", "id"]], raw[["plot", "id"]])
+    predict_table(price, path, out, coverage=0.9, keep=["all"], watch=ignore)
+    found = pd.read_csv(out, dtype=str, keep_default_na=False)
+    pd.testing.assert_frame_equal(found[list(raw)], raw)
+
+
+def test_typed_columns_are_carried_over_with_their_types(shell, price, new):
+    new["id"] = pd.array([None, *range(29)], dtype="Int64")  # gaps in the first batch alone
+    new.to_parquet("new.parquet")
+    found = predicted(
+        price, shell.folder / "new.parquet", shell.folder / "out.parquet", batch=5, keep=["id"]
+    )
+    back = pd.read_parquet("out.parquet", dtype_backend="pyarrow")
+    assert str(back["id"].dtype) == "int64[pyarrow]"
+    assert found["id"].tolist()[1:] == list(range(29))
+
+
+def test_order_and_further_columns_of_the_file_do_not_matter(shell, price, new):
+    out = shell.folder / "out.csv"
+    before = predicted(price, shell.folder / "new.csv", out)
+    new.iloc[:, ::-1].assign(further="x").to_csv("other.csv", index=False)
+    pd.testing.assert_frame_equal(predicted(price, shell.folder / "other.csv", out), before)
+
+
+def test_gaps_that_fit_never_saw_are_no_trouble(shell, price, new):
+    new.assign(rooms=None, garden=None, sold=None, town=None).to_csv("gaps.csv", index=False)
+    out = predicted(price, shell.folder / "gaps.csv", shell.folder / "out.csv", batch=3)
+    assert np.isfinite(out.to_numpy()).all()
+
+
+def test_rows_are_written_while_the_file_is_read(shell, price, monkeypatch):
+    pd.concat([shell.read("new.csv", dtype=str)] * 200).to_csv("big.csv", index=False)
+    told, written = [], []
+    write = TableWriter.write
+
+    def spy(self, frame):
+        written.append(len(told))
+        write(self, frame)
+
+    monkeypatch.setattr(TableWriter, "write", spy)
+
+    def watch(n_rows, share):
+        told.append((n_rows, share))
+
+    path, out = shell.folder / "big.csv", shell.folder / "out.csv"
+    predict_table(price, path, out, coverage=0.9, keep=(), watch=watch, batch=1000)
+    assert [n for n, _ in told] == [1000, 2000, 3000, 4000, 5000, 6000]
+    assert written == [0, 1, 2, 3, 4, 5]
+    shares = [share for _, share in told]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5
+    assert shares[-1] == 1
+
+
+def test_a_wrong_cell_in_a_late_batch_leaves_no_file(shell, price, new):
+    new["rooms"] = new["rooms"].astype(object)
+    new.loc[25, "rooms"] = "many"
+    new.to_csv("wrong.csv", index=False)
+    out = shell.folder / "out.csv"
+    with pytest.raises(ValueError, match=r"wrong\.csv, line 27, column 'rooms'.*got 'many'"):
+        predicted(price, shell.folder / "wrong.csv", out, batch=10)
+    assert not out.exists()
+    assert not list(shell.folder.glob(".?*"))
+
+
+def test_a_forecast_is_the_forecasters_own_under_plain_names(shell):
+    model = load("sales.be")
+    out = shell.folder / "out.csv"
+    asked = {"coverage": 0.8, "keep": (), "ahead": None, "watch": ignore}
+    predict_file(model, None, out, horizon=3, **asked)
+    expected = model.predict(3, level=[80])
+    found = pd.read_csv(out, parse_dates=["month"])
+    assert found["store"].tolist() == expected["store"].tolist()
+    np.testing.assert_allclose(
+        found[["mean", "lower", "upper"]], expected.iloc[:, -3:].to_numpy(), rtol=1e-12
+    )
+    sales().sample(frac=1, random_state=0).to_csv("history.csv", index=False)
+    predict_file(model, shell.folder / "history.csv", out, horizon=1, **asked)
+    assert pd.read_csv(out)["month"].unique().tolist() == ["2023-01-01"]
+
+
+def test_a_forecast_has_no_two_columns_of_one_name(shell):
+    sales().rename(columns={"store": "mean"}).to_csv("named.csv", index=False)
+    words = ("-t", "sales", "--time", "month", "--series", "mean", "--horizon", 3)
+    shell("fit", "named.csv", *words, "--epochs", 1, "--members", 2, "-o", "named.be")
+    done = shell("predict", "named.be", "-o", "out.csv", code=1)
+    assert "expected other names for series and times" in done.stderr
+    assert not (shell.folder / "out.csv").exists()
+
+
+def test_one_series_needs_no_name(shell):
+    north = sales().query("store == 'north'").drop(columns=["store", "holidays"])
+    north.to_csv("north.csv", index=False)
+    quick = ("--epochs", 2, "--members", 2, "--horizon", 3, "-o", "north.be")
+    shell("fit", "north.csv", "-t", "sales", "--time", "month", *quick)
+    shell("predict", "north.be", "north.csv", "-o", "out.csv")
+    assert shell.read("out.csv").columns.tolist() == ["month", "mean", "lower", "upper"]
+
+
+def test_the_kinds_of_a_model_are_those_of_its_file(price):
+    assert kinds_of(price) == {
+        "rooms": "number",
+        "area": "number",
+        "town": "category",
+        "plot": "category",
+        "sold": "date",
+        "garden": "boolean",
+    }
+    assert houses()["plot"].str.startswith("0").any()  # codes, not numbers

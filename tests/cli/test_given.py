@@ -1,0 +1,154 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sample_files import houses, sales
+
+from batchensemble.cli.given import read_series_to_learn, read_table_to_learn
+
+
+def table(tmp_path, frame, target, task=None, drop=()):
+    frame.to_csv(tmp_path / "f.csv", index=False)
+    return read_table_to_learn(tmp_path / "f.csv", target, task=task, drop=drop)
+
+
+def series(tmp_path, frame, **how):
+    frame.to_csv(tmp_path / "f.csv", index=False)
+    words = {"time": "month", "series": "store", "future": (), "past": ()} | how
+    return read_series_to_learn(tmp_path / "f.csv", "sales", **words)
+
+
+def test_rows_without_a_target_are_left_out_and_counted_and_the_others_keep_their_lines(tmp_path):
+    given = table(tmp_path, houses(), "price")
+    assert (given.about.n_rows, given.about.n_without_target) == (120, 2)
+    kept = houses().dropna(subset="price")
+    assert given.y.tolist() == kept["price"].tolist()
+    assert given.X.index.tolist() == (kept.index + 2).tolist()
+
+
+@pytest.mark.parametrize(
+    ("target", "task", "why"),
+    [
+        ("price", "regression", "price has 118 different numbers"),
+        ("town", "classification", "town has 3 different words"),
+        ("garden", "classification", "garden is true or false"),
+        ("rooms", "classification", "rooms has only 8 different whole numbers"),
+    ],
+)
+def test_the_task_is_recognised_and_the_reason_said(tmp_path, target, task, why):
+    about = table(tmp_path, houses(), target).about
+    assert (about.task, about.why) == (task, why)
+    if task == "classification" and target == "rooms":
+        asked = table(tmp_path, houses(), target, task="regression")
+        assert asked.about.why == "as asked for"
+        assert asked.y.dtype == np.float64
+
+
+def test_what_teaches_nothing_is_left_out_with_the_reason_and_what_is_in_doubt_is_told(tmp_path):
+    frame = houses().assign(empty=None, count=range(1, 121), mixed=["x"] * 119 + [None])
+    about = table(tmp_path, frame, "price", drop=["town"]).about
+    assert about.left_out == {
+        "town": "as asked for",
+        "id": "has another word in every row, like a name or a number of the row",
+        "country": "is the same in every row",
+        "empty": "is empty",
+    }
+    assert "mixed" in about.columns  # whether it is there may tell something
+    assert about.notes == ("'count' counts the rows: if it means nothing, --drop count",)
+
+
+def test_a_table_of_nothing_but_what_is_left_out_is_refused_with_the_reasons(tmp_path):
+    frame = pd.DataFrame({"same": 1, "y": [1.5, 2.5, 3.5]})
+    with pytest.raises(ValueError, match="got none; 'same' is the same in every row"):
+        table(tmp_path, frame, "y")
+    with pytest.raises(ValueError, match="expected values of 'y', got only empty cells"):
+        table(tmp_path, pd.DataFrame({"x": [1, 2], "y": None}), "y")
+    with pytest.raises(ValueError, match="got dates"):
+        table(tmp_path, houses(), "sold")
+
+
+def test_a_long_frame_has_its_series_times_and_named_columns(tmp_path):
+    given = series(tmp_path, sales().assign(other=1), future=["holidays"])
+    assert given.df.columns.tolist() == ["month", "store", "holidays", "sales"]
+    assert given.df["month"].dtype.kind == "M"
+    assert given.about.why == "--time was given; 2 series"
+    assert given.about.left_out == {"other": "not named with --future or --past"}
+
+
+def test_numbered_times_and_series_are_whole_numbers(tmp_path):
+    frame = sales().assign(month=[*range(60)] * 2, store=[7] * 60 + [8] * 60)
+    given = series(tmp_path, frame)
+    assert given.df[["month", "store"]].dtypes.tolist() == [np.int64, np.int64]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"month": "31.01.2026"}, "as times, but .*'31.01.2026' may be a date.* year first"),
+        ({"month": ["2026-01-01"] * 119 + ["soon"]}, "the first of them 'soon' in line 121"),
+        ({"sales": [1.5] * 119 + ["none yet"]}, "the first of them 'none yet' in line 121"),
+        ({"month": 1.5}, "expected times that are whole in 'month'"),
+        ({"store": None}, "expected a series in 'store' of every row, got none in line 2"),
+    ],
+)
+def test_times_and_series_that_cannot_be_used_are_refused(tmp_path, change, words):
+    with pytest.raises(ValueError, match=words):
+        series(tmp_path, sales().assign(**change))
+
+
+@pytest.mark.parametrize("role", ["store", "month"])
+def test_whole_numbers_too_long_to_be_told_apart_are_refused(tmp_path, role):
+    numbers = 2**53 - 120 + np.arange(120)
+    assert series(tmp_path, sales().assign(**{role: numbers})).df[role].is_unique
+    with pytest.raises(ValueError, match=f"at most 15 digits in '{role}'.*got 9.007e"):
+        series(tmp_path, sales().assign(**{role: numbers + 1}))
+
+
+def test_classes_too_long_to_be_told_apart_are_refused(tmp_path):
+    frame = houses()
+    numbers = 2**53 - 2 + np.arange(len(frame)) % 2
+    assert len(set(table(tmp_path, frame.assign(rooms=numbers), "rooms").y)) == 2
+    with pytest.raises(ValueError, match=r"classes of at most 15 digits in 'rooms'.*9\.007e"):
+        table(tmp_path, frame.assign(rooms=numbers + 1), "rooms")
+
+
+def test_true_and_false_are_classes_and_no_numbers(tmp_path):
+    yes = np.arange(120) % 3 == 0
+    with pytest.raises(ValueError, match=r"'garden' of .*, got true and false; classify them"):
+        table(tmp_path, houses().assign(garden=yes), "garden", task="regression")
+    with pytest.raises(ValueError, match=r"'sales' of .*, got true and false"):
+        series(tmp_path, sales().assign(sales=yes))
+
+
+def test_times_with_zones_are_used_and_said_to_be_in_utc(tmp_path):
+    given = series(
+        tmp_path, sales().assign(month=lambda f: f["month"].astype(str) + "T00:00+01:00")
+    )
+    assert given.df["month"][0] == pd.Timestamp(sales()["month"][0], tz="Etc/GMT-1")
+    assert given.about.notes == (
+        "the times of 'month' have zones: they are read, and written, in UTC",
+    )
+
+
+def test_one_column_cannot_have_two_parts(tmp_path):
+    with pytest.raises(ValueError, match="expected different columns"):
+        series(tmp_path, sales(), past=["sales"])
+
+
+def test_a_target_that_looks_like_a_mistake_is_asked_about(tmp_path):
+    frame = houses()
+    odd = frame.assign(price=frame["price"].astype(object))
+    odd.loc[50, "price"] = "call us"
+    with pytest.raises(ValueError, match=r"all but 1 cell are numbers, .*'call us' in line 52"):
+        table(tmp_path, odd, "price")
+    with pytest.raises(ValueError, match=r"all but 1 cell are numbers, .*'call us' in line 52"):
+        table(tmp_path, odd, "price", task="regression")
+    with pytest.raises(ValueError, match="id has 120 different words in 120 rows; choose another"):
+        table(tmp_path, frame, "id")
+    assert table(tmp_path, odd, "price", task="classification").about.task == "classification"
+
+
+def test_columns_without_a_name_are_told(tmp_path):
+    houses().to_csv(tmp_path / "f.csv")  # with the frame's row numbers
+    given = read_table_to_learn(tmp_path / "f.csv", "price", task=None, drop=())
+    assert given.about.notes == ("left out without a name: 1 column",)
+    assert "" not in given.about.columns

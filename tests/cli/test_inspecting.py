@@ -1,0 +1,26 @@
+import pytest
+
+from batchensemble import load
+from batchensemble.cli.inspecting import inspect_model
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "target"),
+    [
+        ("price.be", "regression", "price"),
+        ("town.be", "classification", "town"),
+        ("sales.be", "forecast", "sales"),
+    ],
+)
+def test_a_file_tells_what_the_model_is_and_how_it_was_made(shell, name, task, target):
+    facts, model = inspect_model(shell.folder / name), load(name)
+    assert (facts["task"], facts["target"]["name"]) == (task, target)
+    assert facts["n_parameters"] == model.n_parameters_
+    assert facts["bytes"] == (shell.folder / name).stat().st_size
+    assert facts["settings"]["epochs"] == 2
+    assert facts["training"][0]["losses"] == model.history_[0].losses
+    assert facts["origin"]["target"] == target
+    assert facts["n_calibrated"] == {"price.be": 24, "town.be": 12, "sales.be": 0}[name]
+    said = shell("inspect", name).stdout
+    assert all(len(line) <= 80 for line in said.splitlines())
+    assert "2 epochs" in said

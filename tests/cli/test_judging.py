@@ -1,0 +1,230 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sample_files import QUICK, houses, sales
+
+from batchensemble import load
+from batchensemble.cli.judging import evaluate
+from batchensemble.metrics import accuracy, rmse
+
+
+def judged(shell, model="price.be", data="test.csv", coverage=0.9, target=None):
+    return evaluate(load(model), shell.folder / data, target=target, coverage=coverage)
+
+
+def answers(shell, model, keep, data="test.csv"):
+    shell("predict", model, data, "-o", "answers.csv", "--keep", keep)
+    return shell.read("answers.csv").dropna()
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.9])
+def test_numbers_are_judged_as_one_would_by_hand(shell, coverage):
+    found = judged(shell, coverage=coverage)
+    shell(
+        "predict", "price.be", "test.csv", "-o", "a.csv", "--keep", "price", "--coverage", coverage
+    )
+    rows = shell.read("a.csv").dropna()
+    y = rows["price"].to_numpy()
+    assert found.scores["rmse"] == pytest.approx(rmse(y, mean=rows["mean"].to_numpy()))
+    held = (rows["lower"] <= y) & (y <= rows["upper"])
+    assert found.scores["coverage"] == pytest.approx(held.mean())
+    assert found.scores["rmse_of_mean"] == pytest.approx(y.std())
+    assert (found.n_rows, found.n_without_target) == (38, 2)
+    assert found.selective.values[-1] == pytest.approx(found.scores["rmse"])
+
+
+def test_the_rows_of_most_doubt_come_first_with_their_lines_in_the_file(shell):
+    rows = answers(shell, "price.be", "id,price")
+    worst = rows.sort_values("std", ascending=False).head(20)
+    sheet = judged(shell).doubtful
+    assert sheet.columns[:6] == ("line", "truth", "mean", "lower", "upper", "std")
+    assert [row[0] for row in sheet.rows] == (worst.index + 2).tolist()
+    np.testing.assert_allclose([row[1] for row in sheet.rows], worst["price"])
+    np.testing.assert_allclose([row[5] for row in sheet.rows], worst["std"])
+
+
+def test_classes_are_judged_as_one_would_by_hand(shell):
+    found = judged(shell, "town.be")
+    rows = answers(shell, "town.be", "town")
+    assert found.scores["accuracy"] == pytest.approx((rows["prediction"] == rows["town"]).mean())
+    shares = rows[["p_Bonn", "p_Jena", "p_Ulm"]].to_numpy()
+    labels = rows["town"].map({"Bonn": 0, "Jena": 1, "Ulm": 2}).to_numpy()
+    assert found.scores["accuracy"] == pytest.approx(accuracy(labels, probabilities=shares))
+    commonest = rows["town"].value_counts(normalize=True).max()
+    assert found.scores["accuracy_of_commonest"] == pytest.approx(commonest)
+    table = pd.crosstab(rows["town"], rows["prediction"])
+    counts = {
+        row[0]: dict(zip(found.mistakes.columns[1:], row[1:], strict=True))
+        for row in found.mistakes.rows
+    }
+    assert all(counts[a][b] == table.loc[a, b] for a in table.index for b in table.columns)
+    assert sum(sum(row.values()) for row in counts.values()) == len(rows)
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.9])
+def test_sets_are_judged_as_one_would_by_hand(shell, coverage):
+    found = judged(shell, "town.be", coverage=coverage).scores
+    share = ("--coverage", coverage)
+    shell("predict", "town.be", "test.csv", "-o", "a.csv", "--keep", "town", *share)
+    rows = shell.read("a.csv").dropna(subset="town")
+    sets = [one.split("|") for one in rows["set"]]
+    held = [town in own for town, own in zip(rows["town"], sets, strict=True)]
+    assert found["coverage_of_sets"] == pytest.approx(np.mean(held))
+    assert found["size_of_sets"] == pytest.approx(np.mean([len(own) for own in sets]))
+
+
+def test_a_model_that_is_not_calibrated_has_no_sets_to_judge(shell):
+    shell(
+        "fit", "houses.csv", "-t", "town", "-o", "plain.be", "--no-calibrate", "--seed", 3, *QUICK
+    )
+    found = judged(shell, "plain.be")
+    assert "coverage_of_sets" not in found.scores
+    assert (found.n_calibrated, found.seed) == (0, 3)
+
+
+@pytest.mark.parametrize(("name", "n"), [("price.be", 24), ("town.be", 12), ("sales.be", 0)])
+def test_it_is_told_how_many_rows_calibrated_a_model(shell, name, n):
+    sales().query("month >= '2022-01-01'").to_csv("sold.csv", index=False)
+    found = judged(shell, name, "sold.csv" if name == "sales.be" else "test.csv")
+    assert (found.n_calibrated, found.seed) == (n, 0)
+
+
+def test_the_rows_behind_each_confidence_are_counted(shell):
+    found = judged(shell, "town.be")
+    curve = found.calibration
+    assert sum(curve.counts) == found.n_rows
+    right = np.dot(curve.counts, curve.values) / found.n_rows
+    assert right == pytest.approx(found.scores["accuracy"])
+
+
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [True, False], ["007", "008"]])
+def test_labels_of_every_kind_are_found_again_in_a_file(shell, labels):
+    frame = houses(100).assign(label=np.resize(labels, 100))
+    frame.to_csv("labelled.csv", index=False)
+    shell(
+        "fit",
+        "labelled.csv",
+        "-t",
+        "label",
+        "--task",
+        "classification",
+        "--epochs",
+        2,
+        "--members",
+        2,
+        "-o",
+        "label.be",
+    )
+    found = judged(shell, "label.be", "labelled.csv")
+    assert found.n_rows == 100
+    assert [row[0] for row in found.mistakes.rows] == sorted(map(str, labels))
+
+
+@pytest.mark.parametrize(
+    ("labels", "stranger", "got"),
+    [(["no", "yes"], "yesterday", "'yesterday'"), ([0, 1], 1.5, "1.5"), ([0, 1], 2, "2")],
+)
+def test_a_label_that_is_almost_a_class_is_a_stranger(shell, labels, stranger, got):
+    frame = houses(60).assign(label=np.resize(labels, 60))
+    frame.to_csv("labelled.csv", index=False)
+    shell("fit", "labelled.csv", "-t", "label", "-o", "label.be", *QUICK)
+    frame["label"] = frame["label"].astype(object)
+    frame.loc[7:8, "label"] = stranger
+    frame.to_csv("strange.csv", index=False)
+    with pytest.raises(ValueError, match=rf"line 9, .*, got {got} \(2 such rows\)"):
+        judged(shell, "label.be", "strange.csv")
+
+
+def test_a_file_that_the_model_learned_from_is_told(shell):
+    assert "so its scores flatter it" in judged(shell, data="houses.csv").note
+    assert judged(shell).note == ""
+
+
+def test_forecasts_are_judged_from_every_time_that_leaves_a_horizon(shell):
+    sales().query("month >= '2021-11-01'").to_csv("test.csv", index=False)
+    found = judged(shell, "sales.be")
+    # By hand: the model goes on month by month, and never learns.
+    model, errors = load("sales.be"), []
+    df = sales().assign(month=lambda f: pd.to_datetime(f["month"])).drop(columns="holidays")
+    for last in pd.date_range("2021-12-01", "2022-08-01", freq="MS"):
+        ahead = model.predict(df=df[df["month"] <= last])
+        both = ahead.merge(df, on=["store", "month"])
+        errors.append(both["GRUBE"] - both["sales"])
+    expected = np.sqrt(np.mean(np.square(np.concatenate(errors))))
+    assert len(found.doubtful.rows) == 18
+    assert found.scores["rmse"] == pytest.approx(expected, rel=1e-6)
+    assert (found.n_windows, found.horizon, found.n_rows) == (18, 4, 24)
+    assert found.judged_on == "18 windows of 4 steps (24 rows)"
+
+
+def test_repeating_the_past_is_judged_as_one_would_by_hand(shell):
+    sales().query("month >= '2022-01-01'").to_csv("test.csv", index=False)
+    found = judged(shell, "sales.be").scores
+    last, season = [], []
+    for _, own in sales().groupby("store"):
+        y = own["sales"].to_numpy()
+        for first in range(48, 57):
+            truth = y[first : first + 4]
+            last.append(y[first - 1] - truth)
+            season.append(y[first - 12 : first - 8] - truth)
+    assert found["rmse_of_last"] == pytest.approx(np.sqrt(np.mean(np.square(last))))
+    assert found["rmse_of_season"] == pytest.approx(np.sqrt(np.mean(np.square(season))))
+
+
+def test_a_season_shorter_than_the_horizon_is_repeated_more_than_once(shell):
+    y = np.random.default_rng(0).normal(size=90).round(3)
+    days = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=90), "sold": y})
+    days[:70].to_csv("days.csv", index=False)
+    days[70:].to_csv("test.csv", index=False)
+    words = ("-t", "sold", "--time", "day", "--horizon", 10)
+    shell("fit", "days.csv", *words, "-o", "days.be", *QUICK)
+    found = judged(shell, "days.be").scores
+    errors = [np.resize(y[i - 7 : i], 10) - y[i : i + 10] for i in range(70, 81)]
+    assert found["rmse_of_season"] == pytest.approx(np.sqrt(np.mean(np.square(errors))))
+
+
+def test_the_curve_of_a_forecast_is_that_of_its_paths(shell):
+    sales().query("month >= '2022-01-01'").to_csv("test.csv", index=False)
+    found = judged(shell, "sales.be")
+    curve = dict(zip(found.calibration.at, found.calibration.values, strict=True))
+    for level in (0.8, 0.95):
+        assert curve[level] == pytest.approx(found.scores[f"coverage_{level * 100:.0f}"], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["price.be", "sales.be"])
+def test_the_curve_of_a_calibrated_model_is_that_of_its_intervals(shell, name):
+    if name == "sales.be":
+        late = sales().query("month >= '2022-01-01'")
+        late.to_csv("test.csv", index=False)
+        sales().query("month < '2022-01-01'").to_csv("sales.csv", index=False)
+        words = ("-t", "sales", "--time", "month", "--series", "store", "--horizon", 4)
+        shell("fit", "sales.csv", *words, "--calibrate", *QUICK)
+    found = judged(shell, name)
+    curve = dict(zip(found.calibration.at, found.calibration.values, strict=True))
+    assert max(curve) < 1 - 1 / (found.n_calibrated + 1)  # as far as the calibration reaches
+    for level in (0.5, 0.8, 0.9):
+        again = judged(shell, name, coverage=level)
+        assert curve[level] == pytest.approx(again.scores["coverage"])
+    gaps = np.array(list(curve)) - np.array(list(curve.values()))
+    assert found.scores["rmsce"] == pytest.approx(np.sqrt(np.mean(gaps**2)))
+    if name == "sales.be":
+        assert found.scores["coverage_80"] == curve[0.8]
+
+
+def test_rows_of_series_without_a_target_are_counted(shell):
+    late = sales().query("month >= '2022-01-01'").copy()
+    late.loc[late["month"] >= "2022-12-01", "sales"] = None
+    late.to_csv("test.csv", index=False)
+    assert judged(shell, "sales.be").n_without_target == 2
+
+
+def test_series_that_fit_has_not_seen_are_refused(shell):
+    sales().query("month >= '2022-01-01'").replace("north", "west").to_csv("test.csv", index=False)
+    with pytest.raises(ValueError, match=r"expected only series that fit has seen, got \['west'\]"):
+        judged(shell, "sales.be")
+
+
+def test_a_file_without_truth_is_refused(shell):
+    houses(20).assign(price=None).to_csv("test.csv", index=False)
+    with pytest.raises(ValueError, match="expected at least 2 rows with a 'price', got 0"):
+        judged(shell)

@@ -1,0 +1,122 @@
+import pytest
+from browser import see_all, visiting
+from sample_files import QUICK, houses, sales
+
+from batchensemble import load
+from batchensemble.cli.judging import evaluate
+from batchensemble.cli.report import render
+from batchensemble.plots.sheets import brief
+
+pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
+pytest.importorskip("itables", reason="itables is not installed")
+
+
+@pytest.fixture(params=["price.be", "town.be", "sales.be"])
+def page(request, shell):
+    if request.param == "sales.be":
+        sales().query("month >= '2022-01-01'").to_csv("test.csv", index=False)
+    shell("evaluate", request.param, "test.csv", "-o", "report.html")
+    return shell.folder / "report.html"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_draws_everything_offline_on_a_phone_and_on_a_screen(browser, page, scheme):
+    for width in (390, 1200):
+        with visiting(browser, page, width=width, scheme=scheme) as visit:
+            see_all(visit)
+            assert visit.troubles == []
+            assert {url.split(":")[0] for url in visit.requests} <= {"file", "blob", "data"}
+            assert visit.page.locator(".chart svg").count() >= 2
+            wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            assert visit.page.evaluate(wide) == 0
+            links = visit.page.locator("nav a")
+            anchors = links.evaluate_all("all => all.map(a => a.getAttribute('href'))")
+            assert all(visit.page.locator(anchor).count() == 1 for anchor in anchors)
+
+
+def text_of(shell, name, data="test.csv"):
+    model = load(name)
+    found = evaluate(model, shell.folder / data, target=None, coverage=0.9)
+    return found, render(model, shell.folder / name, found)
+
+
+def test_a_page_says_what_matters_first(shell):
+    found, page = text_of(shell, "price.be")
+    assert f"the typical error is {found.scores['rmse']:.1f}" in page
+    assert "<td" in page
+    assert "Truth and prediction" in page
+    assert "Careful" not in page
+    _, page = text_of(shell, "town.be")
+    assert "always saying the commonest class" in page
+    assert "Right and wrong, by class" in page
+    assert "The sets of 90" in page
+    assert "12 rows for its sets" in page
+
+
+def test_years_and_numbers_of_things_have_no_separators(shell):
+    frame = houses().assign(rooms=lambda f: 1990 + f["rooms"])
+    frame.to_csv("years.csv", index=False)
+    shell("fit", "years.csv", "-t", "price", *QUICK)
+    page = text_of(shell, "years.be", "years.csv")[1]
+    assert any(f">{year}<" in page for year in range(1991, 1999))
+    assert ">1,99" not in page
+
+
+def test_a_page_of_forecasts_explains_its_words(shell):
+    sales().query("month >= '2022-01-01'").to_csv("test.csv", index=False)
+    _, page = text_of(shell, "sales.be")
+    assert "On 18 windows of 4 steps (24 rows) of test.csv" in page
+    assert "A window is one forecast, from its last known time." in page
+    assert "repeating the last season would err by" in page
+    assert "Line: mean; band: interval of 90" in page
+
+
+def test_printing_draws_the_charts_that_nobody_has_seen_yet(browser, page):
+    with visiting(browser, page) as visit:
+        visit.page.set_viewport_size({"width": 800, "height": 1})
+        visit.page.reload()
+        visit.page.locator(".dt-column-order").first.wait_for()  # all of the page's script has run
+        charts, drawn = visit.page.locator(".chart"), visit.page.locator(".chart svg")
+        assert drawn.count() < charts.count()
+        first = visit.page.pdf()
+        assert drawn.count() == charts.count()
+        assert len(visit.page.pdf()) == len(first)  # they were drawn in time
+
+
+def test_a_chart_is_called_by_its_caption(browser, page):
+    with visiting(browser, page) as visit:
+        see_all(visit)
+        for figure in visit.page.locator("figure:has(.chart)").all():
+            caption = figure.locator("figcaption").evaluate("one => one.firstChild.textContent")
+            assert figure.locator(".chart").get_attribute("aria-label").startswith(caption.strip())
+
+
+def test_the_scores_are_all_to_be_seen_on_a_phone(browser, page):
+    with visiting(browser, page, width=390) as visit:
+        box = visit.page.locator(".scroll:has([data-sheet=scores])")
+        hidden = "box => [box.scrollWidth - box.clientWidth, box.scrollHeight - box.clientHeight]"
+        assert box.evaluate(hidden) == [0, 0]
+
+
+@pytest.mark.parametrize("unit", [1e-6, 100.0])
+def test_numbers_have_digits_that_count_whatever_their_unit(shell, unit):
+    frame = houses().assign(price=lambda f: unit * f["price"])
+    frame.to_csv("other.csv", index=False)
+    shell("fit", "other.csv", "-t", "price", "-o", "other.be", *QUICK)
+    found, page = text_of(shell, "other.be", "other.csv")
+    row = found.doubtful.rows[0]
+    assert all(f">{brief(number)}</td>" in page for number in row[1:6])
+
+
+def test_a_page_of_the_file_that_was_learned_from_says_so(shell):
+    _, page = text_of(shell, "price.be", "houses.csv")
+    assert "the model learned from this file, so its scores flatter it" in page
+
+
+def test_what_stands_in_a_file_cannot_become_part_of_the_page(shell):
+    bad = "<script>alert(1)</script>"
+    frame = shell.read("test.csv", dtype=str).assign(town=bad)
+    frame.to_csv("bad.csv", index=False)
+    _, page = text_of(shell, "price.be", "bad.csv")
+    assert bad not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page

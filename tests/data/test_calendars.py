@@ -1,0 +1,94 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from batchensemble.data.calendars import calendar, season_length
+
+offset = pd.tseries.frequencies.to_offset
+
+
+@pytest.mark.parametrize(
+    ("freq", "steps"),
+    [
+        ("YS", 1),
+        ("YE-JUN", 1),
+        ("QS-OCT", 4),
+        ("QE", 4),
+        ("BQE", 4),
+        ("MS", 12),
+        ("ME", 12),
+        ("BMS", 12),
+        ("BME", 12),
+        ("2MS", 6),
+        ("5MS", 1),
+        ("W-SUN", 52),
+        ("2W-WED", 26),
+        ("B", 5),
+        ("D", 7),
+        ("2D", 1),
+        ("7D", 1),
+        ("h", 24),
+        ("6h", 4),
+        ("7h", 1),
+        ("15min", 96),
+        ("min", 60),
+        ("s", 60),
+        ("ms", 1),
+        ("bh", 1),
+    ],
+)
+def test_a_season_is_what_people_mean_in_whole_steps(freq, steps):
+    assert season_length(offset(freq)) == steps
+
+
+def test_integers_and_offsets_made_by_hand_have_no_season_and_no_calendar():
+    for freq in (1, 5, pd.DateOffset(months=1)):
+        times = pd.date_range("2020-01-15", periods=4, freq="D")
+        assert season_length(freq) == 1
+        assert calendar(pd.Index([1, 2]) if isinstance(freq, int) else times, freq).shape[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("freq", "cycles"),
+    [("YS", 0), ("QS", 1), ("ME", 1), ("W-SUN", 1), ("B", 2), ("D", 2), ("h", 3), ("15min", 3)],
+)
+def test_each_cycle_longer_than_a_step_is_a_point_on_a_circle(freq, cycles):
+    features = calendar(pd.date_range("2020-01-01", periods=500, freq=freq), offset(freq))
+    assert features.shape == (500, 2 * cycles)
+    assert features.dtype == np.float32
+    sine, cosine = features[:, :cycles], features[:, cycles:]
+    np.testing.assert_allclose(sine**2 + cosine**2, 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("freq", "column", "steps"), [("MS", 0, 12), ("D", 1, 7), ("h", 2, 24), ("h", 1, 168)]
+)
+def test_a_cycle_comes_round_after_its_steps_and_not_before(freq, column, steps):
+    features = calendar(pd.date_range("2021-01-01", periods=3 * steps, freq=freq), offset(freq))
+    n = features.shape[1] // 2
+    point = features[:, [column, n + column]]
+    np.testing.assert_allclose(point[steps:], point[:-steps], atol=1e-5)
+    assert (np.linalg.norm(point[1:steps] - point[0], axis=1) > 1e-3).all()
+
+
+def test_a_leap_year_and_a_time_zone_are_read_by_the_clock_on_the_wall():
+    days = calendar(pd.to_datetime(["2020-02-29", "2021-12-31"]), offset("D"))
+    angle = 2 * np.pi * np.array([59, 364]) / 365.25
+    np.testing.assert_allclose(days[:, [0, 2]], np.stack([np.sin(angle), np.cos(angle)], 1), 1e-5)
+    naive = pd.date_range("2024-03-30", periods=12, freq="h")
+    aware = naive.tz_localize("Asia/Tokyo")
+    np.testing.assert_array_equal(calendar(naive, offset("h")), calendar(aware, offset("h")))
+
+
+def test_a_day_starts_at_midnight_and_noon_is_opposite():
+    times = pd.to_datetime(["2024-01-01 00:00", "2024-01-01 12:00", "2024-01-01 06:00"])
+    sine, cosine = calendar(times, offset("h"))[:, [2, 5]].T
+    np.testing.assert_allclose(sine, [0, 0, 1], atol=1e-6)
+    np.testing.assert_allclose(cosine, [1, -1, 0], atol=1e-6)
+
+
+def test_every_step_of_a_clock_moves_it():
+    for freq in ("h", "min", "s"):
+        day = calendar(pd.date_range("2024-01-01", periods=4, freq=freq), offset(freq))[:, 2]
+        step = pd.Timedelta(offset(freq)) / pd.Timedelta(days=1)
+        np.testing.assert_allclose(day, np.sin(2 * np.pi * step * np.arange(4)), rtol=1e-5)

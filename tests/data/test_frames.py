@@ -1,0 +1,374 @@
+"""Laws of `read_columns`: one table, one reading, whatever library or dtype it came in."""
+
+import datetime as dt
+import subprocess
+import sys
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from batchensemble.data.frames import Column, category_text, read_columns
+
+NAN = float("nan")
+TOKYO = dt.timezone(dt.timedelta(hours=9))
+
+
+def column(values, **kwargs):
+    """The one column of a numpy array of shape (n, 1)."""
+    array = np.empty(len(values), dtype=kwargs.pop("dtype", object))
+    array[:] = values
+    return read_columns(array[:, None])[0]
+
+
+def same(a: Column, b: Column) -> bool:
+    if a.kind == "category":
+        return a.kind == b.kind and a.values.tolist() == b.values.tolist()
+    return a.kind == b.kind and np.array_equal(a.values, b.values, equal_nan=True)
+
+
+def test_pandas_polars_and_an_object_array_of_one_table_give_the_same_columns():
+    moments = [dt.datetime(2020, 2, 29, 13, 5), None, dt.datetime(1969, 1, 1)]
+    table = {
+        "int": [1, None, 3],
+        "float": [0.5, None, -2.0],
+        "flag": [True, None, False],
+        "word": ["a", None, "b"],
+        "when": moments,
+        "day": [dt.date(2020, 1, 2), None, dt.date(2021, 1, 2)],
+        "lasts": [dt.timedelta(hours=1), None, dt.timedelta(seconds=-1)],
+        "money": [Decimal("1.25"), None, Decimal("3")],
+        "clock": [dt.time(1, 2, 3), None, dt.time(0)],
+        "nothing": [None, None, None],
+    }
+    objects = read_columns(np.array(list(table.values()), dtype=object).T)
+    polars = read_columns(pl.DataFrame(table))
+    pandas = read_columns(pd.DataFrame(table))
+    nullable = read_columns(pd.DataFrame(table).convert_dtypes())
+    arrow = read_columns(pl.DataFrame(table).to_arrow())
+    rows = read_columns([list(row) for row in zip(*table.values(), strict=True)])
+    assert (
+        objects.kinds == ["number"] * 2 + ["boolean", "category", "date", "date"] + ["number"] * 4
+    )
+    for other in (polars, pandas, nullable, arrow, rows):
+        for a, b in zip(objects, other, strict=True):
+            assert same(a, b), (a, b)
+    assert polars.names == pandas.names == list(table)
+    assert objects.names == [f"x{j}" for j in range(10)]
+    assert polars[6].values.tolist()[::2] == [3600.0, -1.0]
+    assert polars[8].values.tolist()[::2] == [3723.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        ([1, 2.5, None, NAN], "number", [1, 2.5, NAN, NAN]),
+        ([Fraction(1, 2), Decimal("2"), np.float32(3), pd.NA], "number", [0.5, 2, 3, NAN]),
+        ([Decimal("sNaN"), Decimal("NaN"), np.int8(1)], "number", [NAN, NAN, 1]),
+        ([True, None, np.bool_(False), NAN], "boolean", [1, NAN, 0, NAN]),
+        ([True, 2], "number", [1, 2]),
+        ([None, NAN], "number", [NAN, NAN]),
+        ([np.timedelta64(2, "m"), np.timedelta64("NaT")], "number", [120, NAN]),
+        ([pd.Timedelta(days=1), pd.NaT, dt.timedelta(seconds=1)], "number", [86400, NAN, 1]),
+    ],
+)
+def test_objects_that_are_all_numbers_or_gaps_are_numbers(values, kind, expected):
+    read = column(values)
+    assert read.kind == kind
+    np.testing.assert_array_equal(read.values, expected)
+    assert read.values.dtype == np.float64
+
+
+def test_words_and_mixtures_of_words_and_numbers_are_categories_with_one_sign_for_missing():
+    read = column(["a", np.str_("b"), 1, 1.0, "1", 1.5, True, None, NAN, pd.NA, pd.NaT, b"c"])
+    assert read.kind == "category"
+    assert read.values.tolist() == [*"ab111", "1.5", "True", None, None, None, None, "c"]
+
+
+def test_strings_stay_categories_even_if_they_read_as_numbers():
+    assert column(["1", "2"]).kind == "category"
+    for dtype in ("U3", "S3", np.dtypes.StringDType()):
+        assert column(["1", "2"], dtype=dtype).values.tolist() == ["1", "2"]
+
+
+def test_a_gap_does_not_rename_the_categories_of_a_pandas_categorical_of_integers():
+    whole = read_columns(pd.DataFrame({"c": pd.Categorical([1, 2])}))[0]
+    gap = read_columns(pd.DataFrame({"c": pd.Categorical([1, None, 2])}))[0]
+    assert whole.kind == gap.kind == "category"
+    assert whole.values.tolist() == ["1", "2"]
+    assert gap.values.tolist() == ["1", None, "2"]
+
+
+def test_categoricals_enums_and_bins_are_categories():
+    words = ["lo", None, "hi"]
+    for dtype in (pl.Categorical, pl.Enum(["hi", "lo"]), pl.String):
+        read = read_columns(pl.DataFrame({"c": pl.Series(words, dtype=dtype)}))[0]
+        assert (read.kind, read.values.tolist()) == ("category", words)
+    bins = read_columns(pd.DataFrame({"c": pd.cut([1.0, 2.0, 3.0], [0, 1.5, 3])}))[0]
+    assert bins.values.tolist() == ["(0.0, 1.5]", "(1.5, 3.0]", "(1.5, 3.0]"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(10**400, "inf"), (2**63, str(2**63)), (1e300, "1e+300"), (-0.0, "0"), (np.int64(-7), "-7")],
+)
+def test_a_category_of_any_number_has_a_short_text(value, text):
+    assert category_text(value) == text
+
+
+def test_dates_with_a_time_zone_are_read_in_utc():
+    noon = dt.datetime(2024, 5, 1, 12, tzinfo=TOKYO)
+    expected = np.datetime64("2024-05-01T03:00:00", "us")
+    aware = pd.DataFrame(
+        {"t": pd.to_datetime(["2024-05-01 12:00", None]).tz_localize("Asia/Tokyo")}
+    )
+    polars = pl.DataFrame({"t": pl.Series([dt.datetime(2024, 5, 1, 12), None])}).with_columns(
+        pl.col("t").dt.replace_time_zone("Asia/Tokyo")
+    )
+    objects = np.array([[noon], [None]], dtype=object)
+    for table in (aware, polars, objects):
+        (read,) = read_columns(table)
+        assert read.kind == "date"
+        assert read.values[0] == expected
+        assert np.isnat(read.values[1])
+
+
+def test_all_units_of_datetime64_are_the_same_date():
+    for unit in ("D", "h", "s", "ms", "us", "ns"):
+        dates = np.array([["2024-05-01"], ["NaT"]], dtype=f"datetime64[{unit}]")
+        (read,) = read_columns(dates)
+        assert read.values.dtype == np.dtype("datetime64[us]")
+        assert read.values[0] == np.datetime64("2024-05-01")
+        assert same(read, column([dates[0, 0], None]))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([np.datetime64(10**12, "D")], dtype="datetime64[D]"),
+        [dt.datetime.min.replace(tzinfo=TOKYO)],
+        [np.datetime64(10**17, "s")],
+    ],
+)
+def test_a_date_that_no_calendar_has_is_refused(values):
+    table = np.asarray(values, dtype=None if isinstance(values, np.ndarray) else object)[:, None]
+    with pytest.raises(ValueError, match=r"column 'x0': .* years 1 and 9999 in UTC, got \d"):
+        read_columns(table)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 10**400, np.longdouble("1e4000")])
+def test_an_infinite_value_is_refused_with_its_column_and_row(value):
+    with pytest.raises(ValueError, match=r"infinity.*column 'x0', row 1 "):
+        column([1.0, value])
+    if isinstance(value, float):
+        frame = pd.DataFrame({"a": [1.0, 2.0], "speed": [NAN, value]})
+        for table in (frame, pl.from_pandas(frame)):
+            with pytest.raises(ValueError, match=r"infinity.*column 'speed', row 1 "):
+                read_columns(table)
+
+
+@pytest.mark.parametrize("bad", [{"foo": "bar"}, [1, 2], (1,), object(), {1}])
+def test_an_object_that_is_no_value_is_refused_with_its_column_and_row(bad):
+    with pytest.raises(
+        TypeError, match=r"column 'x0', row 1 .*argument must be .* string.* number"
+    ):
+        column([1.0, bad])
+
+
+def test_mixtures_that_have_no_kind_are_refused():
+    with pytest.raises(TypeError, match=r"column 'x0', row 1 .*date among str"):
+        column(["a", dt.date(2020, 1, 1)])
+    with pytest.raises(TypeError, match=r"column 'x0', row 0 .*date among float"):
+        column([dt.date(2020, 1, 1), 3.5])
+    with pytest.raises(TypeError, match="have no fixed length"):
+        column([np.timedelta64(1, "M")])
+    with pytest.raises(TypeError, match=r"column 'x0'.*have no fixed length"):
+        read_columns(np.ones((2, 1), dtype="timedelta64[Y]"))
+
+
+def test_nested_frame_columns_are_refused_by_name():
+    nested = {
+        "st": pl.Series([{"a": 1}] * 2),
+        "li": pl.Series([[1], [2]]),
+        "ar": pl.Series([[1, 2]] * 2, dtype=pl.Array(pl.Int64, 2)),
+    }
+    for name, series in nested.items():
+        with pytest.raises(TypeError, match=f"column '{name}', row 0 .*string or a number"):
+            read_columns(pl.DataFrame({name: series}))
+
+
+def test_complex_numbers_are_refused():
+    for table in (
+        np.ones((2, 1), complex),
+        np.array([[1j], [2]], object),
+        pd.DataFrame({"x": [1j]}),
+    ):
+        with pytest.raises(ValueError, match=r"Complex data not supported.*column 'x"):
+            read_columns(table)
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((0, 3), r"0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required\."),
+        ((3, 0), r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required\."),
+        ((3,), "got 1D .*Reshape your data"),
+        ((), "got 0D .*Reshape your data"),
+        ((2, 2, 2), "got 3D .*Reshape your data"),
+    ],
+)
+def test_what_is_no_table_is_refused(shape, message):
+    with pytest.raises(ValueError, match=message):
+        read_columns(np.ones(shape))
+
+
+def test_empty_frames_are_refused_like_empty_arrays():
+    for table in (pd.DataFrame({"a": []}), pl.DataFrame({"a": []})):
+        with pytest.raises(ValueError, match=r"0 sample\(s\) \(shape=\(0, 1\)\)"):
+            read_columns(table)
+    with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(3, 0\)\)"):
+        read_columns(pd.DataFrame(index=range(3)))
+
+
+def test_duplicate_names_are_refused_and_listed():
+    frame = pd.DataFrame([[1, 2, 3, 4]], columns=["a", "b", "a", "c"])
+    with pytest.raises(ValueError, match=r"must be unique, got more than once: \['a'\]"):
+        read_columns(frame)
+    with pytest.raises(ValueError, match=r"got more than once: \['1'\]"):
+        read_columns(pd.DataFrame([[1, 2]], columns=[1, "1"]))
+
+
+def test_lazy_frames_series_and_sparse_matrices_are_refused_with_the_cure():
+    frame = pl.DataFrame({"a": [1, 2]})
+    with pytest.raises(TypeError, match=r"got a lazy one: call X\.collect\(\)"):
+        read_columns(frame.lazy())
+    for series in (frame["a"], pd.Series([1, 2])):
+        with pytest.raises(ValueError, match=r"got a series.*X\.to_frame\(\)"):
+            read_columns(series)
+    for matrix in (sparse.csr_array(np.eye(2)), sparse.coo_matrix(np.eye(2))):
+        with pytest.raises(TypeError, match=r"Sparse data.*X\.toarray\(\)"):
+            read_columns(matrix)
+
+
+def test_other_things_that_are_no_table_are_refused():
+    for thing in ("abc", {"a": [1]}, None, 3, object(), iter([[1]])):
+        with pytest.raises(ValueError, match="Reshape your data"):
+            read_columns(thing)
+    with pytest.raises(ValueError, match="rows of equal length"):
+        read_columns([[1, 2], [3]])
+    with pytest.raises(TypeError, match=r"string or a number, .* not data of type"):
+        read_columns(np.ones((2, 2), dtype=[("a", float)]))
+
+
+def test_a_list_of_rows_keeps_words_and_numbers_apart():
+    assert read_columns([[1, "a", True], [2, "b", False]]).kinds == [
+        "number",
+        "category",
+        "boolean",
+    ]
+
+
+def test_masked_values_are_missing():
+    masked = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 1], [0, 0]])
+    first, second = read_columns(masked)
+    np.testing.assert_array_equal(first.values, [1, 3])
+    np.testing.assert_array_equal(second.values, [NAN, 4])
+    dates = np.ma.masked_array(np.array([["2020"], ["2021"]], "datetime64[ns]"), [[0], [1]])
+    assert read_columns(dates)[0].missing.tolist() == [False, True]
+
+
+def test_integers_of_128_bits_are_numbers():
+    frame = pl.DataFrame({"a": pl.Series([2**100, None], dtype=pl.Int128)})
+    np.testing.assert_array_equal(read_columns(frame)[0].values, [2.0**100, NAN])
+
+
+def test_columns_are_handed_back_and_know_their_names_kinds_and_rows():
+    columns = read_columns(pd.DataFrame({"a": [1], "b": ["x"]}))
+    assert read_columns(columns) is columns
+    assert (columns.names, columns.kinds) == (["a", "b"], ["number", "category"])
+    assert (columns.n_rows, len(columns)) == (1, 2)
+
+
+def test_reading_leaves_the_callers_data_alone_also_when_it_is_read_only():
+    array = np.array([[1, "a", None], [2.5, "b", True]], dtype=object)
+    before = array.copy()
+    array.flags.writeable = False
+    read = read_columns(array)
+    numbers = np.ones((2, 2))
+    read_columns(numbers)[0].values[:] = 7
+    assert np.array_equal(array, before)
+    assert read.kinds == ["number", "category", "boolean"]
+    assert (numbers == 1).all()
+
+
+@pytest.mark.parametrize("kind", ["number", "boolean", "category", "date"])
+def test_a_column_without_values_is_of_every_kind(kind):
+    for empty in ([None, None], [NAN, NAN]):
+        read = column(empty).as_kind(kind)
+        assert read.kind == kind
+        assert read.missing.all()
+        assert same(read.as_kind("number").as_kind(kind), read)
+
+
+def test_numbers_and_booleans_can_be_read_as_categories_but_not_back():
+    assert column([1.0, 2.5, None]).as_kind("category").values.tolist() == ["1", "2.5", None]
+    flags = column([True, None, False])
+    assert flags.as_kind("category").values.tolist() == ["True", None, "False"]
+    np.testing.assert_array_equal(flags.as_kind("number").values, [1, NAN, 0])
+    with pytest.raises(
+        ValueError,
+        match=r"'x0': expected a number column as at fit, got a category column \(row 1 is 'a'",
+    ):
+        column([None, "a"]).as_kind("number")
+    with pytest.raises(ValueError, match="all its strings read as numbers: convert the column"):
+        column(["1", "2.5", None]).as_kind("number")
+
+
+def test_numbers_are_booleans_only_if_all_are_0_or_1():
+    assert column([1.0, 0.0, None]).as_kind("boolean").kind == "boolean"
+    with pytest.raises(
+        ValueError, match="expected True/False or 1/0 as at fit, got the number 7 in row 1"
+    ):
+        column([1.0, 7.0]).as_kind("boolean")
+
+
+def test_dates_and_other_kinds_do_not_mix():
+    date = column([dt.date(2020, 1, 1)])
+    for kind in ("number", "boolean", "category"):
+        with pytest.raises(
+            ValueError, match=f"expected a {kind} column as at fit, got a date column"
+        ):
+            date.as_kind(kind)
+    for other in ([1.0], ["2020-01-01"], [True]):
+        with pytest.raises(
+            ValueError, match=r"expected a date column .* convert it to the kind date"
+        ):
+            column(other).as_kind("date")
+
+
+def test_importing_the_module_imports_no_data_frame_library_by_itself():
+    # scikit-learn and scipy are imported first: what they bring along is theirs
+    code = (
+        "import sys, narwhals, scipy.sparse, sklearn.base; before = set(sys.modules)\n"
+        "import batchensemble.data.frames\n"
+        "new = set(sys.modules) - before\n"
+        "assert not {'pandas', 'polars', 'torch'} & new, new"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_gap_among_categories_is_a_gap_in_every_library():
+    words = ["x", None, "y", "x"]
+    for table in (
+        pa.table({"a": pa.array(words).dictionary_encode()}),
+        pl.DataFrame({"a": pl.Series(words, dtype=pl.Categorical)}),
+        pd.DataFrame({"a": pd.Categorical(words)}),
+    ):
+        (column,) = read_columns(table)
+        assert column.kind == "category"
+        assert column.values.tolist() == words

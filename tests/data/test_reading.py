@@ -1,0 +1,152 @@
+import csv
+import gzip
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batchensemble.data.reading import PIPE, open_table
+
+FRAME = pd.DataFrame({"x": [1.5, None, 3.0], "word": ["a", "b", None], "n": [1, 2, 3]})
+
+
+def whole(path, n_rows=2):
+    with open_table(path) as file:
+        return pd.concat(list(file.batches(n_rows)))
+
+
+def written(tmp_path, text, name="f.csv", encoding="utf-8"):
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from([",", ";", "\t"]),
+    st.lists(
+        st.lists(st.text("ab1 ,;\t\"'\n", max_size=4), min_size=2, max_size=2),
+        min_size=1,
+        max_size=6,
+    ),
+    st.integers(1, 4),
+)
+def test_every_cell_comes_back_as_the_text_it_was(tmp_path_factory, separator, rows, n_rows):
+    path = tmp_path_factory.mktemp("csv") / "f.csv"
+    with path.open("w", newline="") as file:
+        out = csv.writer(file, delimiter=separator, quoting=csv.QUOTE_ALL)
+        out.writerows([["left", "right"], *rows])
+    assert whole(path, n_rows).to_numpy().tolist() == rows
+
+
+def test_rows_are_numbered_by_their_lines_in_the_file(tmp_path):
+    text = 'a,b\n1,2\n\n3,"two\nlines"\n   \n5,6\n'
+    assert whole(written(tmp_path, text)).index.tolist() == [2, 4, 7]
+
+
+def test_rows_of_typed_files_are_numbered_from_1(tmp_path):
+    FRAME.to_parquet(tmp_path / "f.parquet")
+    assert whole(tmp_path / "f.parquet").index.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["f.parquet", "f.pq", "f.feather", "f.arrow"])
+def test_types_do_not_change_from_batch_to_batch(tmp_path, name):
+    path = tmp_path / name
+    FRAME.to_parquet(path) if name in ("f.parquet", "f.pq") else FRAME.to_feather(path)
+    with open_table(path) as file:
+        types = {tuple(batch.dtypes.astype(str)) for batch in file.batches(1)}
+        assert file.share_read() == 1
+    assert len(types) == 1
+    pd.testing.assert_frame_equal(
+        whole(path).reset_index(drop=True),
+        FRAME.convert_dtypes(dtype_backend="pyarrow"),
+        check_dtype=False,
+    )
+
+
+def test_a_compressed_file_and_a_byte_order_mark_are_read_like_plain_text(tmp_path):
+    text = "ä;b\n1;2\n"
+    plain = whole(written(tmp_path, text))
+    assert plain.columns.tolist() == ["ä", "b"]
+    (tmp_path / "f.csv.gz").write_bytes(gzip.compress(text.encode()))
+    for other in (tmp_path / "f.csv.gz", written(tmp_path, text, "g.csv", "utf-8-sig")):
+        pd.testing.assert_frame_equal(whole(other), plain)
+
+
+def test_a_pipe_is_a_csv_and_stays_open(monkeypatch):
+    stdin = io.TextIOWrapper(io.BytesIO(b"a,b\n1,2\n"))
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert whole(PIPE).to_numpy().tolist() == [["1", "2"]]
+    assert not stdin.closed
+
+
+def test_columns_without_a_name_are_left_away_and_counted(tmp_path):
+    path = written(tmp_path, ",a,b,\n0,1,2,\n1,3,4,\n")
+    with open_table(path) as file:
+        assert (file.names, file.nameless) == (["a", "b"], 2)
+        assert next(file.batches()).to_numpy().tolist() == [["1", "2"], ["3", "4"]]
+    FRAME.set_index(np.array([5, 6, 9])).to_parquet(tmp_path / "f.parquet")
+    with open_table(tmp_path / "f.parquet") as file:
+        assert (file.names, file.nameless) == (["x", "word", "n"], 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty: expected a line of column names"),
+        ("\n\n", "begins with an empty line: expected a line of column names"),
+        ("a,b,a\n1,2,3\n", "got more than once: 'a'; rename"),
+        ("a,b\n1,2\n3\n", "line 3: expected 2 cells as in the first line, got 1"),
+        ("a,b\n1,2,3\n", "line 2: expected 2 cells as in the first line, got 3"),
+        (
+            'a,b\n1,"2\n',
+            "line 2: unexpected end of data; a quote may not be closed, or the file be cut off",
+        ),
+    ],
+)
+def test_what_is_no_table_is_refused_with_the_file_and_the_line(tmp_path, text, words):
+    path = written(tmp_path, text)
+    with pytest.raises(ValueError, match=words) as caught:
+        whole(path)
+    assert "f.csv" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_more_cells_than_names_are_fine_where_they_are_empty(tmp_path):
+    assert whole(written(tmp_path, "a,b\n1,2,\n")).to_numpy().tolist() == [["1", "2"]]
+
+
+def test_bytes_that_are_no_utf8_are_told_with_the_cure(tmp_path):
+    path = written(tmp_path, "town\nKöln\n", encoding="latin-1")
+    with pytest.raises(
+        ValueError, match=r"f\.csv .* UTF-8, got the byte 0xf6 in line 2; save it as"
+    ):
+        whole(path)
+
+
+@pytest.mark.parametrize("name", ["f.parquet", "f.feather", "f.csv.gz"])
+def test_bytes_of_another_format_are_told(tmp_path, name):
+    with pytest.raises(ValueError, match=r"cannot be read: .*cut off or of another format"):
+        whole(written(tmp_path, "PAR1 no, not really", name))
+
+
+def test_an_absent_file_a_folder_and_an_unknown_ending_are_told(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*f\.csv"):
+        whole(tmp_path / "f.csv")
+    (tmp_path / "d.csv").mkdir()
+    with pytest.raises(ValueError, match=r"expected a file, got the folder .*d\.csv"):
+        whole(tmp_path / "d.csv")
+    with pytest.raises(ValueError, match=r"expected a \.csv.*got .*f\.xlsx"):
+        whole(tmp_path / "f.xlsx")
+
+
+def test_how_much_is_read_grows_to_all_of_it(tmp_path):
+    path = written(tmp_path, "a,b\n" + "1,2\n" * 50_000)
+    with open_table(path) as file:
+        shares = [file.share_read() for _ in file.batches(10_000)]
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < 1
+    assert shares[-1] == 1

@@ -1,0 +1,177 @@
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+
+from batchensemble.data.panels import read_future, read_panel
+from batchensemble.data.series_encoder import SCALINGS, SeriesEncoder, window_starts
+
+
+def panel(lengths=(20, 13, 30), columns=False, seed=0):
+    random = np.random.default_rng(seed)
+    parts = []
+    for i, n in enumerate(lengths):
+        frame = {"ds": pd.date_range("2020-01-01", periods=n, freq="D"), "y": random.normal(size=n)}
+        parts.append(pd.DataFrame({"unique_id": f"s{i}", **frame}))
+    frame = pd.concat(parts, ignore_index=True)
+    frame["y"] = frame["y"] * 10 + 100
+    if not columns:
+        return read_panel(frame)
+    frame["ahead"], frame["behind"] = random.normal(size=(2, len(frame)))
+    return read_panel(frame, columns=["ahead", "behind"])
+
+
+def encoder(scaling="standard", calendar=False, **rest):
+    return SeriesEncoder(scaling, calendar=calendar, **rest)
+
+
+@pytest.mark.parametrize("length", [1, 5, 13, 14, 30, 31])
+def test_windows_start_wherever_a_whole_one_fits_inside_a_series(length):
+    series = panel()
+    found = window_starts(series, length)
+    owner = np.repeat([0, 1, 2], series.lengths)
+    n = len(owner)
+    expected = [s for s in range(n - length + 1) if owner[s] == owner[s + length - 1]]
+    assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_encoded_values_come_back_in_the_users_units(scaling):
+    series = panel()
+    encoded = encoder(scaling).fit(series).encode(series)
+    np.testing.assert_allclose(
+        encoded.values * encoded.scale + encoded.location, series.values, rtol=1e-6
+    )
+    for i in range(3):
+        values = encoded.values[series.rows(i)]
+        if scaling == "minmax":
+            assert (values.min(), values.max()) == pytest.approx((0, 1), abs=1e-6)
+        else:
+            assert (values.mean(), values.std()) == pytest.approx((0, 1), abs=1e-5)
+
+
+def test_a_known_series_keeps_the_scale_of_fit_and_an_unknown_one_has_its_historys():
+    series = panel()
+    fitted = encoder().fit(series.head(5))
+    scales = [series.head(5).values[series.head(5).rows(i)].std() for i in range(3)]
+    np.testing.assert_allclose(fitted.encode(series).scale[series.starts[:-1]], scales)
+    unknown = encoder().fit(series.only(["s0"]))
+    for learned_from, expected in ((series.head(5), scales), (None, None)):
+        scale = unknown.encode(series, learned_from=learned_from).scale[series.starts[1:-1]]
+        own = [series.values[series.rows(i)].std() for i in (1, 2)]
+        np.testing.assert_allclose(scale, expected[1:] if expected else own)
+    ahead = unknown.encode_ahead(series, 4, series.future_times(3), None)
+    np.testing.assert_allclose(ahead.scale.reshape(3, 7)[1:, 0], own)
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, -1e9, 1e-30])
+def test_a_constant_series_is_scaled_to_zero(value):
+    series = read_panel(np.full(9, value))
+    for scaling in SCALINGS:
+        encoded = encoder(scaling).fit(series).encode(series)
+        assert (encoded.values == 0).all()
+        assert (encoded.scale > 0).all()
+
+
+@pytest.mark.parametrize("level", [1e6, 1e13, -1e13])
+def test_a_series_that_varies_far_from_zero_is_not_taken_for_a_constant(level):
+    noise = np.random.default_rng(0).normal(size=90)
+    series = read_panel(level + noise)
+    for scaling in ("standard", "window"):
+        encoded = encoder(scaling).fit(series).encode(series)
+        np.testing.assert_allclose(encoded.scale, series.values.std())
+
+
+@pytest.mark.parametrize("size", [1, 100, 2**20])
+def test_a_window_is_scaled_by_the_mean_and_spread_of_what_is_known_in_it(size, monkeypatch):
+    monkeypatch.setattr("batchensemble.data.series_encoder.WINDOW_FLOATS", size)
+    values = np.random.default_rng(0).normal(size=50).astype(np.float32)
+    values[20:30] = 1.0  # quiet: its spread is not taken
+    location, scale = encoder("window").window_scales(values, 6)
+    windows = sliding_window_view(values.astype(np.float64), 6)
+    np.testing.assert_allclose(location[:45], windows.mean(axis=1))
+    np.testing.assert_allclose(scale[:45], np.maximum(windows.std(axis=1), 0.1))
+    assert (location[45:] == 0).all()
+    assert (scale[45:] == 1).all()
+    for word in ("standard", "minmax"):
+        location, scale = encoder(word).window_scales(values, 6)
+        assert (location == 0).all()
+        assert (scale == 1).all()
+    assert encoder("window").window_scales(values, 51)[1].tolist() == [1.0] * 50
+
+
+def test_an_enormous_value_spoils_only_the_windows_that_hold_it():
+    values = np.random.default_rng(0).normal(size=50).astype(np.float32)
+    expected = encoder("window").window_scales(values, 6)
+    values[10] = 1e12
+    for found, before in zip(encoder("window").window_scales(values, 6), expected, strict=True):
+        np.testing.assert_array_equal(found[11:], before[11:])
+
+
+def test_columns_known_ahead_belong_to_their_time_and_past_ones_come_a_step_later():
+    series = panel(columns=True)
+    fitted = encoder(future=["ahead"], past=["behind"]).fit(series)
+    assert fitted.n_past == 2
+    covariates = fitted.encode(series).covariates
+    ahead, behind = (
+        fitted.encoders_[kind].transform(type(series.columns)((column,)))[:, 0]
+        for kind, column in zip(("future", "past"), series.columns, strict=True)
+    )
+    np.testing.assert_array_equal(covariates[:, 0], ahead)
+    for i in range(3):
+        rows = series.rows(i)
+        np.testing.assert_array_equal(covariates[rows, 1][1:], behind[rows][:-1])
+    assert (covariates[:, 2] == 1).all()
+
+
+@pytest.mark.parametrize("reach", [4, 13])
+def test_times_to_come_are_encoded_as_they_are_once_they_have_come(reach):
+    whole, h = panel(columns=True), 3
+    known = whole.head(h)
+    fitted = encoder(calendar=True, future=["ahead"], past=["behind"]).fit(known)
+    h_ahead = pd.concat(
+        pd.DataFrame(
+            {
+                "unique_id": whole.ids[i],
+                "ds": whole.times[whole.rows(i)],
+                "ahead": whole.columns[0].values[whole.rows(i)],
+            }
+        )
+        for i in range(3)
+    )
+    columns = read_future(known, h_ahead, h, ["ahead"])
+    reach = min(reach, int(known.lengths.min()))
+    found = fitted.encode_ahead(known, reach, known.future_times(h), columns)
+    expected = fitted.encode(whole)
+    for i in range(3):
+        rows = slice(i * (reach + h), (i + 1) * (reach + h))
+        last = whole.starts[i + 1]
+        same = slice(last - reach - h, last)
+        np.testing.assert_array_equal(found.values[rows][:reach], expected.values[same][:reach])
+        assert (found.values[rows][reach:] == 0).all()
+        n_ahead = found.covariates.shape[1] - fitted.n_past
+        np.testing.assert_array_equal(
+            found.covariates[rows, :n_ahead], expected.covariates[same, :n_ahead]
+        )
+        # What is known up to the present only reaches the first step to come, and no further.
+        np.testing.assert_array_equal(
+            found.covariates[rows, n_ahead:][1 : reach + 1],
+            expected.covariates[same, n_ahead:][1 : reach + 1],
+        )
+        assert (found.covariates[rows, n_ahead:][reach + 1 :] == 0).all()
+        np.testing.assert_array_equal(found.scale[rows], expected.scale[same])
+        np.testing.assert_array_equal(found.location[rows], expected.location[same])
+
+
+def test_series_without_dates_get_their_position_in_the_season():
+    series = read_panel(pd.DataFrame({"ds": np.arange(24) * 5, "y": np.arange(24.0)}))
+    features = encoder(calendar=True, period=6).fit(series).encode(series).covariates
+    angle = 2 * np.pi * np.arange(24) / 6
+    np.testing.assert_allclose(features, np.stack([np.sin(angle), np.cos(angle)], 1), atol=1e-6)
+    for settings in ({"calendar": False, "period": 6}, {"calendar": True}):
+        assert encoder(**settings).fit(series).encode(series).covariates.shape == (24, 0)
+
+
+def test_an_unknown_scaling_is_answered_with_the_known_ones():
+    with pytest.raises(ValueError, match="one of 'minmax', 'standard', 'window', got 'robust'"):
+        encoder("robust")

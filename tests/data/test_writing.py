@@ -1,0 +1,96 @@
+import os
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from batchensemble.data.reading import PIPE, open_table
+from batchensemble.data.writing import TableWriter, check_place
+
+NAMES = ["f.csv", "f.csv.gz", "f.tsv", "f.parquet", "f.feather"]
+PARTS = [
+    pd.DataFrame({"x": [0.1, np.nan], "label": ["a", "b, c"], "n": [1, 2]}),
+    pd.DataFrame({"x": [1e-300], "label": ["d"], "n": [3]}),
+]
+
+
+def read_back(path):
+    with open_table(path) as file:
+        return pd.concat(list(file.batches()), ignore_index=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batches_come_back_as_one_table_bit_for_bit(tmp_path, name):
+    with TableWriter(tmp_path / name) as writer:
+        for part in PARTS:
+            writer.write(part)
+    found = read_back(tmp_path / name)
+    assert found["label"].tolist() == ["a", "b, c", "d"]
+    assert pd.to_numeric(found["n"]).tolist() == [1, 2, 3]
+    numbers = pd.to_numeric(found["x"].replace("", None)).astype(float)
+    assert numbers.tolist()[::2] == [0.1, 1e-300]
+    assert np.isnan(numbers[1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, ValueError])
+def test_a_failure_in_the_middle_leaves_what_was_there_and_nothing_else(tmp_path, name, failure):
+    path = tmp_path / name
+    path.write_bytes(b"before")
+
+    def fail_halfway():
+        with TableWriter(path) as writer:
+            writer.write(PARTS[0])
+            assert path.read_bytes() == b"before"
+            raise failure
+
+    with pytest.raises(failure):
+        fail_halfway()
+    assert path.read_bytes() == b"before"
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
+def test_a_pipe_gets_a_csv(capsys):
+    with TableWriter(PIPE) as writer:
+        for part in PARTS:
+            writer.write(part)
+    assert capsys.readouterr().out == 'x,label,n\n0.1,a,1\n,"b, c",2\n1e-300,d,3\n'
+
+
+def test_the_same_table_is_the_same_compressed_file(tmp_path):
+    for name in ("a.csv.gz", "b.csv.gz"):
+        with TableWriter(tmp_path / name) as writer:
+            writer.write(PARTS[0])
+    assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path):
+    with pytest.raises(
+        FileNotFoundError, match=r"expected a folder for .*none/f\.csv, got none at"
+    ):
+        check_place(tmp_path / "none" / "f.csv")
+    with pytest.raises(IsADirectoryError, match="a file to write, got the folder"):
+        check_place(tmp_path)
+    os.mkfifo(tmp_path / "device")
+    with pytest.raises(OSError, match="got the device"):
+        check_place(tmp_path / "device")
+    source = tmp_path / "f.csv"
+    source.write_text("a\n1\n")
+    with pytest.raises(ValueError, match=r"expected another file than .*f\.csv itself"):
+        check_place(tmp_path / "." / "f.csv", beside=[source])
+    check_place(tmp_path / "g.csv", beside=[source])
+
+
+def test_a_folder_without_the_right_to_write_is_refused_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, right: (path, right) != (tmp_path, os.W_OK))
+    with pytest.raises(PermissionError, match="expected a folder that may be written"):
+        check_place(tmp_path / "f.csv")
+
+
+@pytest.mark.parametrize("name", ["f.parquet", "f.feather"])
+def test_what_needs_pyarrow_says_how_to_get_it_and_leaves_nothing(tmp_path, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"pip install batchensemble\[parquet\]"):
+        TableWriter(tmp_path / name).__enter__()
+    assert not [*tmp_path.iterdir()]

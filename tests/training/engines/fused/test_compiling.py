@@ -1,0 +1,30 @@
+import ast
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from batchensemble.training.engines.fused.compiling import SOURCES, VERSION, F, compiled
+
+LOOPS = ("adam", "cells", "layers", "losses", "mlp", "numbers", "recurrent")
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_what_is_kept_is_named_after_everything_that_loops_read(name):
+    module = importlib.import_module(f"batchensemble.training.engines.fused.{name}")
+    tree = ast.parse(Path(module.__file__).read_text())
+    imported = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    ours = [own for own in imported if own.startswith("batchensemble")]
+    files = {Path(importlib.import_module(own).__file__) for own in ours}
+    assert files
+    assert files <= set(SOURCES)
+
+
+def test_compiled_code_carries_the_version_of_the_sources():
+    @compiled
+    def double(x):
+        return F(2) * x
+
+    assert double(np.float32(3)) == 6
+    assert double.py_func.__qualname__.endswith(f"double_{VERSION}")
