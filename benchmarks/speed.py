@@ -163,7 +163,7 @@ def whole_fits(repeats: int) -> list[Row]:
 
     ours()
     scaled = Data(
-        torch.tensor(model.encoder_.transform(x)),
+        torch.tensor(model.model_.encoder.transform(x)),
         torch.tensor((y - model.target_location_) / model.target_scale_).float(),
     )
     loss = GaussianNLL(bounds=PRESETS["paper"]["log_variance_bounds"])
@@ -250,10 +250,10 @@ def predictions(repeats: int) -> list[Row]:
         few = min(repeats, 3) if n_rows > 1_000 else repeats
         title = f"prediction of {n_rows:,} rows"
         rows += ratios(title, interleaved(calls, few), "BatchEnsemble")
-        encoded = ours.encoder_.transform(ours._read(new))
+        encoded = ours.model_.encoder.transform(ours._read(new))
         others = eager_ensembles(data)
         alone: dict[str, Callable[[], object]] = {
-            "BatchEnsemble": lambda x=encoded: list(predict_rows(ours._members, x, CPU)),  # type: ignore[misc]
+            "BatchEnsemble": lambda x=encoded: list(predict_rows(ours.model_.ensemble.members, x, CPU)),  # type: ignore[misc]
         }
         alone |= {
             name: partial(loop.predict, torch.tensor(encoded)) for name, loop in others.items()

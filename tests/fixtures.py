@@ -200,11 +200,16 @@ def bank_of_forecasters(n_networks=3, *, feedback="mean", n_members=2, dropout=0
     return Bank([net.double() for net in nets])
 
 
+def forget_members(estimator):
+    """After its parameters were changed: the members are made from them again."""
+    vars(estimator.model_.ensemble).pop("members", None)
+
+
 def scrambled(estimator, seed=0):
     """A fitted estimator with every parameter moved: a bias near zero hides mistakes."""
-    theta = estimator.bank_.theta
+    theta = estimator.model_.ensemble.bank.theta
     theta += 0.2 * torch.randn(theta.shape, generator=generator(seed))
-    estimator._members = estimator._make_members()
+    forget_members(estimator)
     return estimator
 
 

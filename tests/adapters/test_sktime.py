@@ -224,11 +224,11 @@ def test_a_joint_sample_is_a_whole_path_and_a_marginal_one_is_not(fitted):
 def test_update_without_parameters_moves_on_and_learns_nothing(fitted):
     y = walk(DAYS)
     model = fitted.clone().fit(y[:40])
-    theta = model.forecaster_.bank_.theta.clone()
+    theta = model.forecaster_.model_.ensemble.bank.theta.clone()
     before = model.predict(fh=[1, 2])
     model.update(y[40:43], update_params=False)
     assert model.cutoff == DAYS[42]
-    assert (model.forecaster_.bank_.theta == theta).all()
+    assert (model.forecaster_.model_.ensemble.bank.theta == theta).all()
     after = model.predict(fh=[1, 2])
     assert after.index.equals(DAYS[[43, 44]])
     assert not np.allclose(before, after)

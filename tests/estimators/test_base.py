@@ -102,7 +102,7 @@ def test_copies_answer_alike_and_a_clone_knows_nothing(estimator, method, tmp_pa
         joblib.load(tmp_path / "model"),
     ):
         assert np.array_equal(answers(twin, x), expected)
-    assert not hasattr(clone(model), "bank_")
+    assert not hasattr(clone(model), "model_")
     assert clone(model).get_params() == model.get_params()
 
 
@@ -129,12 +129,12 @@ def test_predicting_twice_and_in_chunks_gives_the_same_and_changes_nothing(
 ):
     x, y = table(estimator)
     model = estimator(method, **QUICK).fit(x, y)
-    theta = model.bank_.theta.clone()
+    theta = model.model_.ensemble.bank.theta.clone()
     whole = answers(model, x)
     assert np.array_equal(answers(model, x), whole)
     monkeypatch.setattr("batchensemble.training.models.CHUNK_FLOATS", 1)
     assert np.allclose(answers(model, x), whole, rtol=1e-4, atol=1e-5)
-    assert torch.equal(model.bank_.theta, theta)
+    assert torch.equal(model.model_.ensemble.bank.theta, theta)
 
 
 @pytest.mark.parametrize("method", ["deep_ensemble", "batch_ensemble"])
@@ -159,7 +159,7 @@ def test_pandas_polars_and_their_columns_are_understood_alike(estimator):
     polars = estimator(**QUICK).fit(pl.DataFrame(strings, nan_to_null=True), y)
     expected = answers(pandas, pd.DataFrame(columns))
     assert np.allclose(answers(polars, pl.DataFrame(strings, nan_to_null=True)), expected)
-    kinds = {column.name: column.kind for column in pandas.encoder_.columns_}
+    kinds = {column.name: column.kind for column in pandas.model_.encoder.columns_}
     assert kinds == {
         "number": "number",
         "whole": "number",
@@ -339,7 +339,7 @@ def test_bad_arguments_are_refused_at_fit_with_words(estimator, argument, words)
 def test_members_may_be_left_out_of_the_first_layers():
     x, y = regression_table()
     model = Regressor(adapters=["", "rsb"], **QUICK).fit(x, y)
-    assert model.bank_.module.layers[0].r is None
+    assert model.model_.ensemble.bank.module.layers[0].r is None
     assert model.uncertainty(x).epistemic.max() > 0
 
 

@@ -198,7 +198,7 @@ def test_copies_predict_the_same_and_a_clone_knows_nothing(data, method):
         pd.testing.assert_frame_equal(twin.predict(level=[80]), expected)
     twin.update(data.tail(1).assign(ds=data["ds"].max() + pd.offsets.MonthBegin()))
     pd.testing.assert_frame_equal(model.predict(level=[80]), expected)
-    assert not hasattr(clone(model), "bank_")
+    assert not hasattr(clone(model), "model_")
     assert clone(model).get_params() == model.get_params()
 
 
@@ -457,12 +457,12 @@ def test_windows_that_cannot_be_cut_are_refused(data, settings, words):
 def test_an_update_forecasts_as_the_longer_history_does(data):
     position = data.groupby("unique_id").cumcount()
     model = Forecaster(**QUICK).fit(data[position < 50])
-    theta = model.bank_.theta.clone()
+    theta = model.model_.ensemble.bank.theta.clone()
     expected = model.predict(df=data, level=[80])
     assert model.update(data[position == 50]) is model
     model.update(data[position > 50])
     pd.testing.assert_frame_equal(model.predict(level=[80]), expected)
-    assert torch.equal(model.bank_.theta, theta)
+    assert torch.equal(model.model_.ensemble.bank.theta, theta)
 
 
 def test_new_rows_with_a_gap_an_overlap_or_an_unknown_series_are_refused(data):

@@ -54,7 +54,7 @@ def assert_restored(model, twin, folder):
     """Beside its answers: settings, what was learned, and the same file once more."""
     assert type(twin) is type(model)
     assert twin.get_params() == model.get_params()
-    assert torch.equal(twin.bank_.theta, model.bank_.theta)
+    assert torch.equal(twin.model_.ensemble.bank.theta, model.model_.ensemble.bank.theta)
     assert list(vars(twin)) == [*(n for n in vars(model) if n not in LAST), *LAST]
     assert repr(twin.history_) == repr(model.history_)
     first = (folder / "model.be").read_bytes()
@@ -558,8 +558,8 @@ def test_a_device_that_is_not_here_is_said_before_the_file_is_read(tmp_path):
 
 def test_a_model_is_loaded_where_it_is_asked_for(tmp_path):
     model = small()
-    assert again(model, tmp_path, device="cpu").bank_.theta.device.type == "cpu"
-    assert again(model, tmp_path).bank_.theta.dtype == torch.float32
+    assert again(model, tmp_path, device="cpu").model_.ensemble.bank.theta.device.type == "cpu"
+    assert again(model, tmp_path).model_.ensemble.bank.theta.dtype == torch.float32
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -570,7 +570,7 @@ def test_a_model_trained_on_a_gpu_answers_alike_without_one(tmp_path):
     classifier = Classifier(**on_gpu).fit(x, y > 70, calibrate=True)
     forecaster = Forecaster(**TINY_FORECASTER | {"device": "cuda"}).fit(long_frame())
     twin = again(regressor, tmp_path, device="cpu")
-    assert twin.bank_.theta.device.type == "cpu"
+    assert twin.model_.ensemble.bank.theta.device.type == "cpu"
     np.testing.assert_allclose(twin.predict_interval(new), regressor.predict_interval(new))
     twin = again(classifier, tmp_path, device="cpu")
     np.testing.assert_allclose(twin.predict_proba(new), classifier.predict_proba(new))

@@ -27,9 +27,9 @@ def test_no_target_is_both_learned_from_and_held_out():
     kept, held_out = model._split(model.panel_)
 
     def targets(starts):
-        return set((starts[:, None] + model._reach + np.arange(4)).ravel().tolist())
+        return set((starts[:, None] + model.model_.reach + np.arange(4)).ravel().tolist())
 
-    n_windows = 60 - model._reach - 4 + 1
+    n_windows = 60 - model.model_.reach - 4 + 1
     assert len(held_out) == 3 * round(0.2 * n_windows)
     assert not targets(kept) & targets(held_out)
 

@@ -73,7 +73,7 @@ def test_fit_may_keep_back_the_last_fifth_and_forecasts_from_the_end():
     model = Forecaster(**TINY_FORECASTER).fit(data, calibrate=True)
     old, new = split(data, 56)
     by_hand = Forecaster(**TINY_FORECASTER).fit(old).calibrate(new)
-    assert np.array_equal(model.bank_.theta.numpy(), by_hand.bank_.theta.numpy())
+    assert np.array_equal(model.model_.ensemble.bank.theta.numpy(), by_hand.model_.ensemble.bank.theta.numpy())
     assert same(model.calibration_, by_hand.calibration_)
     assert len(model.calibration_) == 3 * (14 - H + 1)
     pd.testing.assert_frame_equal(model.predict(level=[90]), by_hand.predict(level=[90]))

@@ -59,7 +59,7 @@ def test_a_forecasters_values_are_the_last_ones_as_they_are():
     df = long_frame()
     model = Forecaster(**TINY_FORECASTER).fit(df)
     inputs = onnx_inputs(model, h=5, n_paths=9)
-    last = df["y"].to_numpy().reshape(3, -1)[:, -model._reach :]
+    last = df["y"].to_numpy().reshape(3, -1)[:, -model.model_.reach :]
     assert np.array_equal(inputs["values"], last)
     assert inputs["noise"].shape == (3, 3, 3, 5)  # series, paths of each member, members, steps
     assert np.array_equal(onnx_inputs(model, h=5, n_paths=9)["noise"], inputs["noise"])

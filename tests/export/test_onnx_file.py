@@ -108,7 +108,7 @@ def test_a_network_that_computes_something_else_is_refused_and_the_old_file_stay
     model = Regressor(**TINY).fit(*regression_table())
     to_onnx(model, path)
     before = path.read_bytes()
-    model._members.network.__class__ = Doubled
+    model.model_.ensemble.members.network.__class__ = Doubled
     with pytest.raises(TypeError, match="expected a MLP, for which a graph can be written, got Do"):
         to_onnx(model, path)
     assert path.read_bytes() == before

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from fixtures import TINY_FORECASTER, long_frame, onnx_answers, onnx_session, scrambled
+from fixtures import forget_members, long_frame, onnx_answers, onnx_session, scrambled, TINY_FORECASTER
 
 from batchensemble import Forecaster
 from batchensemble.export import onnx_inputs, to_onnx
@@ -58,10 +58,10 @@ def test_with_noise_of_ones_own_it_is_the_networks_simulation(method, path):
     location, scale = inputs["location"][:, None], inputs["scale"][:, None]
     n_series, n_times, _ = inputs["covariates"].shape
     values = np.zeros((n_series, n_times, 1), np.float32)
-    values[:, : model._reach, 0] = (inputs["values"] - location) / scale
+    values[:, : model.model_.reach, 0] = (inputs["values"] - location) / scale
     x = torch.tensor(np.concatenate([values, inputs["covariates"]], 2))
     with torch.inference_mode():
-        members = model._members
+        members = model.model_.ensemble.members
         paths = members.network.simulate(x, torch.tensor(inputs["noise"]), members.masks)
     expected = paths.transpose(1, 2).numpy() * scale[:, None, None] + location[:, None, None]
     ours = answers(model, path, inputs)["paths"]
@@ -74,8 +74,8 @@ def test_the_control_another_noise_or_a_changed_weight_is_noticed(method, path):
     ours = answers(model, path, onnx_inputs(model))
     assert agree(ours, model.predict_dist())
     assert not agree(answers(model, path, onnx_inputs(model, seed=1)), model.predict_dist())
-    model.bank_.theta[0, 0] += 0.1
-    model._members = model._make_members()
+    model.model_.ensemble.bank.theta[0, 0] += 0.1
+    forget_members(model)
     assert not agree(ours, model.predict_dist())
 
 

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from fixtures import onnx_answers, onnx_session, scrambled
+from fixtures import forget_members, onnx_answers, onnx_session, scrambled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -154,8 +154,8 @@ def test_classes_that_onnx_has_no_type_for_are_refused(path):
 def test_the_control_a_changed_weight_is_noticed(method, path):
     model = Regressor(method, **TINY).fit(*table())
     other = Regressor(method, **TINY).fit(*table())
-    other.bank_.theta[0, 0] += 0.1
-    other._members = other._make_members()
+    other.model_.ensemble.bank.theta[0, 0] += 0.1
+    forget_members(other)
     apart = answers(model, rows(), path)["mean"] - other.predict(rows())
     assert np.abs(apart).max() > 1e-4 * model.target_scale_
 

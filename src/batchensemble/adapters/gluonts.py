@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from batchensemble.estimators import Forecaster
+from batchensemble.estimators.forecaster import in_turn
 
 
 def sample_forecasts(
@@ -24,9 +25,7 @@ def sample_forecasts(
         ) from error
     dist = model.predict_dist(h, n_paths=n_paths, X_df=X_df)
     panel = model.panel_
-    # Members in turn, so that leaving the surplus away takes at most one path of each.
-    samples = dist.paths.swapaxes(1, 2).reshape(len(dist), -1, dist.horizon)
-    samples = samples[:, : model.n_paths if n_paths is None else n_paths]
+    samples = in_turn(dist, model.n_paths if n_paths is None else n_paths)
     return [
         SampleForecast(samples=own, start_date=period(start, panel.freq), item_id=str(i))
         for own, start, i in zip(samples, panel.future_times(1), panel.ids, strict=True)

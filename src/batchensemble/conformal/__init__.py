@@ -6,7 +6,12 @@ that reaches to the k-th smallest error holds the truth with probability k / (n 
 model is worth, on average over rows and over calibrations; for one kind of rows it may be less.
 """
 
-from batchensemble.conformal.intervals import IntervalCalibration, interval_scores, widened
+from batchensemble.conformal.intervals import (
+    IntervalCalibration,
+    interval_scores,
+    predicted_interval,
+    widened,
+)
 from batchensemble.conformal.ranks import (
     REPORTED,
     assured_coverage,
@@ -36,6 +41,7 @@ __all__ = [
     "label_scores",
     "label_sets",
     "left_out_quantiles",
+    "predicted_interval",
     "promised_sets",
     "widened",
 ]

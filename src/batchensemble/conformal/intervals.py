@@ -36,6 +36,15 @@ def widened(mean: Array, std: Array, factor: Array) -> Array:
     return np.stack([mean - reach, mean + reach], axis=-1)
 
 
+def predicted_interval(
+    dist: GaussianPredictive | SamplePredictive,
+    coverage: float,
+    calibration: "IntervalCalibration | None" = None,
+) -> Array:
+    """(..., 2), the calibrated interval; without a calibration the predicted distribution's own."""
+    return dist.interval(coverage) if calibration is None else calibration.interval(dist, coverage)
+
+
 @dataclass(frozen=True, eq=False)
 class IntervalCalibration:
     """Predictions for rows that the model had not learned from, beside the truth.
@@ -91,6 +100,12 @@ class IntervalCalibration:
     def factors(self, coverage: float) -> Array:
         """(steps,), by which to multiply the standard deviation."""
         return conformal_quantile(self.scores, coverage)
+
+    def interval(self, dist: GaussianPredictive | SamplePredictive, coverage: float) -> Array:
+        """(..., 2), mean -+ factor * std; steps beyond the last calibrated one are as that one."""
+        factors = self.factors(coverage)
+        steps = np.arange(dist.mean.shape[1] if dist.mean.ndim == 2 else 1)
+        return widened(dist.mean, dist.std, factors[np.minimum(steps, len(factors) - 1)])
 
     def coverage_curve(self, new: ArrayLike) -> CoverageCurve:
         """How often intervals hold new truths with these `interval_scores`, level by level.

@@ -1,7 +1,8 @@
-"""What all estimators share: their parameters, training, fits that fail cleanly, and files."""
+"""What all estimators share: parameters, training, fits that fail cleanly, and files."""
 
+import dataclasses
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,28 +13,26 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
+from batchensemble.conformal import IntervalCalibration, SetCalibration
 from batchensemble.estimators.forms import CODEC, shown
 from batchensemble.estimators.parameters import CONSTRAINTS
-from batchensemble.modelfile.codec import Arrays
+from batchensemble.modelfile.codec import Arrays, set_fields
 from batchensemble.modelfile.persistence import FilePath, write_model
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines.data import Source
-from batchensemble.training.loop import Training
+from batchensemble.training.loop import History, Training
 from batchensemble.training.losses import Loss
-from batchensemble.training.methods import MakeNetwork, Members, Method
-from batchensemble.training.models import Rows, fit_models
+from batchensemble.training.methods import MakeNetwork, Method, make_method
+from batchensemble.training.models import Ensemble, Rows, fit_models
 
 MOST_MASK_UNITS = 2**26
-CALIBRATION_SHARE = 0.2  # of the rows or of the shortest series, with fit(calibrate=True)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """Abstract: a fitted one has `bank_`, and makes `_members` of it.
-
-    `_recipe` are the arguments that its networks were made with.
-    """
+    """Abstract: `fit` writes `model_`, a frozen object that predicts."""
 
     method: str = field(default="batch_ensemble", kw_only=False)
     n_members: int = 10
@@ -62,16 +61,18 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     _task: ClassVar[str]
+    _dtype: ClassVar[torch.dtype] = torch.float64  # of predictions
 
-    _settings: dict[str, Any] = field(init=False)
-    _method: Method = field(init=False)
-    _recipe: dict[str, Any] = field(init=False)
-    _members: Members = field(init=False)
-    bank_: Bank = field(init=False)
+    model_: Any = field(init=False)
+    settings_: dict[str, Any] = field(init=False)
+    history_: list[History] = field(init=False)
+    n_parameters_: int = field(init=False)
+    fitted_at_: str = field(init=False)
+    calibration_: IntervalCalibration | SetCalibration | None = field(init=False, default=None)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """A fit that fails leaves the estimator as it was; it may learn in any caller's mode."""
+        """A fit that fails leaves the estimator as it was; any caller's grad mode will do."""
         before = dict(self.__dict__)
         try:
             with torch.inference_mode(False), torch.enable_grad():
@@ -81,108 +82,139 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             self.__dict__.update(before)
             raise
 
+    def _make_method(self) -> Method:
+        return make_method(self.method, n_members=self.n_members, n_passes=self.n_passes)
+
     def _training(self) -> Training:
-        settings = self._settings
+        names = ("epochs", "batch_size", "lr", "weight_decay", "clip_norm")
         return Training(
-            epochs=settings["epochs"],
-            batch_size=settings["batch_size"],
-            lr=settings["lr"],
-            weight_decay=settings["weight_decay"],
-            clip_norm=settings["clip_norm"],
+            **{name: self.settings_[name] for name in names},
             batching=self.batching,
             penalty=self.penalty,
-            patience=settings["patience"] if settings["validation_fraction"] else None,
+            patience=self.settings_["patience"] if self.settings_["validation_fraction"] else None,
             time_limit=self.time_limit,
             keep_on_interrupt=self.keep_on_interrupt,
             verbose=self.verbose,
         )
 
-    def _check_calibrated(self) -> None:
-        check_is_fitted(self, "bank_")
-        if not hasattr(self, "calibration_"):
-            raise NotFittedError(
-                f"expected a calibrated {type(self).__name__}, got one that is not; call calibrate "
-                "with data that fit has not seen, or fit with calibrate=True"
-            )
-
-    def _learn(self, data: Source, training: Training, rows: Rows) -> None:
-        """Train the networks, and keep them."""
-        self.bank_, self.history_ = fit_models(
-            self._method,
-            self._maker(),
-            self._loss(),
+    def _train(
+        self,
+        method: Method,
+        recipe: dict[str, Any],
+        loss: Loss,
+        data: Source,
+        training: Training,
+        *,
+        rows: Rows,
+        seed: int,
+    ) -> Ensemble:
+        """`seed` is that of predictions."""
+        bank, self.history_ = fit_models(
+            method,
+            self._network(recipe),
+            loss,
             data,
             training,
             rows=[rows],
             one_by_one=self.one_by_one,
         )
-        self.n_parameters_ = self.bank_.n_parameters
+        self.n_parameters_ = bank.n_parameters
         self.fitted_at_ = datetime.now(UTC).isoformat(timespec="seconds")
-        self._members = self._make_members()
+        return Ensemble(method, recipe, bank, seed, dtype=self._dtype)
+
+    def _check_calibrated(self) -> None:
+        check_is_fitted(self, "model_")
+        if self.calibration_ is None:
+            raise NotFittedError(
+                f"this {type(self).__name__} is not calibrated; call calibrate with data that fit "
+                "has not seen, or fit with calibrate=True"
+            )
 
     @abstractmethod
-    def _loss(self) -> Loss: ...
+    def _network(self, recipe: dict[str, Any]) -> MakeNetwork:
+        """Builds the networks of a recipe."""
 
     @abstractmethod
-    def _maker(self) -> MakeNetwork:
-        """Builds networks by the `_recipe`."""
-
-    @abstractmethod
-    def _make_members(self) -> Members:
-        """Of `bank_`."""
-
-    @abstractmethod
-    def _shorter(self) -> dict[str, Any]:
-        """Attributes of which a file keeps less: they are kept like this."""
+    def _assembled(self, encoder: Any, ensemble: Ensemble) -> Any:
+        """`model_`, from these and from what fit learned about the target."""
 
     @abstractmethod
     def _about_data(self) -> dict[str, Any]:
-        """The columns and the target, in plain words."""
+        """The columns and the target, for people."""
+
+    def _learned(self) -> dict[str, Any]:
+        """What a file keeps besides parameters, by the names of format 1."""
+        parameters = self.get_params(deep=False)
+        learned = {name: value for name, value in vars(self).items() if name not in parameters}
+        model, settings = learned.pop("model_"), learned.pop("settings_")
+        if self.calibration_ is None:
+            learned.pop("calibration_", None)
+        return {
+            **learned,
+            "_settings": settings,
+            "_method": model.ensemble.method,
+            "_recipe": model.ensemble.recipe,
+            "_prediction_seed": model.ensemble.seed,
+            "encoder_": model.encoder,
+        }
+
+    def restore(self, learned: dict[str, Any], theta: Tensor, device: torch.device) -> None:
+        """Become the estimator whose `_learned` and parameters these are; for `load`."""
+        parts = ("_method", "_recipe", "_prediction_seed", "_settings", "encoder_", "calibration_")
+        set_fields(self, {name: value for name, value in learned.items() if name not in parts})
+        self.settings_ = learned["_settings"]
+        self.calibration_ = learned.get("calibration_")
+        method, recipe = learned["_method"], learned["_recipe"]
+        n_layers = len(recipe["hidden"]) + len(recipe["heads"]) + recipe.get("n_layers", 0)
+        if n_layers > theta.numel():
+            raise ValueError(f"expected fewer layers than {theta.numel()} parameters: {n_layers}")
+        with torch.device("meta"):  # takes no memory, however large a file says the network is
+            network = method.network(self._network(recipe), torch.Generator("cpu"))
+        bank = Bank.of(network, theta)
+        if len(bank) != method.n_networks or bank.n_parameters != self.n_parameters_:
+            raise ValueError(
+                f"expected {method.n_networks} networks of {self.n_parameters_} parameters in all, "
+                f"got {len(bank)} of {bank.n_parameters}"
+            )
+        ensemble = Ensemble(method, recipe, bank, learned["_prediction_seed"], dtype=self._dtype)
+        check_masks(ensemble)
+        ensemble = dataclasses.replace(ensemble, bank=bank.to(device))
+        self.model_ = self._assembled(learned["encoder_"], ensemble)
+        assert self.model_.ensemble.members  # made now: a file that cannot predict cannot load
 
     def save(self, path: FilePath) -> None:
         """Write the fitted model to one file, for `batchensemble.load(path)`.
 
-        The file holds numbers and texts, no code: parameters of the networks, settings and what
-        was learned of the columns, not the data. A file of that name is replaced once the new one
-        is whole. A `random_state` that is a RandomState is kept as None; predictions do not need
-        it. A `Forecaster` keeps the end of each series: what forecasts, updates and a usual plot
-        need.
+        The file holds numbers and text, no code: parameters of the networks, settings and what
+        was learned about the columns, not the data. An existing file is replaced once the new one
+        is complete. A `random_state` that is a RandomState is kept as None; predictions do not
+        need it. A `Forecaster` keeps the end of each series: what forecasts, updates and a default
+        plot need.
         """
-        check_is_fitted(self, "bank_")
+        check_is_fitted(self, "model_")
         if "_task" not in vars(type(self)):
             raise TypeError(
-                f"expected Regressor, Classifier or Forecaster, got a {type(self).__name__}, whose "
-                "code no file can keep; keep it with joblib"
+                f"a file cannot keep the code of the subclass {type(self).__name__}; save a "
+                "Regressor, Classifier or Forecaster, or keep this one with joblib"
             )
-        self._check_masks()
+        ensemble: Ensemble = self.model_.ensemble
+        check_masks(ensemble)
         parameters = self.get_params(deep=False)
-        learned = {name: value for name, value in vars(self).items() if name not in parameters}
-        for name in ("bank_", "_members"):
-            del learned[name]
         if isinstance(parameters["random_state"], np.random.RandomState):
             parameters["random_state"] = None
-        shorter = self._shorter()
+        if "categories" in parameters:
+            parameters["categories"] = plain_lists(parameters["categories"])
         arrays: Arrays = {}
         contents: dict[str, Any] = {"about": self._about()}
-        for part, values in (("parameters", parameters), ("learned", learned)):
+        for part, values in (("parameters", parameters), ("learned", self._learned())):
             contents[part] = {
-                name: CODEC.encode(shorter.get(name, value), name, arrays)
-                for name, value in values.items()
+                name: CODEC.encode(value, name, arrays) for name, value in values.items()
             }
-        arrays["bank_.theta"] = self.bank_.theta.cpu().numpy()
+        arrays["bank_.theta"] = ensemble.bank.theta.cpu().numpy()
         write_model(path, contents, arrays)
 
-    def _check_masks(self) -> None:
-        """A file may ask for more masks of MC dropout than there is memory."""
-        units = getattr(self._method, "n_passes", 1) * self.bank_.module.mask_features
-        if units > MOST_MASK_UNITS:
-            raise ValueError(
-                f"expected at most {MOST_MASK_UNITS:,} units in the masks of all passes together "
-                f"for a model in a file, got {units:,}; fit with a smaller n_passes"
-            )
-
     def _about(self) -> dict[str, Any]:
-        settings = self.get_params(deep=False) | self._settings
+        settings = self.get_params(deep=False) | self.settings_
         return {
             "estimator": type(self).__name__,
             "task": self._task,
@@ -193,19 +225,30 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "settings": shown(settings),
         }
 
-    def __getstate__(self) -> dict[str, Any]:
-        # They are made again from the bank, which is smaller.
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_members"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "bank_" in state:
-            self._members = self._make_members()
+def check_masks(ensemble: Ensemble) -> None:
+    """A file could ask for more masks of MC dropout than fit into memory."""
+    units = getattr(ensemble.method, "n_passes", 1) * ensemble.bank.module.mask_features
+    if units > MOST_MASK_UNITS:
+        raise ValueError(
+            f"expected at most {MOST_MASK_UNITS:,} units in the masks of all passes together "
+            f"for a model in a file, got {units:,}; fit with a smaller n_passes"
+        )
+
+
+def plain_lists(categories: Mapping[str, Sequence[Any]] | None) -> dict[str, Any] | None:
+    """Lists instead of other libraries' arrays, which no file can keep."""
+    if categories is None:
+        return None
+    plain = (list, tuple, np.ndarray)
+    return {
+        name: words if isinstance(words, plain) else list(words)
+        for name, words in categories.items()
+    }
 
 
 def pick_device(word: str) -> torch.device:
-    """The named device, or with "auto" the GPU where there is one."""
+    """The named device, or with "auto" a GPU if there is one."""
     if word == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -213,7 +256,7 @@ def pick_device(word: str) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         raise ValueError(
-            f"expected device to be 'auto' or one that is here, got {word!r}: "
+            f"expected device to be 'auto' or a device of this machine, got {word!r}: "
             f"{str(error).splitlines()[0]}"
         ) from error
     return device

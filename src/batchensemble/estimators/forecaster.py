@@ -1,23 +1,51 @@
 """Forecasts of one series or many, as whole sample paths."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
+import pandas as pd
+import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
-from batchensemble.conformal import fewest_rows, widened
-from batchensemble.data.grids import alike, when
-from batchensemble.data.panels import Panel, check_lengths
-from batchensemble.estimators.parameters import SERIES_PARAMETERS
-from batchensemble.estimators.series import Ahead, check_horizon
-from batchensemble.estimators.trust_series import TrustedSeries
+from batchensemble.conformal import REPORTED, IntervalCalibration, fewest_rows
+from batchensemble.data.calendars import season_length
+from batchensemble.data.panels import (
+    Names,
+    Panel,
+    check_lengths,
+    has_times,
+    read_future,
+    read_panel,
+)
+from batchensemble.data.series_encoder import SeriesEncoder
+from batchensemble.estimators.base import Estimator, pick_device
+from batchensemble.estimators.forecast import Forecast, asked_columns, read_levels
+from batchensemble.estimators.observed import Observed
+from batchensemble.estimators.parameters import SERIES_CONSTRAINTS, SERIES_PARAMETERS
+from batchensemble.estimators.presets import SERIES_PRESETS, resolve
+from batchensemble.estimators.series_model import (
+    Ahead,
+    SeriesModel,
+    hold_out_windows,
+    make_windows,
+    reach_of,
+    series_network,
+)
+from batchensemble.estimators.splits import CALIBRATION_SHARE
 from batchensemble.plots.forecast import MOST_SERIES, plot_forecast
 from batchensemble.predictive import SamplePredictive
+from batchensemble.training.losses import GaussianNLL
+from batchensemble.training.methods import MakeNetwork
+from batchensemble.training.models import Ensemble, Rows
 from batchensemble.words import one_of
 
 ALIASES = {
@@ -26,16 +54,14 @@ ALIASES = {
     "mc_dropout": "GRU-dropout",
     "single": "GRU",
 }
-
-USUAL_LEVELS = (50, 80, 95)  # of a plot
-
-Answers = Mapping[str, NDArray[np.float64]]
-"""By name, an array (windows, h)."""
+LONGEST_AUTOMATIC_CONTEXT = 60
+PLOTTED_LEVELS = (50, 80, 95)
+FORECASTS_KEPT = 100  # at least, of those that update adds
 
 
 @final
 @dataclass(eq=False, repr=False, kw_only=True)
-class Forecaster(TrustedSeries):
+class Forecaster(Estimator):
     __doc__ = f"""Forecast series, and how far to trust the forecast.
 
     Examples
@@ -48,9 +74,10 @@ class Forecaster(TrustedSeries):
     {SERIES_PARAMETERS}
     Attributes
     ----------
-    n_parameters_ : int
-        Trained numbers, of all networks together.
-    calibration_ : IntervalCalibration
+    model_ : SeriesModel
+        The fitted model: its `encoder` turns series into numbers, its `ensemble` holds the trained
+        networks, and `simulate` draws paths.
+    calibration_ : IntervalCalibration or None
         After `calibrate`: past forecasts beside the truth.
     panel_ : Panel
         The series that it forecasts. A file keeps of each what a forecast reads, and at least
@@ -61,15 +88,199 @@ class Forecaster(TrustedSeries):
         Steps that a forecast reads.
     lags_ : tuple of int
         How many steps before each step the values lie that it reads there.
-    bank_ : Bank
-        The trained networks.
-    encoder_ : SeriesEncoder
-        What turns series into numbers.
+    settings_ : dict
+        The preset's settings, explicit arguments in their place.
+    n_parameters_ : int
+        Trained numbers, of all networks together.
     history_ : list of History
         Losses and scores by epoch.
     """
 
+    context: int | None = None
+    horizon: int | None = None
+    season: int | None = None
+    seasonal_lag: bool | None = None
+    calendar: bool | None = None
+    feedback: str | None = None
+    hidden_size: int | None = None
+    n_layers: int | None = None
+    gates: str = "czf"
+    log_variance_bounds: tuple[float, float] | None = None
+    n_paths: int = 2000
+    future_columns: Sequence[str] = ()
+    past_columns: Sequence[str] = ()
+    freq: str | int | pd.offsets.BaseOffset | None = None
+    fill: str | None = None
+    id_col: str = "unique_id"
+    time_col: str = "ds"
+    target_col: str = "y"
+    alias: str | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = SERIES_CONSTRAINTS
     _task: ClassVar[str] = "forecast"
+    _dtype: ClassVar[torch.dtype] = torch.float32
+
+    model_: SeriesModel = field(init=False)
+    calibration_: IntervalCalibration | None = field(init=False, default=None)
+    season_: int = field(init=False)
+    context_: int = field(init=False)
+    lags_: tuple[int, ...] = field(init=False)
+    _observed: Observed = field(init=False)
+
+    @property
+    def panel_(self) -> Panel:
+        check_is_fitted(self, "model_")
+        return self._observed.panel
+
+    def fit(self, df: Any, *, calibrate: bool = False) -> Self:
+        """Learn one model from all series.
+
+        df is a long frame (pandas, polars) with a row for each series and time, a pandas or polars
+        Series, or one array. Rows may come in any order. With `calibrate` the last fifth of the
+        steps is not learned from but passed to `calibrate`. A fit that fails leaves the estimator
+        as it was.
+        """
+        with self._all_or_nothing():
+            panel, held_back = self._read(df, fill=self.fill, freq=self.freq), None
+            if calibrate:
+                panel, held_back = self._held_back(panel)
+            self._fit(panel)
+            if held_back is not None:
+                self.calibrate(held_back)
+        return self
+
+    def _held_back(self, panel: Panel) -> tuple[Panel, Panel]:
+        """The series without their last fifth, and that fifth."""
+        h = int(self._resolved()["horizon"])
+        enough = math.ceil(fewest_rows(0.95) / len(panel))  # windows of each series
+        share = round(CALIBRATION_SHARE * int(panel.lengths.min()))
+        n_held_back = max(share, h + enough - 1)
+        check_lengths(panel, n_held_back + h + 1)
+        return panel.head(n_held_back), panel.tail(n_held_back)
+
+    def _fit(self, panel: Panel) -> None:
+        self.settings_ = settings = self._resolved()
+        method, training = self._make_method(), self._training()
+        self._choose_context(panel)
+        reach, horizon = reach_of(self.context_, self.lags_), int(settings["horizon"])
+        encoder = SeriesEncoder(
+            settings["scaling"],
+            calendar=settings["calendar"],
+            period=self.season_,
+            future=self.future_columns,
+            past=self.past_columns,
+        ).fit(panel)
+        random = check_random_state(self.random_state)
+        seed, prediction_seed = map(int, random.randint(2**31 - 1, size=2))
+        data = make_windows(
+            encoder, encoder.encode(panel), reach, horizon, pick_device(self.device)
+        )
+        rows, held_out = hold_out_windows(panel, reach, horizon, settings["validation_fraction"])
+        if training.patience is not None and held_out is None and self.epochs is None:
+            training = dataclasses.replace(training, epochs=max(1, training.epochs // 3))
+        recipe = {
+            "covariates": data.series.shape[1] - 1,
+            "heads": (1, 1),
+            "context": self.context_,
+            "horizon": horizon,
+            "lags": self.lags_,
+            **{name: settings[name] for name in ("feedback", "hidden_size", "n_layers", "dropout")},
+            "hidden": tuple(settings["hidden"]),
+            "adapters": str(self.adapters),
+            "gates": self.gates,
+            "init": self.init,
+        }
+        split = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
+        ensemble = self._train(
+            method,
+            recipe,
+            self._loss(),
+            data,
+            training,
+            rows=split,
+            seed=prediction_seed,
+        )
+        self.model_ = self._assembled(encoder, ensemble)
+        self.calibration_ = None
+        self._observed = Observed.at_fit(panel)
+
+    def _resolved(self) -> dict[str, Any]:
+        self._validate_params()
+        return resolve(self.preset, self.get_params(deep=False), SERIES_PRESETS)
+
+    def _choose_context(self, panel: Panel) -> None:
+        """Context and lags, as given or as the frequency and the shortest series allow."""
+        shortest, horizon = int(panel.lengths.min()), int(self.settings_["horizon"])
+        self.season_ = self.season or season_length(panel.freq)
+        wants_lag = self.settings_["seasonal_lag"] and self.season_ > 1
+        self.lags_ = (1, self.season_) if wants_lag and shortest >= 3 * self.season_ else (1,)
+        context = self.settings_["context"]
+        if context is None:
+            context = min(max(12, self.season_), LONGEST_AUTOMATIC_CONTEXT)
+            context = max(2, min(context, (shortest - horizon - max(self.lags_)) // 2))
+        self.context_ = int(context)
+        check_lengths(panel, reach_of(self.context_, self.lags_) + horizon)
+
+    def update(self, df: Any) -> Self:
+        """Continue with new observations, right after the old ones, without learning from them.
+
+        They come as at fit; an array continues the one series.
+        A calibrated forecaster compares them with what it would have forecast: the newest
+        comparisons replace the oldest, so that intervals follow a change of the series.
+        """
+        panel = self._extended(df)
+        if self.calibration_ is not None:
+            rows = self._observed.cutoffs(panel, self.model_, self.panel_.lengths)
+            if len(rows):
+                kept = max(len(self.calibration_), FORECASTS_KEPT)
+                new = self._past(panel, panel, self.model_.horizon, rows).compared()
+                both = IntervalCalibration.joined([self.calibration_, new])
+                self.calibration_ = both.latest(min(kept, len(both)))
+        self._observed = dataclasses.replace(self._observed, panel=panel)
+        return self
+
+    def calibrate(self, df: Any) -> Self:
+        """Continue with new observations as `update` does, and learn from them what to trust.
+
+        Every stretch of `horizon` steps since fit is forecast from what precedes it, as far as
+        the series are here (a file keeps their ends). The errors, in predicted standard
+        deviations, say how wide intervals must be, step by step and for all series together. There
+        is no guarantee: the future of a series need not be like its past.
+        """
+        panel = self._extended(df)
+        rows = self._observed.cutoffs(panel, self.model_, np.zeros(len(panel), dtype=np.int64))
+        fewest = fewest_rows(0.9)
+        if len(rows) < fewest:
+            raise ValueError(
+                f"expected at least {fewest} stretches of horizon={self.model_.horizon} steps "
+                f"after what fit has learned from, of all series together, got {len(rows)}; bring "
+                "more new observations"
+            )
+        self.calibration_ = self._past(panel, panel, self.model_.horizon, rows).compared()
+        self._observed = dataclasses.replace(self._observed, panel=panel)
+        return self
+
+    def calibration_report(self) -> pd.DataFrame:
+        """What calibration changed, by nominal coverage, over all steps.
+
+        On the later half of the past forecasts: `..._before` are the intervals of the paths,
+        `..._after` those that a calibration with the earlier half gives.
+        """
+        self._check_calibrated()
+        assert self.calibration_ is not None
+        n = len(self.calibration_)
+        report = {**self.calibration_.report_in_time(), "forecasts": n - n // 2}
+        return pd.DataFrame(report, index=pd.Index(REPORTED, name="coverage"))
+
+    def abstain_threshold(self, max_error: float) -> float:
+        """The largest `uncertainty().total` up to which the steps of forecasts are good enough.
+
+        On the steps of past forecasts up to it, the root mean squared error is at most `max_error`.
+        An estimate: chosen to suit these forecasts, it may suit others a little less.
+        """
+        self._check_calibrated()
+        assert self.calibration_ is not None
+        return self.calibration_.abstain_threshold(max_error)
 
     def predict(
         self,
@@ -83,20 +294,19 @@ class Forecaster(TrustedSeries):
         """The next h steps of every series: a frame with the mean, and what else is asked for.
 
         `level=[80, 95]` adds intervals as `<alias>-lo-80`, `<alias>-hi-80`, ...: the central ones
-        of the paths, or after calibration the mean give or take as many standard deviations as
+        of the paths, or after calibration the mean plus or minus as many standard deviations as
         past forecasts needed so many steps ahead (beyond `horizon`, as at its end).
         `quantiles=[0.1]` adds `<alias>-q-10`. X_df holds the future_columns of the times to come. A
         `df` is forecast in place of the series of fit, without learning from it.
         """
-        panel, ahead = self._ahead(h, X_df, df)
-        return self._frame(panel, ahead, self._ask(ahead, self._columns(level, quantiles)))
+        forecast = self.forecast(h, X_df=X_df, df=df)
+        return forecast.frame(forecast.columns(level, quantiles))
 
     def predict_dist(
         self, h: int | None = None, *, n_paths: int | None = None, X_df: Any = None, df: Any = None
     ) -> SamplePredictive:
         """The paths themselves, (series, members, paths, h), as one object."""
-        _, ahead = self._ahead(h, X_df, df)
-        return SamplePredictive(np.concatenate(list(self._draw(ahead, n_paths))))
+        return self.forecast(h, n_paths=n_paths, X_df=X_df, df=df).dist
 
     def simulate(
         self,
@@ -111,26 +321,64 @@ class Forecaster(TrustedSeries):
 
         The steps of a path belong together: sums, maxima and waiting times may be taken along it.
         """
-        panel, ahead = self._ahead(h, X_df, df)
-        n_paths = self.n_paths if n_paths is None else n_paths
-        paths = np.concatenate(list(self._draw(ahead, n_paths, seed)))
-        # Members in turn, so that leaving the surplus away takes at most one path of each.
-        paths = paths.swapaxes(1, 2).reshape(len(panel), -1, ahead.h)[:, :n_paths]
+        forecast = self.forecast(h, n_paths=n_paths, X_df=X_df, df=df)
+        ahead, panel, n_paths = forecast.ahead, forecast.panel, forecast.n_paths
+        dist = self.model_.simulate(ahead, n_paths, seed=seed, verbose=self.verbose)
         which = np.arange(len(ahead.times)).reshape(len(panel), 1, ahead.h)
         return panel.frame(
             {
                 self.id_col: np.repeat(panel.ids, n_paths * ahead.h),
                 self.time_col: ahead.times[which.repeat(n_paths, axis=1).ravel()],
                 "sample_id": np.tile(np.repeat(np.arange(n_paths), ahead.h), len(panel)),
-                self.target_col: paths.ravel(),
+                self.target_col: in_turn(dist, n_paths).ravel(),
             }
         )
 
     def uncertainty(self, h: int | None = None, *, X_df: Any = None, df: Any = None) -> Any:
         """Variances by step: a frame with total, aleatoric (noise) and epistemic (doubt)."""
-        panel, ahead = self._ahead(h, X_df, df)
-        answers = self._ask(ahead, lambda dist: dist.uncertainty()._asdict())
-        return self._frame(panel, ahead, answers)
+        forecast = self.forecast(h, X_df=X_df, df=df)
+        return forecast.frame(forecast.ask(lambda dist: dist.uncertainty()._asdict()))
+
+    def forecast(
+        self, h: int | None = None, *, n_paths: int | None = None, X_df: Any = None, df: Any = None
+    ) -> Forecast:
+        """The next h steps as an object, from which all other answers are made."""
+        check_is_fitted(self, "model_")
+        h = check_horizon(self.model_.horizon if h is None else h)
+        panel = self.panel_
+        if df is not None:
+            panel = self._read(df, fill=self.fill, freq=panel.freq)
+            check_lengths(panel, self.model_.reach)
+        columns = None
+        if self.future_columns:
+            if X_df is None:
+                raise ValueError(
+                    f"expected X_df= with the columns {list(self.future_columns)} for the next {h} "
+                    "times of every series, got none; they were named future_columns"
+                )
+            columns = read_future(panel, X_df, h, self.future_columns)
+        elif X_df is not None:
+            raise ValueError(
+                "expected no X_df=, since no columns were named future_columns at fit, got "
+                f"{type(X_df).__name__}; name them and fit again, or omit it"
+            )
+        return self._forecast(panel, self.model_.ahead(panel, h, columns), n_paths)
+
+    def _forecast(self, panel: Panel, ahead: Ahead, n_paths: int | None = None) -> Forecast:
+        return Forecast(
+            self.model_,
+            self.calibration_,
+            panel,
+            ahead,
+            self._names,
+            self._alias(),
+            self.n_paths if n_paths is None else n_paths,
+            self.verbose,
+        )
+
+    def _past(self, panel: Panel, history: Panel, h: int, rows: NDArray[np.int64]) -> Forecast:
+        """Of the h times after these rows, in hindsight."""
+        return self._forecast(panel, self.model_.ahead_of(panel, history, h, rows))
 
     def cross_validation(
         self,
@@ -148,14 +396,12 @@ class Forecaster(TrustedSeries):
         A copy of this forecaster is fitted to what precedes them all, and calibrated with the last
         fifth of that if this one is calibrated. With `refit=False` this one is used as it is, if it
         has neither learned from them nor been calibrated with them. A frame with a row for each
-        series, cutoff (the last time that is known) and time, and the truth beside the forecast.
+        series, cutoff (the last known time) and time, and the truth beside the forecast.
         Gaps are filled forward, whatever `fill` is: interpolation would look beyond a cutoff.
         """
-        self._columns(level, quantiles)  # words that make no sense are refused before the fit
-        model, panel, ahead, truth = self._past(df, h, n_windows, step_size, refit)
-        beside = {"cutoff": ahead.cutoffs.repeat(ahead.h), self.target_col: truth}
-        answers = model._ask(ahead, model._columns(level, quantiles))
-        return self._frame(panel, ahead, answers, beside)
+        asked_columns(self._alias(), level, quantiles, None)  # refuse wrong levels before the fit
+        past = self.backtest(df, h=h, n_windows=n_windows, step_size=step_size, refit=refit)
+        return past.frame(past.columns(level, quantiles), with_truth=True)
 
     def cross_validation_dist(
         self,
@@ -167,8 +413,39 @@ class Forecaster(TrustedSeries):
         refit: bool = True,
     ) -> SamplePredictive:
         """The paths behind `cross_validation`, one row for each series and cutoff."""
-        model, _, ahead, _ = self._past(df, h, n_windows, step_size, refit)
-        return SamplePredictive(np.concatenate(list(model._draw(ahead))))
+        return self.backtest(df, h=h, n_windows=n_windows, step_size=step_size, refit=refit).dist
+
+    def backtest(
+        self,
+        df: Any,
+        *,
+        h: int | None = None,
+        n_windows: int = 1,
+        step_size: int = 1,
+        refit: bool = True,
+    ) -> Forecast:
+        """The forecasts behind `cross_validation` as an object, the truth beside them."""
+        settings = self._resolved()
+        for name, count in (("n_windows", n_windows), ("step_size", step_size)):
+            if not isinstance(count, Integral) or count < 1:
+                raise ValueError(f"expected {name} to be a whole number above 0, got {count!r}")
+        h = check_horizon(settings["horizon"] if h is None else h)
+        if not refit:
+            check_is_fitted(self, "model_")
+        # Not between two values: the second may lie behind a cutoff.
+        fill = "ffill" if self.fill == "interpolate" else self.fill
+        panel = self._read(df, fill=fill, freq=self.freq if refit else self.panel_.freq)
+        n_kept_back = h + (n_windows - 1) * step_size
+        check_lengths(panel, n_kept_back + 1)
+        history = panel.head(n_kept_back)
+        model = self
+        if refit:
+            model = clone(self).fit(history, calibrate=self.calibration_ is not None)
+        else:
+            self._observed.check_unseen(history, calibrated=self.calibration_ is not None)
+        back = h + np.arange(n_windows)[::-1] * step_size
+        last_known = (panel.starts[1:, None] - back - 1).ravel()
+        return model._past(panel, history, h, last_known)
 
     def plot(
         self,
@@ -180,143 +457,109 @@ class Forecaster(TrustedSeries):
         X_df: Any = None,
         ax: Any = None,
     ) -> Any:
-        """The forecast and its central intervals behind the history: a matplotlib Figure.
+        """The history, the forecast and its central intervals: a matplotlib Figure.
 
-        One panel for each series, of many for the first six; `series` names one or a list of them.
+        One panel for each series, at most the first six; `series` names one or a list of them.
         The intervals are of 50, 80 and 95 %, or of the `level` asked for; after a calibration with
         few forecasts only of those that it reaches.
-        `history` are the past steps to show, by default three contexts or horizons.
+        `history` is how many past steps to show, by default three contexts or horizons.
         """
-        check_is_fitted(self, "bank_")
+        check_is_fitted(self, "model_")
         panel = self.panel_
         if series is not None:
             panel = panel.only(series if isinstance(series, (list, tuple)) else [series])
-        _, ahead = self._ahead(h, X_df, panel.only(panel.ids[:MOST_SERIES]))
-        level = self._reached(USUAL_LEVELS) if level is None else level
-        mean, *bounds = self._ask(ahead, self._columns(level, None)).values()
-        shares = dict.fromkeys(_listed(level, "level", 100))
+        forecast = self.forecast(h, X_df=X_df, df=panel.only(panel.ids[:MOST_SERIES]))
+        if level is None:
+            n = math.inf if self.calibration_ is None else len(self.calibration_)
+            level = [share for share in PLOTTED_LEVELS if n >= fewest_rows(share / 100)]
+        mean, *bounds = forecast.columns(level).values()
+        shares = dict.fromkeys(read_levels(level))
         fan = dict(zip(shares, zip(bounds[::2], bounds[1::2], strict=True), strict=True))
-        history = self._usual_history(ahead.h) if history is None else history
-        self._refuse_forgotten(panel, check_horizon(history, "history"))
+        history = self._plotted_history(forecast.ahead.h) if history is None else history
+        self._observed.check_remembered(forecast.panel, check_horizon(history, "history"))
         return plot_forecast(panel, mean, fan, history=history, ax=ax)
 
-    def _reached(self, levels: Sequence[float]) -> list[float]:
-        """Those that the calibration, if there is one, is large enough for."""
-        n = len(self.calibration_) if hasattr(self, "calibration_") else None
-        return [level for level in levels if n is None or n >= fewest_rows(level / 100)]
+    @property
+    def _names(self) -> Names:
+        return Names(self.id_col, self.time_col, self.target_col)
 
-    def _past(
-        self, df: Any, h: int | None, n_windows: int, step_size: int, refit: bool
-    ) -> tuple[Self, Panel, Ahead, NDArray[np.float64]]:
-        """The forecaster to use, the last stretches of the series, and the truth about them."""
-        settings = self._resolve()
-        for name, count in (("n_windows", n_windows), ("step_size", step_size)):
-            if not isinstance(count, Integral) or count < 1:
-                raise ValueError(f"expected {name} to be a whole number above 0, got {count!r}")
-        h = check_horizon(settings["horizon"] if h is None else h)
-        if not refit:
-            check_is_fitted(self, "bank_")
-        # Not between two values: the second may lie behind a cutoff.
-        fill = "ffill" if self.fill == "interpolate" else self.fill
-        panel = self._read(df, fill=fill, freq=self.freq if refit else self.panel_.freq)
-        n_kept_back = h + (n_windows - 1) * step_size
-        check_lengths(panel, n_kept_back + 1)
-        history = panel.head(n_kept_back)
-        if not refit:
-            self._refuse_learned(history)
-        is_calibrated = hasattr(self, "calibration_")
-        model = clone(self).fit(history, calibrate=is_calibrated) if refit else self
-        back = h + np.arange(n_windows)[::-1] * step_size
-        last_known = (panel.starts[1:, None] - back - 1).ravel()
-        truth = panel.values[(last_known[:, None] + 1 + np.arange(h)).ravel()]
-        return model, panel, model._ahead_of(panel, history, h, last_known), truth
-
-    def _refuse_learned(self, history: Panel) -> None:
-        panel, until, how = self.panel_, self._learned_until, "has learned from"
-        if hasattr(self, "calibration_"):
-            until = dict(zip(panel.ids.tolist(), panel.last_times, strict=True))
-            how = "was calibrated with"
-        cutoffs = alike(history.last_times, panel.times)
-        for i, cutoff in zip(history.ids.tolist(), cutoffs, strict=True):
-            last = until.get(i)
-            if last is not None and last > cutoff:
-                raise ValueError(
-                    f"series {i!r}: expected windows after what this forecaster {how}, "
-                    f"up to {when(last)}, got a first cutoff at {when(cutoff)}; pass "
-                    "refit=True, or fit it to less"
-                )
-
-    def _refuse_forgotten(self, panel: Panel, history: int) -> None:
-        for i, n in zip(panel.ids.tolist()[:MOST_SERIES], panel.lengths, strict=False):
-            if n < history and i in self._forgotten:
-                raise ValueError(
-                    f"series {i!r}: expected history of at most {n} steps, since the file that "
-                    f"this forecaster was loaded from kept no more, got {history}; pass "
-                    f"history={n}, or plot with the forecaster that was fitted"
-                )
-
-    def _ask(self, ahead: Ahead, ask: Callable[[SamplePredictive], Answers]) -> Answers:
-        """Answers for all windows, their paths taken a chunk at a time."""
-        parts = [ask(SamplePredictive(paths)) for paths in self._draw(ahead)]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-    def _columns(
-        self, level: Sequence[float] | None, quantiles: Sequence[float] | None
-    ) -> Callable[[SamplePredictive], Answers]:
-        """The forecast's columns, by name."""
+    def _alias(self) -> str:
         name = self.alias or ALIASES[one_of(self.method, ALIASES, "method")]
         taken = [self.id_col, self.time_col, self.target_col, "cutoff", "sample_id"]
         if len({*taken, name}) <= len(taken):
             raise ValueError(
                 f"expected different names for the columns {taken} and the forecast's, got {name!r}"
             )
-        shares = _listed(level, "level", 100)
-        factors: dict[float, NDArray[np.float64]] = {}
-        wanted: dict[str, float] = {}
-        if hasattr(self, "calibration_"):
-            factors = {share: self.calibration_.factors(share / 100) for share in shares}
-        else:
-            for share in shares:
-                wanted[f"{name}-lo-{share:g}"] = 0.5 - share / 200
-                wanted[f"{name}-hi-{share:g}"] = 0.5 + share / 200
-        for q in _listed(quantiles, "quantiles", 1):
-            wanted[f"{name}-q-{100 * q:g}"] = q
+        return name
 
-        def ask(dist: SamplePredictive) -> Answers:
-            columns = {name: dist.mean}
-            for share, by_step in factors.items():
-                factor = by_step[np.minimum(np.arange(dist.horizon), len(by_step) - 1)]
-                ends = widened(dist.mean, dist.std, factor)
-                columns[f"{name}-lo-{share:g}"] = ends[..., 0]
-                columns[f"{name}-hi-{share:g}"] = ends[..., 1]
-            if wanted:
-                values = np.moveaxis(dist.quantile(list(wanted.values())), -1, 0)
-                columns.update(zip(wanted, values, strict=True))
-            return columns
+    def _read(self, df: Any, *, fill: str | None, freq: Any) -> Panel:
+        columns = (*self.future_columns, *self.past_columns)
+        return read_panel(df, names=self._names, columns=columns, freq=freq, fill=fill)
 
-        return ask
+    def _extended(self, df: Any) -> Panel:
+        check_is_fitted(self, "model_")
+        panel = self.panel_
+        if len(panel) == 1 and not isinstance(df, Panel) and not has_times(df):
+            return panel.extended(panel.followed_by(self._read(df, fill=self.fill, freq=1)))
+        return panel.extended(self._read(df, fill=self.fill, freq=panel.freq))
 
-    def _frame(
-        self, panel: Panel, ahead: Ahead, answers: Answers, beside: Mapping[str, Any] | None = None
-    ) -> Any:
-        return panel.frame(
-            {
-                self.id_col: np.repeat(ahead.ids, ahead.h),
-                self.time_col: ahead.times,
-                **(beside or {}),
-                **{name: values.ravel() for name, values in answers.items()},
-            }
-        )
+    def _plotted_history(self, h: int) -> int:
+        """Past steps that a plot of h steps shows by default."""
+        return 3 * max(self.context_, h)
+
+    def _loss(self) -> GaussianNLL:
+        return GaussianNLL(bounds=tuple(self.settings_["log_variance_bounds"]))
+
+    def _network(self, recipe: dict[str, Any]) -> MakeNetwork:
+        return series_network(recipe, self._loss())
+
+    def _assembled(self, encoder: SeriesEncoder, ensemble: Ensemble) -> SeriesModel:
+        return SeriesModel(encoder, ensemble, self._loss())
+
+    def _learned(self) -> dict[str, Any]:
+        h = self.model_.horizon
+        needed = self.model_.reach + h  # `update` forecasts what its first rows belong to
+        kept = self._observed.tail(max(needed, self._plotted_history(h)))
+        learned = super()._learned()
+        del learned["_observed"]
+        return learned | {
+            "panel_": kept.panel,
+            "_learned_until": kept.learned_until,
+            "_forgotten": kept.forgotten,
+        }
+
+    def restore(self, learned: dict[str, Any], theta: Tensor, device: torch.device) -> None:
+        names = ("panel_", "_learned_until", "_forgotten")
+        self._observed = Observed(*(learned[name] for name in names))
+        others = {name: value for name, value in learned.items() if name not in names}
+        super().restore(others, theta, device)
+
+    def _about_data(self) -> dict[str, Any]:
+        panel = self.panel_
+        columns = [
+            {"name": name, "kind": kind, "known": known}
+            for known, encoder in self.model_.encoder.encoders_.items()
+            for name, kind, _ in encoder.columns_
+        ]
+        return {
+            "columns": columns,
+            "target": {
+                "name": self.target_col,
+                "n_series": len(panel),
+                "freq": panel.freq if isinstance(panel.freq, int) else panel.freq.freqstr,
+                "last_time": max(panel.last_times),
+                "horizon": self.model_.horizon,
+                "context": self.context_,
+            },
+        }
 
 
-def _listed(values: Any, name: str, top: float) -> list[float]:
-    """One number or several: quantiles between 0 and 1, or levels from 1 to 100 per cent."""
-    listed = np.ravel([] if values is None else values)
-    is_number = listed.dtype.kind in "iuf" or not listed.size
-    if not is_number or not np.all((listed > 0) & (listed < top) & (listed >= top // 100)):
-        example = "[80, 95], in per cent" if top == 100 else "[0.1, 0.9]"
-        raise ValueError(
-            f"expected {name} strictly between {top // 100:g} and {top:g}, such as {example}, "
-            f"got {values!r}"
-        )
-    return [float(value) for value in listed]
+def in_turn(dist: SamplePredictive, n_paths: int) -> NDArray[np.float64]:
+    """(series, n_paths, h), members in turn, so that a surplus costs each at most one path."""
+    return dist.paths.swapaxes(1, 2).reshape(len(dist), -1, dist.horizon)[:, :n_paths]
+
+
+def check_horizon(h: Any, name: str = "h") -> int:
+    if isinstance(h, bool) or not isinstance(h, Integral) or h < 1:
+        raise ValueError(f"expected {name} to be a whole number of steps above 0, got {h!r}")
+    return int(h)

@@ -81,10 +81,11 @@ TABLE_ATTRIBUTES = """n_parameters_ : int
         Of a named pandas or polars Series.
     shift_scale_ : float
         The members' disagreement that 95 of 100 rows of fit stay below.
-    bank_ : Bank
-        The trained networks.
-    encoder_ : TableEncoder
-        What turns columns into numbers.
+    model_ : TableModel
+        The fitted model: its `encoder` turns columns into numbers, its `ensemble` holds the
+        trained networks, and `predict` gives the prediction for columns.
+    settings_ : dict
+        The preset's settings, explicit arguments in their place.
     history_ : list of History
         Losses and scores by epoch; with `one_by_one` a history for each network."""
 

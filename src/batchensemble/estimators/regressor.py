@@ -1,4 +1,4 @@
-"""Regression with a whole distribution for an answer."""
+"""Regression that predicts a whole distribution."""
 
 from dataclasses import dataclass, field
 from numbers import Real
@@ -8,25 +8,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
-from torch import Tensor
 
-from batchensemble.conformal import IntervalCalibration, fewest_rows, widened
+from batchensemble.conformal import IntervalCalibration, fewest_rows, predicted_interval
 from batchensemble.data.frames import Columns
+from batchensemble.estimators.heads import NumberHead, read_numbers
 from batchensemble.estimators.parameters import (
     TABLE_ATTRIBUTES,
     TABLE_CONSTRAINTS,
     TABLE_PARAMETERS,
 )
 from batchensemble.estimators.presets import PRESETS
-from batchensemble.estimators.trust import TrustedTable
+from batchensemble.estimators.table import TableEstimator
 from batchensemble.predictive import GaussianPredictive
 from batchensemble.training.losses import GaussianNLL
-from batchensemble.words import one_of
 
 
 @final
 @dataclass(eq=False, repr=False, kw_only=True)
-class Regressor(RegressorMixin, TrustedTable):  # type: ignore[misc]
+class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ignore[misc]
     __doc__ = f"""Predict a number, and how far to trust it.
 
     Examples
@@ -37,17 +36,19 @@ class Regressor(RegressorMixin, TrustedTable):  # type: ignore[misc]
     >>> model.predict_interval(X[400:], coverage=0.9).shape
     (42, 2)
     {TABLE_PARAMETERS}    target_scaling : None or one of "standard", "minmax"
-        Of the target, inside; answers are in the target's own units.
+        Of the target, inside; predictions are in the target's own units.
     log_variance_bounds : (float, float) or None
         Smooth bounds of the predicted log-variance, in units of the scaled target;
         `(-inf, inf)` for none.
     beta : float
-        Above 0: the beta-NLL loss, which weighs rows by their variance to this power.
+        Above 0: the beta-NLL loss, which weights rows by their variance to this power.
 
     Attributes
     ----------
-    calibration_ : IntervalCalibration
+    calibration_ : IntervalCalibration or None
         After `calibrate`: predictions for the calibration rows, beside the truth.
+    target_location_, target_scale_ : float
+        The target is scaled as (y - location) / scale.
     {TABLE_ATTRIBUTES}
     """
 
@@ -58,7 +59,9 @@ class Regressor(RegressorMixin, TrustedTable):  # type: ignore[misc]
     log_variance_bounds: tuple[float, float] | None = None
     beta: float = 0.0
 
-    calibration_: IntervalCalibration = field(init=False)
+    calibration_: IntervalCalibration | None = field(init=False, default=None)
+    target_location_: float = field(init=False)
+    target_scale_: float = field(init=False)
 
     _fewest_calibration_rows: ClassVar[int] = fewest_rows(0.9)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -73,87 +76,41 @@ class Regressor(RegressorMixin, TrustedTable):  # type: ignore[misc]
     ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The mean, and with `return_std=True` also the standard deviation."""
         if not return_std:
-            return self._answer(X, lambda dist: dist.mean)
-        both = self._answer(X, lambda dist: np.column_stack([dist.mean, dist.std]))
+            return self._ask(X, lambda dist: dist.mean)
+        both = self._ask(X, lambda dist: np.column_stack([dist.mean, dist.std]))
         return both[:, 0], both[:, 1]
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
         """The interval that holds the truth with that probability: (rows, 2), its two ends.
 
-        Of the predicted distribution the central one. After calibration: the mean, give or take as
-        many standard deviations as the calibration rows needed.
+        The central interval of the predicted distribution. After calibration: the mean plus or
+        minus as many standard deviations as the calibration rows needed.
         """
-        if not hasattr(self, "calibration_"):
-            return self._answer(X, lambda dist: dist.interval(coverage))
-        factor = self.calibration_.factors(coverage)
-        return self._answer(X, lambda dist: widened(dist.mean, dist.std, factor))
+        return self._ask(X, lambda dist: predicted_interval(dist, coverage, self.calibration_))
 
     def predict_quantiles(self, X: Any, q: ArrayLike) -> NDArray[np.float64]:
         """Quantiles of the distribution: (rows,) for one level, (rows, levels) for several.
 
         Calibration does not change them: it is about intervals.
         """
-        return self._answer(X, lambda dist: dist.quantile(q))
+        return self._ask(X, lambda dist: dist.quantile(q))
 
-    def _dist(self, outputs: Tensor) -> GaussianPredictive:
-        means, log_variances = self._loss().moments(outputs)
-        return GaussianPredictive(
-            self.target_location_ + self.target_scale_ * means.numpy(),
-            self.target_scale_**2 * log_variances.exp().numpy(),
-        )
+    def _learn_target(self, values: NDArray[Any], learned: Any) -> None:
+        head = NumberHead.learned(values[learned], self.settings_["target_scaling"], self._loss())
+        self.target_location_, self.target_scale_ = head.location, head.scale
 
-    def _tempered(self, outputs: Tensor) -> Tensor:
-        return outputs
+    def _head(self) -> NumberHead:
+        return NumberHead(self.target_location_, self.target_scale_, self._loss())
 
-    def _disagreement(self, outputs: Tensor) -> NDArray[np.float64]:
-        return self._dist(outputs).epistemic
+    def _loss(self) -> GaussianNLL:
+        return GaussianNLL(bounds=tuple(self.settings_["log_variance_bounds"]), beta=self.beta)
 
-    def _calibration(self, columns: Columns, values: NDArray[Any]) -> IntervalCalibration:
-        y, parts, start = _numbers(values), [], 0
-        for dist in self._dists(columns):
+    def _calibrated(self, columns: Columns, values: NDArray[Any]) -> IntervalCalibration:
+        y, parts, start = read_numbers(values), [], 0
+        for dist in self.model_.chunks(columns):
             parts.append(IntervalCalibration.of(y[start : start + len(dist)], dist))
             start += len(dist)
         return IntervalCalibration.joined(parts)
 
-    def _learn_target(self, values: NDArray[Any], learned: Any) -> NDArray[np.float32]:
-        every = _numbers(values)
-        y = every[learned]
-        one_of(self._settings["target_scaling"], ("minmax", "standard"), "target_scaling")
-        if self._settings["target_scaling"] == "minmax":
-            location, scale = y.min(), np.ptp(y)
-        else:
-            location, scale = y.mean(), y.std()
-        if scale <= 1e-15 * abs(location):  # all targets are the same number
-            scale = np.float64(1e-6 * (abs(location) or 1.0))
-        if scale < 1e-100:
-            raise ValueError(
-                f"expected targets whose spread is above 1e-100, got {scale}; "
-                "multiply them by a constant"
-            )
-        self.target_location_, self.target_scale_ = float(location), float(scale)
-        scaled = (every - self.target_location_) / self.target_scale_
-        return scaled.astype(np.float32)
-
-    def _loss(self) -> GaussianNLL:
-        return GaussianNLL(bounds=tuple(self._settings["log_variance_bounds"]), beta=self.beta)
-
     def _about_target(self) -> dict[str, Any]:
         return {"location": self.target_location_, "scale": self.target_scale_}
-
-    def _heads(self) -> tuple[int, ...]:
-        return (1, 1)
-
-
-def _numbers(values: NDArray[Any]) -> NDArray[np.float64]:
-    if values.dtype.kind not in "iufb":
-        raise ValueError(
-            f"expected numbers as targets, got {values.dtype} values such as {values[0]!r}; "
-            "convert them to numbers, or for classes use Classifier"
-        )
-    y = values.astype(np.float64)
-    if np.abs(y).max() > 1e100:
-        raise ValueError(
-            "expected targets of size at most 1e100, "
-            f"got values from {y.min()} to {y.max()}; divide them by a constant"
-        )
-    return y

@@ -1,39 +1,38 @@
-"""How the estimators for tables learn, and answer rows in chunks."""
+"""What estimators for tables share: fitting, predictions, calibration, out-of-distribution rows."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor
 
-from batchensemble.conformal import IntervalCalibration, SetCalibration
+from batchensemble.conformal import REPORTED, IntervalCalibration, SetCalibration
 from batchensemble.data.frames import Columns, read_columns
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.estimators.base import CALIBRATION_SHARE, Estimator, pick_device
+from batchensemble.estimators.base import Estimator, pick_device, plain_lists
+from batchensemble.estimators.heads import Head
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
+from batchensemble.estimators.splits import hold_back, hold_out
+from batchensemble.estimators.table_model import Dist, TableModel, table_network
 from batchensemble.estimators.targets import read_target, read_weight
 from batchensemble.predictive import Uncertainty
 from batchensemble.training.engines import Data
-from batchensemble.training.loop import Training
-from batchensemble.training.methods import MakeNetwork, Members, make_method
-from batchensemble.training.models import Rows, make_members, maker, predict_rows
-from batchensemble.training.networks import MLP
+from batchensemble.training.methods import MakeNetwork
+from batchensemble.training.models import Ensemble, Rows, predict_rows
 
-FEWEST_ROWS_HELD_OUT = 8
-ENCODED_ROWS = 2**15  # at a time
+SHIFT_ROWS, SHIFT_LEVEL = 1000, 0.95
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TableEstimator(Estimator):
-    """Abstract: its heirs say what a target, a loss and an answer are, and what to trust."""
+class TableEstimator(Estimator, Generic[Dist]):
+    """Abstract: `Regressor` and `Classifier` define the target and its calibration."""
 
     max_categories: int | None = None
     categories: Mapping[str, Sequence[Any]] | None = None
@@ -42,37 +41,26 @@ class TableEstimator(Estimator):
     _presets: ClassVar[dict[str, dict[str, Any]]]
     _fewest_calibration_rows: ClassVar[int]
 
-    calibration_: IntervalCalibration | SetCalibration = field(init=False)
+    model_: TableModel[Dist] = field(init=False)
+    target_name_: str | None = field(init=False)
+    shift_scale_: float = field(init=False)
 
     @abstractmethod
-    def _learn_target(self, values: NDArray[Any], learned: Any) -> NDArray[Any]:
-        """Learn from some rows what it takes to answer in the target's units; encode all."""
+    def _learn_target(self, values: NDArray[Any], learned: Any) -> None:
+        """Keep what `_head` needs; `learned` are the rows that are not held back."""
 
     @abstractmethod
-    def _learn_shift(self, x: NDArray[np.float32], random: np.random.Generator) -> None:
-        """Learn how far the members disagree about encoded rows of fit."""
+    def _head(self) -> Head[Dist]: ...
 
     @abstractmethod
-    def _calibration(
+    def _calibrated(
         self, columns: Columns, values: NDArray[Any]
     ) -> IntervalCalibration | SetCalibration:
         """What rows that were not learned from teach about the predictions."""
 
     @abstractmethod
-    def _heads(self) -> tuple[int, ...]:
-        """The sizes of the network's heads."""
-
-    @abstractmethod
     def _about_target(self) -> dict[str, Any]:
-        """What was learned of it."""
-
-    @abstractmethod
-    def _dist(self, outputs: Tensor) -> Any:
-        """The prediction that these outputs, (rows, predictions, outputs), mean."""
-
-    @abstractmethod
-    def _tempered(self, outputs: Tensor) -> Tensor:
-        """The outputs as calibration would have them."""
+        """What was learned about it."""
 
     def fit(
         self,
@@ -85,9 +73,9 @@ class TableEstimator(Estimator):
         """Learn from a table and its targets.
 
         X may be a numpy array, a list of rows, or a pandas or polars frame: numbers, booleans,
-        strings, categories and dates are recognised, and gaps are allowed. Rows of weight 0 are
-        left out. With `calibrate` a fifth of the rows, drawn by chance, are not learned from but
-        handed to `calibrate`; there each counts once, whatever its weight. A fit that fails
+        strings, categories and dates are recognised, and missing values are allowed. Rows of
+        weight 0 are ignored. With `calibrate` a random fifth of the rows is not learned from but
+        passed to `calibrate`; there each row counts once, whatever its weight. A fit that fails
         leaves the estimator as it was.
         """
         with self._all_or_nothing():
@@ -96,9 +84,8 @@ class TableEstimator(Estimator):
 
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, calibrate: bool) -> None:
         self._validate_params()
-        self._settings = resolve(self.preset, self.get_params(deep=False), self._presets)
-        self._method = make_method(self.method, n_members=self.n_members, n_passes=self.n_passes)
-        training = self._training()
+        self.settings_ = resolve(self.preset, self.get_params(deep=False), self._presets)
+        method, training = self._make_method(), self._training()
         columns = read_columns(X)
         validate_data(self, X, skip_check_array=True)
         name = getattr(y, "name", None)
@@ -114,112 +101,133 @@ class TableEstimator(Estimator):
             kept = np.flatnonzero(weight)
             columns, values, weight = columns.take(kept), values[kept], weight[kept]
         random = check_random_state(self.random_state)
-        split_seed, seed, self._prediction_seed = map(int, random.randint(2**31 - 1, size=3))
-        learned, spared = self._spare(len(values), split_seed) if calibrate else (slice(None), None)
-        target = self._learn_target(values, learned)[learned]
-        if weight is not None and spared is not None:
+        split_seed, seed, prediction_seed = map(int, random.randint(2**31 - 1, size=3))
+        learned: Any = slice(None)
+        held_back = None
+        if calibrate:
+            learned, held_back = hold_back(len(values), self._fewest_calibration_rows, split_seed)
+        self.calibration_ = None
+        self._learn_target(values, learned)
+        head = self._head()
+        target = head.encode(values)[learned]
+        if weight is not None and held_back is not None:
             weight = read_weight(weight[learned], len(target))
-        self.encoder_ = TableEncoder(
-            self._settings["scaling"],
-            max_categories=self._settings["max_categories"],
-            categories=_plain(self.categories),
+        encoder = TableEncoder(
+            self.settings_["scaling"],
+            max_categories=self.settings_["max_categories"],
+            categories=plain_lists(self.categories),
         )
-        x = self.encoder_.fit_transform(columns.take(learned))
-        rows, held_out = self._split(target, split_seed)
-        own = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
-        self._train(x, target, weight, training, own)
-        self._learn_shift(x, np.random.default_rng(split_seed))
-        self.__dict__.pop("calibration_", None)
-        if spared is not None:
-            self.calibration_ = self._calibration(columns.take(spared), values[spared])
-
-    def _train(
-        self,
-        x: NDArray[np.float32],
-        target: NDArray[Any],
-        weight: NDArray[np.float64] | None,
-        training: Training,
-        own: Rows,
-    ) -> None:
-        device = pick_device(self.device)
-        self._recipe = {
+        x = encoder.fit_transform(columns.take(learned))
+        recipe = {
             "in_features": x.shape[1],
-            "heads": self._heads(),
-            "hidden": tuple(self._settings["hidden"]),
-            "dropout": self._settings["dropout"],
+            "heads": head.sizes,
+            "hidden": tuple(self.settings_["hidden"]),
+            "dropout": self.settings_["dropout"],
             "adapters": self.adapters,
             "init": self.init,
         }
+        rows, held_out = hold_out(target, self.settings_["validation_fraction"], split_seed)
+        device = pick_device(self.device)
         data = Data(
             torch.tensor(x, device=device),
             torch.tensor(target, device=device),
             None if weight is None else torch.tensor(weight, dtype=torch.float32, device=device),
         )
-        self._learn(data, training, own)
-
-    def _spare(self, n_rows: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows to learn from, and rows to calibrate with.
-
-        By chance alone, not by class: the guarantee is about rows as they come.
-        """
-        n_spared = round(CALIBRATION_SHARE * n_rows)
-        if n_spared < self._fewest_calibration_rows:
-            raise ValueError(
-                f"expected at least {self._fewest_calibration_rows} of the rows when "
-                f"{CALIBRATION_SHARE:.0%} of them are spared for calibration, got {n_spared} of "
-                f"{n_rows}; collect more, or fit without calibrate=True"
-            )
-        order = np.random.default_rng([seed, 1]).permutation(n_rows)
-        return np.sort(order[n_spared:]), np.sort(order[:n_spared])
-
-    def _split(
-        self, target: NDArray[Any], seed: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-        """Training rows and, where there are enough, rows held out for early stopping."""
-        rows = np.arange(len(target))
-        n_held_out = round(self._settings["validation_fraction"] * len(rows))
-        if not FEWEST_ROWS_HELD_OUT <= n_held_out <= len(rows) - FEWEST_ROWS_HELD_OUT:
-            return rows, None
-        counts = np.unique(target, return_counts=True)[1]
-        spared = min(n_held_out, len(rows) - n_held_out)
-        few_labels = target.dtype.kind == "i" and len(counts) <= spared and counts.min() > 1
-        kept, held_out = train_test_split(
-            rows,
-            test_size=n_held_out,
-            random_state=seed,
-            stratify=target if few_labels else None,
+        split = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
+        ensemble = self._train(
+            method, recipe, head.loss, data, training, rows=split, seed=prediction_seed
         )
-        return kept, held_out
+        self.model_ = TableModel(encoder, ensemble, head)
+        self.shift_scale_ = _shift_scale(self.model_, x, np.random.default_rng(split_seed))
+        if held_back is not None:
+            self._calibrate(columns.take(held_back), values[held_back])
 
-    def predict_dist(self, X: Any) -> Any:
+    def calibrate(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from rows that fit has not seen how far to trust the predictions.
+
+        They must come from where the rows to predict will come from. Then intervals and sets hold
+        the truth as often as asked for, on average, however good the model is. A new fit forgets
+        the calibration.
+        """
+        columns = self.read(X)
+        values = read_target(y, columns.n_rows)
+        if columns.n_rows < self._fewest_calibration_rows:
+            raise ValueError(
+                f"expected at least {self._fewest_calibration_rows} rows to calibrate a "
+                f"{type(self).__name__} with, got {columns.n_rows}; collect more"
+            )
+        self._calibrate(columns, values)
+        return self
+
+    def _calibrate(self, columns: Columns, values: NDArray[Any]) -> None:
+        self.calibration_ = self._calibrated(columns, values)
+        self.model_ = self._assembled(self.model_.encoder, self.model_.ensemble)
+
+    def predict_dist(self, X: Any) -> Dist:
         """The whole prediction, one object."""
-        return self._dist(self._tempered(torch.cat(list(self._outputs(self._read(X))))))
+        columns = self.read(X)
+        return self.model_.predict(columns)
+
+    def _ask(self, X: Any, question: Callable[[Dist], NDArray[Any]]) -> NDArray[Any]:
+        columns = self.read(X)
+        return self.model_.ask(columns, question)
 
     def uncertainty(self, X: Any) -> Uncertainty:
         """Total, aleatoric and epistemic uncertainty of every row."""
-        parts = [dist.uncertainty() for dist in self._dists(self._read(X))]
+        columns = self.read(X)
+        parts = [dist.uncertainty() for dist in self.model_.chunks(columns)]
         return Uncertainty(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def _answer(self, X: Any, ask: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
-        """Ask the predictions of a chunk of rows at a time, so that memory stays bounded."""
-        columns = self._read(X)
-        answers = (ask(dist) for dist in self._dists(columns))
-        first = next(answers)
-        # One place for all: many small ones between large ones that go would leave holes.
-        whole = np.empty((columns.n_rows, *first.shape[1:]), first.dtype)
-        stop = len(first)
-        whole[:stop] = first
-        for answer in answers:
-            whole[stop : stop + len(answer)] = answer
-            stop += len(answer)
-        return whole
+    def calibration_report(self) -> pd.DataFrame:
+        """What calibration changed, by nominal coverage.
 
-    def _read(self, X: Any) -> Columns:
-        """Rows to predict, with the columns of fit."""
-        check_is_fitted(self, "bank_")
+        `..._before` is the uncalibrated model on the calibration rows. For `..._after` each row
+        is judged by a calibration with all others. That is fair, but `coverage_after` could hardly
+        differ from the nominal one: `assured_after` says more, the coverage that 95 % of
+        calibrations of this size exceed.
+        """
+        self._check_calibrated()
+        assert self.calibration_ is not None
+        report = {**self.calibration_.report(), "rows": len(self.calibration_)}
+        return pd.DataFrame(report, index=pd.Index(REPORTED, name="coverage"))
+
+    def abstain_threshold(self, max_error: float) -> float:
+        """The largest `uncertainty(X).total` up to which the predictions are good enough.
+
+        On the calibration rows up to it, the root mean squared error (of numbers) or the share of
+        wrong classes is at most `max_error`. An estimate: chosen to suit these rows, it may suit
+        others a little less.
+        """
+        self._check_calibrated()
+        assert self.calibration_ is not None
+        return self.calibration_.abstain_threshold(max_error)
+
+    def shift_score(self, X: Any) -> NDArray[np.float64]:
+        """How unusual each row looks: the members' disagreement, relative to the rows of fit.
+
+        95 of 100 rows of fit are below 1, of new rows like them 90 to 95; there is no upper limit.
+        For numbers it is the variance of the members' means, the epistemic uncertainty. For classes
+        it is the variance of their logits: far away all members may be sure of one class, and
+        their probabilities agree. `scaling="robust"` draws outliers in, so that very far rows
+        score like far ones. Calibration does not change it.
+        """
+        columns = self.read(X)
+        if self.model_.ensemble.members.n_members == 1:
+            raise ValueError(
+                "a shift score is the disagreement of several members, and this model has one "
+                f"(method={self.method!r}); fit with another method, or more members"
+            )
+        head = self.model_.head
+        parts = [head.disagreement(outputs) for outputs in self.model_.outputs(columns)]
+        scores: NDArray[np.float64] = np.concatenate(parts) / self.shift_scale_
+        return scores
+
+    def read(self, X: Any) -> Columns:
+        """X as the columns of fit, checked."""
+        check_is_fitted(self, "model_")
         columns = read_columns(X)
         validate_data(self, X, skip_check_array=True, reset=False)
-        names, expected = columns.names, self.encoder_.names_
+        names, expected = columns.names, self.model_.encoder.names_
         if hasattr(X, "columns") and names != expected and set(names) == set(expected):
             raise ValueError(
                 f"expected the columns in the order of fit, {expected}, got {names}; "
@@ -227,26 +235,15 @@ class TableEstimator(Estimator):
             )
         return columns
 
-    def _dists(self, columns: Columns) -> Iterator[Any]:
-        return (self._dist(self._tempered(outputs)) for outputs in self._outputs(columns))
+    def _network(self, recipe: dict[str, Any]) -> MakeNetwork:
+        return table_network(recipe)
 
-    def _outputs(self, columns: Columns) -> Iterator[Tensor]:
-        """(rows, predictions, outputs) of the networks, chunk by chunk."""
-        for start in range(0, columns.n_rows, ENCODED_ROWS):
-            x = self.encoder_.transform(columns.take(slice(start, start + ENCODED_ROWS)))
-            yield from predict_rows(self._members, x, self.bank_.theta.device)
-
-    def _maker(self) -> MakeNetwork:
-        return maker(MLP, **self._recipe)
-
-    def _make_members(self) -> Members:
-        return make_members(self._method, self.bank_, self._prediction_seed)
-
-    def _shorter(self) -> dict[str, Any]:
-        return {"categories": _plain(self.categories)}
+    def _assembled(self, encoder: TableEncoder, ensemble: Ensemble) -> TableModel[Dist]:
+        return TableModel(encoder, ensemble, self._head())
 
     def _about_data(self) -> dict[str, Any]:
-        columns = [{"name": name, "kind": kind} for name, kind, _ in self.encoder_.columns_]
+        encoded = self.model_.encoder.columns_
+        columns = [{"name": name, "kind": kind} for name, kind, _ in encoded]
         return {"columns": columns, "target": {"name": self.target_name_} | self._about_target()}
 
     def __sklearn_tags__(self) -> Tags:
@@ -256,12 +253,12 @@ class TableEstimator(Estimator):
         return tags
 
 
-def _plain(categories: Mapping[str, Sequence[Any]] | None) -> dict[str, Any] | None:
-    """Lists in place of other libraries' arrays, which no file can keep."""
-    if categories is None:
-        return None
-    plain = (list, tuple, np.ndarray)
-    return {
-        name: words if isinstance(words, plain) else list(words)
-        for name, words in categories.items()
-    }
+def _shift_scale(
+    model: TableModel[Any], x: NDArray[np.float32], random: np.random.Generator
+) -> float:
+    """The members' disagreement that 95 of 100 encoded rows of fit stay below."""
+    some = random.permutation(len(x))[:SHIFT_ROWS]
+    outputs = predict_rows(model.ensemble.members, x[some], model.ensemble.device)
+    apart = np.concatenate([model.head.disagreement(part) for part in outputs])
+    # Where members agree to the last bit, the least disagreement is unusual.
+    return max(float(np.quantile(apart, SHIFT_LEVEL)), float(np.finfo(np.float64).tiny))

@@ -35,7 +35,7 @@ def onnx_inputs(
     --------
     >>> session.run(["mean", "std"], onnx_inputs(model, X))  # doctest: +SKIP
     """
-    check_is_fitted(model, "bank_")
+    check_is_fitted(model, "model_")
     if isinstance(model, Forecaster):
         return _series(model, data, h, X_df, n_paths, seed)
     given = {"h": h, "X_df": X_df, "n_paths": n_paths, "seed": seed}
@@ -44,7 +44,7 @@ def onnx_inputs(
             f"expected nothing but a table for a {type(model).__name__}, got {', '.join(odd)}: "
             "they are for a Forecaster"
         )
-    return column_values(model.encoder_, model._read(data), outputs_of(model))
+    return column_values(model.model_.encoder, model.read(data), outputs_of(model))
 
 
 def column_values(encoder: TableEncoder, columns: Columns, outputs: Collection[str]) -> Inputs:
@@ -74,14 +74,15 @@ def _values(column: Column, kind: Kind, dtype: type, is_empty: bool) -> NDArray[
 def _series(
     model: Forecaster, df: Any, h: int | None, X_df: Any, n_paths: int | None, seed: int | None
 ) -> Inputs:
-    panel, ahead = model._ahead(h, X_df, df)
-    n_series, reach = len(panel), model._reach
+    forecast = model.forecast(h, n_paths=n_paths, X_df=X_df, df=df)
+    panel, ahead, fitted = forecast.panel, forecast.ahead, forecast.model
+    n_series, reach = len(panel), fitted.reach
     encoded = ahead.encoded
     by_series = encoded.covariates.reshape(n_series, reach + ahead.h, -1)
     noise = path_noise(
-        model._seeds(ahead, seed),
-        model._paths_per_member(n_paths),
-        model._members.n_members,
+        fitted.seeds(ahead, seed),
+        fitted.paths_per_member(forecast.n_paths),
+        fitted.ensemble.members.n_members,
         ahead.h,
     )
     arrays = {

@@ -66,12 +66,12 @@ def inputs_of(model: Model) -> list[Slot]:
     """For a table one for each column, in their order."""
     if isinstance(model, Forecaster):
         return _series_slots(model)
-    return column_slots(model.encoder_, outputs_of(model))
+    return column_slots(model.model_.encoder, outputs_of(model))
 
 
 def outputs_of(model: Model) -> dict[str, Slot]:
     """By name; numbers are float64, and labels have the type of the classes."""
-    sizes: dict[int | str, int] = {"members": model._members.n_members}
+    sizes: dict[int | str, int] = {"members": model.model_.ensemble.members.n_members}
     if isinstance(model, Forecaster):
         slots = _PATHS
     elif isinstance(model, Classifier):
@@ -98,10 +98,12 @@ def column_slots(encoder: TableEncoder, outputs: Collection[str]) -> list[Slot]:
 
 
 def _series_slots(model: Forecaster) -> list[Slot]:
-    network = model._members.network
+    network = model.model_.ensemble.members.network
     assert isinstance(network, Recurrent)
     location, scale = (
-        ("smallest value", "range") if model.encoder_.scaling == "minmax" else ("mean", "spread")
+        ("smallest value", "range")
+        if model.model_.encoder.scaling == "minmax"
+        else ("mean", "spread")
     )
     learned = "at fit (see series in the metadata), of a new series in all that is known of it"
     slots = [
@@ -112,6 +114,6 @@ def _series_slots(model: Forecaster) -> list[Slot]:
     if n := network.n_covariates:
         meaning = "calendar and further columns of the known times and the steps ahead, encoded"
         slots.append(Slot("covariates", ("series", "times", n), meaning, np.float32))
-    noise = ("series", "paths", model._members.n_members, "steps")
+    noise = ("series", "paths", model.model_.ensemble.members.n_members, "steps")
     slots.append(Slot("noise", noise, "standard normal numbers, one for each draw", np.float32))
     return slots

@@ -44,7 +44,7 @@ def to_onnx(model: Model, path: str | os.PathLike[str]) -> None:
             f"expected a Regressor, Classifier or Forecaster, got {type(model).__name__}; "
             "a network of your own can be exported by torch.onnx.export"
         )
-    check_is_fitted(model, "bank_")
+    check_is_fitted(model, "model_")
     outputs = outputs_of(model)
     graph = Graph(reserved={*outputs, *(slot.name for slot in inputs_of(model))})
     if isinstance(model, Forecaster):
@@ -68,22 +68,24 @@ def _metadata(model: Model) -> dict[str, str]:
         "batchensemble_version": _own_version(),
         "task": TASKS[type(model)],
         "method": model.method,
-        "n_members": model._members.n_members,
+        "n_members": model.model_.ensemble.members.n_members,
         "inputs": [_described(slot) for slot in inputs_of(model)],
         "outputs": [_described(slot) for slot in outputs_of(model).values()],
     }
     if isinstance(model, Forecaster):
         about |= {
             "target": model.target_col,
-            "horizon": model._horizon,
+            "horizon": model.model_.horizon,
             "future_columns": list(model.future_columns),
             "past_columns": list(model.past_columns),
-            "series": {str(i): own for i, own in model.encoder_.scales_.items()},
+            "series": {str(i): own for i, own in model.model_.encoder.scales_.items()},
         }
     else:
         about["columns"] = [
             {"name": name, "kind": kind, "input": slot.name}
-            for (name, kind, _), slot in zip(model.encoder_.columns_, inputs_of(model), strict=True)
+            for (name, kind, _), slot in zip(
+                model.model_.encoder.columns_, inputs_of(model), strict=True
+            )
         ]
     if isinstance(model, Classifier):
         about["classes"] = model.classes_.tolist()

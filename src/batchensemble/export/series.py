@@ -20,7 +20,7 @@ def forecaster(model: Forecaster, graph: Graph) -> dict[str, Value]:
     inputs = {slot.name: graph.input(slot) for slot in inputs_of(model)}
     location, scale = (inputs[name].insert(1) for name in ("location", "scale"))
     values = ((inputs["values"] - location) / scale).cast(np.float32)
-    window_location, window_scale = _window_scales(values, model.encoder_.scaling)
+    window_location, window_scale = _window_scales(values, model.model_.encoder.scaling)
     values = (values - window_location) / window_scale
     paths = _paths(model, values, inputs.get("covariates"), inputs["noise"])
     paths = paths * window_scale.insert(2, 3) + window_location.insert(2, 3)
@@ -54,10 +54,10 @@ def _paths(model: Forecaster, values: Value, covariates: Value | None, noise: Va
     members, steps). Rows are (series * paths), and the last values, known or drawn, are part of
     the state.
     """
-    graph, members = values.graph, model._members
+    graph, members = values.graph, model.model_.ensemble.members
     network = exactly(Recurrent, members.network)
     n_members, reach, furthest = members.n_members, network.reach, max(network.lags)
-    bounds = model._loss().bounds
+    bounds = model.model_.loss.bounds
     noise = noise.transpose(3, 2, 0, 1)  # (steps, members, series, paths)
 
     def step(state: Sequence[Value], now: Sequence[Value]) -> tuple[list[Value], Value]:

@@ -3,24 +3,26 @@
 import numpy as np
 
 from batchensemble.estimators import Classifier, Regressor
+from batchensemble.estimators.heads import ClassHead, NumberHead
 from batchensemble.export.columns import encoded
 from batchensemble.export.graph import Graph, Value
 from batchensemble.export.interface import inputs_of
-from batchensemble.export.networks import mlp, moments
+from batchensemble.export.networks import exactly, mlp, moments
 
 TINY = 1e-300  # where p log p is 0
 
 
 def regressor(model: Regressor, graph: Graph) -> dict[str, Value]:
     """Outputs by name."""
+    head = exactly(NumberHead, model.model_.head)
     outputs = _outputs(model, graph)
-    means, log_variances = moments(outputs.transpose(1, 0, 2), model._loss().bounds)
+    means, log_variances = moments(outputs.transpose(1, 0, 2), head.loss.bounds)
     means, variances = means.cast(np.float64), log_variances.cast(np.float64).apply("Exp")
     # In units of the scaled target up to here: far from zero, digits would be lost.
     mean = means.mean(1, keepdims=True)
     aleatoric, epistemic = variances.mean(1), _square(means - mean).mean(1)
     total = aleatoric + epistemic
-    location, scale = model.target_location_, model.target_scale_
+    location, scale = head.location, head.scale
     return {
         "mean": mean.reshape(-1) * scale + location,
         "std": total.apply("Sqrt") * scale,
@@ -58,16 +60,17 @@ def classifier(model: Classifier, graph: Graph) -> dict[str, Value]:
 def _outputs(model: Regressor | Classifier, graph: Graph) -> Value:
     """The network's, (members, rows, outputs)."""
     columns = [graph.input(slot) for slot in inputs_of(model)]
-    x = encoded(columns, model.encoder_).insert(0)
-    members = model._members
+    x = encoded(columns, model.model_.encoder).insert(0)
+    members = model.model_.ensemble.members
     return mlp(x, members.network, members.masks).expand(members.n_members, 1, 1)
 
 
 def _probabilities(logits: Value, model: Classifier) -> Value:
     """Every member's, after calibration with its temperature: (rows, members, classes)."""
     logits = logits.cast(np.float64)
-    if hasattr(model, "calibration_"):
-        logits = logits / model.calibration_.temperature
+    temperature = exactly(ClassHead, model.model_.head).temperature
+    if temperature != 1:
+        logits = logits / temperature
     return logits.apply("Softmax", axis=-1)
 
 

@@ -1,7 +1,8 @@
-"""From a method to trained networks, and from these to predictions, for one model or several."""
+"""From a method to trained networks, and from these to outputs, for one model or several."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -99,13 +100,41 @@ def fit_models(
     return bank, [history]
 
 
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """The trained networks of one model; nothing in it changes.
+
+    method  how the networks give several predictions
+    recipe  the arguments that each network was made with
+    seed    of the masks of MC dropout
+    dtype   tables predict in float64: in float32 a row's prediction would depend, in the seventh
+            digit, on how many rows come with it
+    """
+
+    method: Method
+    recipe: dict[str, Any]
+    bank: Bank
+    seed: int
+    dtype: torch.dtype = field(default=torch.float64, kw_only=True)
+
+    @cached_property
+    def members(self) -> Members:
+        """The networks ready to predict."""
+        return make_members(self.method, self.bank, self.seed, self.dtype)
+
+    @property
+    def device(self) -> torch.device:
+        return self.bank.theta.device
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The members are made again from the bank, which is smaller.
+        return {name: value for name, value in vars(self).items() if name != "members"}
+
+
 def make_members(
     method: Method, bank: Bank, seed: int, dtype: torch.dtype = torch.float64
 ) -> Members:
-    """The trained networks ready to predict, in float64: rounding would show otherwise.
-
-    In float32 a row's answer depends, in the seventh digit, on how many rows come with it.
-    """
+    """The trained networks ready to predict."""
     return method.members(bank.to(bank.theta.device, dtype), Generator().manual_seed(seed))
 
 

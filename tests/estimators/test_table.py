@@ -13,6 +13,7 @@ from sklearn.model_selection import train_test_split
 
 from batchensemble import Classifier, Regressor
 from batchensemble.conformal import conformal_rank, fit_temperature, promised_sets
+from batchensemble.estimators.splits import hold_back
 from batchensemble.metrics import interval_coverage
 from batchensemble.study.datasets import DatasetMissing, load_table
 from batchensemble.training.methods import METHODS
@@ -128,12 +129,13 @@ def test_fit_may_spare_rows_for_calibration_and_learns_from_the_others_only(esti
     assert len(model.calibration_) == n
     again = estimator(**QUICK).fit(x, y, calibrate=True)
     assert same(model.calibration_, again.calibration_)
-    learned, spared = model._spare(200, *seeds(QUICK["random_state"]))
+    learned, spared = hold_back(200, model._fewest_calibration_rows, *seeds(0))
     assert sorted([*learned, *spared]) == list(range(200))
     # The same model from the learned rows alone, calibrated by hand.
     by_hand = estimator(**QUICK).fit(x[learned], y[learned]).calibrate(x[spared], y[spared])
     assert same(model.calibration_, by_hand.calibration_)
-    assert np.array_equal(model.bank_.theta.numpy(), by_hand.bank_.theta.numpy())
+    thetas = [each.model_.ensemble.bank.theta.numpy() for each in (model, by_hand)]
+    assert np.array_equal(*thetas)
 
 
 def seeds(random_state):
@@ -146,14 +148,14 @@ def test_weights_count_for_learning_and_not_for_calibration(estimator):
     weight = np.random.default_rng(0).integers(0, 3, size=200)
     model = estimator(**QUICK).fit(x, y, sample_weight=weight, calibrate=True)
     kept = np.flatnonzero(weight)
-    learned, spared = (kept[rows] for rows in model._spare(len(kept), *seeds(0)))
+    learned, spared = (kept[rows] for rows in hold_back(len(kept), 1, *seeds(0)))
     by_hand = estimator(**QUICK).fit(x[learned], y[learned], sample_weight=weight[learned])
     assert same(model.calibration_, by_hand.calibrate(x[spared], y[spared]).calibration_)
 
 
 def test_a_class_that_only_spared_rows_have_is_known():
     x, y = table(Classifier, 200)
-    spared = Classifier(**QUICK)._spare(200, *seeds(0))[1]
+    spared = hold_back(200, 1, *seeds(0))[1]
     y[spared[0]] = "rare"
     model = Classifier(**QUICK).fit(x, y, calibrate=True)
     assert "rare" in model.classes_
@@ -209,7 +211,7 @@ def test_too_few_rows_are_refused_before_anything_is_learned(estimator, fresh):
     model = estimator(**QUICK)
     with pytest.raises(ValueError, match=f"at least {fewest} of the rows .*20%.*got 8 of 42"):
         model.fit(x[:42], y[:42], calibrate=True)
-    assert not hasattr(model, "bank_")
+    assert not hasattr(model, "model_")
 
 
 def test_a_coverage_that_needs_more_rows_says_how_many(fresh):

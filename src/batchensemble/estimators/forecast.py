@@ -1,0 +1,145 @@
+"""A forecast as an object: the paths of every window, and the columns made from them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchensemble.conformal import IntervalCalibration
+from batchensemble.data.panels import Names, Panel
+from batchensemble.estimators.series_model import Ahead, SeriesModel
+from batchensemble.predictive import SamplePredictive
+
+Answers = Mapping[str, NDArray[np.float64]]
+"""By column, an array (windows, h)."""
+
+Question = Callable[[SamplePredictive], Answers]
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Windows of a panel, forecast by a model: the next steps, or past ones in hindsight.
+
+    Paths are drawn when they are asked for: all at once and kept as `dist`, or, as long as nobody
+    has asked for that, some windows at a time.
+    """
+
+    model: SeriesModel
+    calibration: IntervalCalibration | None
+    panel: Panel
+    ahead: Ahead
+    names: Names
+    alias: str
+    n_paths: int
+    verbose: bool = False
+
+    @cached_property
+    def dist(self) -> SamplePredictive:
+        """The paths, one row for each window."""
+        return self.model.simulate(self.ahead, self.n_paths, verbose=self.verbose)
+
+    def ask(self, question: Question) -> Answers:
+        """What `question` answers about all windows."""
+        if "dist" in vars(self):
+            return question(self.dist)
+        chunks = self.model.chunks(self.ahead, self.n_paths, verbose=self.verbose)
+        parts = [question(dist) for dist in chunks]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def columns(
+        self, level: Sequence[float] | None = None, quantiles: Sequence[float] | None = None
+    ) -> Answers:
+        """The mean, intervals and quantiles, by the name of their column."""
+        return self.ask(asked_columns(self.alias, level, quantiles, self.calibration))
+
+    def frame(self, answers: Answers, *, with_truth: bool = False) -> Any:
+        """A row for each window and step, in the frame library of the user's data."""
+        known = {}
+        if with_truth:
+            known = {"cutoff": self.ahead.cutoffs.repeat(self.ahead.h)}
+            known[self.names.target] = self.truth.ravel()
+        return self.panel.frame(
+            {
+                self.names.id: np.repeat(self.ahead.ids, self.ahead.h),
+                self.names.time: self.ahead.times,
+                **known,
+                **{name: values.ravel() for name, values in answers.items()},
+            }
+        )
+
+    def compared(self) -> IntervalCalibration:
+        """Past windows beside the truth, to calibrate with."""
+        truth, parts, done = self.truth, [], 0
+        for dist in self.model.chunks(self.ahead, self.n_paths, verbose=self.verbose):
+            parts.append(IntervalCalibration.of(truth[done : done + len(dist)], dist))
+            done += len(dist)
+        return IntervalCalibration.joined(parts)
+
+    @property
+    def truth(self) -> NDArray[np.float64]:
+        """(windows, h), of past windows."""
+        return self._values(self._first_rows + np.arange(self.ahead.h))
+
+    def repeated(self, n: int) -> NDArray[np.float64]:
+        """(windows, h), what repeating the n values before each past window would forecast."""
+        return self._values(self._first_rows - n + np.arange(self.ahead.h) % n)
+
+    def _values(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        values: NDArray[np.float64] = self.panel.values[rows]
+        return values
+
+    @property
+    def _first_rows(self) -> NDArray[np.int64]:
+        """(windows, 1), the rows of the panel at which past windows begin."""
+        return self.ahead.starts[:, None] + self.model.reach
+
+
+def asked_columns(
+    alias: str,
+    level: Sequence[float] | None,
+    quantiles: Sequence[float] | None,
+    calibration: IntervalCalibration | None,
+) -> Question:
+    """The question behind the columns <alias>, <alias>-lo-80, <alias>-hi-80 and <alias>-q-10."""
+    shares = read_levels(level)
+    levels: dict[str, float] = {}
+    if calibration is None:
+        for share in shares:
+            levels[f"{alias}-lo-{share:g}"] = 0.5 - share / 200
+            levels[f"{alias}-hi-{share:g}"] = 0.5 + share / 200
+    for q in _read_numbers(quantiles, "quantiles", 1):
+        levels[f"{alias}-q-{100 * q:g}"] = q
+
+    def question(dist: SamplePredictive) -> Answers:
+        columns = {alias: dist.mean}
+        for share in shares if calibration is not None else ():
+            assert calibration is not None
+            ends = calibration.interval(dist, share / 100)
+            columns[f"{alias}-lo-{share:g}"] = ends[..., 0]
+            columns[f"{alias}-hi-{share:g}"] = ends[..., 1]
+        if levels:
+            values = np.moveaxis(dist.quantile(list(levels.values())), -1, 0)
+            columns.update(zip(levels, values, strict=True))
+        return columns
+
+    return question
+
+
+def read_levels(level: Any) -> list[float]:
+    """One level or several, from 1 to 100 per cent."""
+    return _read_numbers(level, "level", 100)
+
+
+def _read_numbers(values: Any, name: str, top: float) -> list[float]:
+    numbers = np.ravel([] if values is None else values)
+    is_number = numbers.dtype.kind in "iuf" or not numbers.size
+    if not is_number or not np.all((numbers > 0) & (numbers < top) & (numbers >= top // 100)):
+        example = "[80, 95], in per cent" if top == 100 else "[0.1, 0.9]"
+        raise ValueError(
+            f"expected {name} strictly between {top // 100:g} and {top:g}, such as {example}, "
+            f"got {values!r}"
+        )
+    return [float(value) for value in numbers]

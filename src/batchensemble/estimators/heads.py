@@ -1,0 +1,135 @@
+"""What the outputs of a table's network mean: a number or classes, in the user's units."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from torch import Tensor
+
+from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
+from batchensemble.training.losses import CategoricalNLL, GaussianNLL, Loss
+from batchensemble.words import one_of
+
+Dist_co = TypeVar("Dist_co", covariant=True)
+
+
+class Head(Protocol[Dist_co]):
+    """What a network for tables is trained for."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Outputs of each of the network's heads."""
+        ...
+
+    @property
+    def loss(self) -> Loss: ...
+
+    def encode(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Targets as the loss takes them."""
+        ...
+
+    def predictive(self, outputs: Tensor) -> Dist_co:
+        """(rows, members, outputs) -> the prediction in the user's units."""
+        ...
+
+    def disagreement(self, outputs: Tensor) -> NDArray[np.float64]:
+        """(rows, members, outputs) -> (rows,), how far the members are apart."""
+        ...
+
+
+@dataclass(frozen=True)
+class NumberHead:
+    """A Gaussian for the target, scaled as (y - location) / scale."""
+
+    location: float
+    scale: float
+    loss: GaussianNLL
+    sizes: ClassVar[tuple[int, ...]] = (1, 1)
+
+    @classmethod
+    def learned(cls, values: NDArray[Any], scaling: str, loss: GaussianNLL) -> Self:
+        """The scale of the targets of fit."""
+        y = read_numbers(values)
+        one_of(scaling, ("minmax", "standard"), "target_scaling")
+        location, scale = (y.min(), np.ptp(y)) if scaling == "minmax" else (y.mean(), y.std())
+        if scale <= 1e-15 * abs(location):  # all targets are the same number
+            scale = np.float64(1e-6 * (abs(location) or 1.0))
+        if scale < 1e-100:
+            raise ValueError(
+                f"expected targets whose spread is above 1e-100, got {scale}; "
+                "multiply them by a constant"
+            )
+        return cls(float(location), float(scale), loss)
+
+    def encode(self, values: NDArray[Any]) -> NDArray[np.float32]:
+        scaled = (read_numbers(values) - self.location) / self.scale
+        return scaled.astype(np.float32)
+
+    def predictive(self, outputs: Tensor) -> GaussianPredictive:
+        means, log_variances = self.loss.moments(outputs)
+        return GaussianPredictive(
+            self.location + self.scale * means.numpy(),
+            self.scale**2 * log_variances.exp().numpy(),
+        )
+
+    def disagreement(self, outputs: Tensor) -> NDArray[np.float64]:
+        return self.predictive(outputs).epistemic
+
+
+@dataclass(frozen=True, eq=False)
+class ClassHead:
+    """Logits of the classes, divided by a temperature that all members share."""
+
+    classes: NDArray[Any]
+    temperature: float = 1.0
+    loss: ClassVar[CategoricalNLL] = CategoricalNLL()
+
+    @classmethod
+    def learned(cls, values: NDArray[Any]) -> Self:
+        """The classes of all rows, also of those held back for calibration."""
+        if values.dtype == object:
+            raise ValueError(
+                f"expected labels of one kind, got {sorted({type(v).__name__ for v in values})}; "
+                "convert all of them to strings or to numbers"
+            )
+        with np.errstate(invalid="ignore"):  # it casts numbers such as 1e30 to integers
+            check_classification_targets(values)
+        classes = np.unique(values)
+        if len(classes) < 2:
+            raise ValueError(f"expected at least 2 classes in y, got one class: {list(classes)}")
+        return cls(classes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (len(self.classes),)
+
+    def encode(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        return np.searchsorted(self.classes, values).astype(np.int64)
+
+    def predictive(self, outputs: Tensor) -> CategoricalPredictive:
+        # The mean over the members may prefer another class than before the temperature.
+        return CategoricalPredictive((outputs / self.temperature).softmax(-1).numpy(), self.classes)
+
+    def disagreement(self, outputs: Tensor) -> NDArray[np.float64]:
+        # Logits mean the same after adding a constant to all of them.
+        centred = outputs - outputs.mean(-1, keepdim=True)
+        variances: NDArray[np.float64] = centred.var(1, correction=0).sum(-1).numpy()
+        return variances
+
+
+def read_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Targets of a regression."""
+    if values.dtype.kind not in "iufb":
+        raise ValueError(
+            f"expected numbers as targets, got {values.dtype} values such as {values[0]!r}; "
+            "convert them to numbers, or use Classifier for classes"
+        )
+    y = values.astype(np.float64)
+    if np.abs(y).max() > 1e100:
+        raise ValueError(
+            "expected targets of size at most 1e100, "
+            f"got values from {y.min()} to {y.max()}; divide them by a constant"
+        )
+    return y

@@ -1,0 +1,78 @@
+"""What a forecaster has seen of its series, and what it may still be judged by."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from batchensemble.data.grids import alike, when
+from batchensemble.data.panels import Panel
+from batchensemble.estimators.series_model import Ints, SeriesModel
+
+MOST_FORECASTS = 1000  # to calibrate with
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The series so far.
+
+    learned_until  by series, the last time that fit has seen
+    forgotten      by series, rows before those of the panel that a file did not keep
+    """
+
+    panel: Panel
+    learned_until: Mapping[Any, Any]
+    forgotten: Mapping[Any, int]
+
+    @classmethod
+    def at_fit(cls, panel: Panel) -> Self:
+        return cls(panel, dict(zip(panel.ids.tolist(), panel.last_times, strict=True)), {})
+
+    def tail(self, n: int) -> Self:
+        """The last n rows of each series, and how many were dropped."""
+        kept = self.panel.tail(n)
+        dropped = zip(kept.ids.tolist(), (self.panel.lengths - kept.lengths).tolist(), strict=True)
+        forgotten = {i: n_rows + self.forgotten.get(i, 0) for i, n_rows in dropped}
+        return replace(self, panel=kept, forgotten={i: n for i, n in forgotten.items() if n})
+
+    def cutoffs(self, panel: Panel, model: SeriesModel, n_old: Ints) -> Ints:
+        """Rows of a longer panel after which to forecast what was not learned; the latest, in time.
+
+        Each forecast ends after the first `n_old` rows of its series.
+        """
+        parts = []
+        for i, name in enumerate(panel.ids.tolist()):
+            times = panel.times[panel.rows(i)]
+            n_learned = int(times.searchsorted(self.learned_until[name], side="right"))
+            first = max(n_learned - 1, model.reach - 1, int(n_old[i]) - model.horizon)
+            parts.append(panel.starts[i] + np.arange(first, len(times) - model.horizon))
+        rows = np.concatenate(parts)
+        in_time: Ints = panel.times[rows].argsort(kind="stable")
+        return rows[in_time[-MOST_FORECASTS:]]
+
+    def check_unseen(self, history: Panel, *, calibrated: bool) -> None:
+        """Refuse windows after `history` that fit or calibration has seen."""
+        until, how = self.learned_until, "has learned from"
+        if calibrated:
+            last_times = zip(self.panel.ids.tolist(), self.panel.last_times, strict=True)
+            until, how = dict(last_times), "was calibrated with"
+        cutoffs = alike(history.last_times, self.panel.times)
+        for i, cutoff in zip(history.ids.tolist(), cutoffs, strict=True):
+            last = until.get(i)
+            if last is not None and last > cutoff:
+                raise ValueError(
+                    f"series {i!r}: expected windows after what this forecaster {how}, "
+                    f"up to {when(last)}, got a first cutoff at {when(cutoff)}; pass "
+                    "refit=True, or fit it to less"
+                )
+
+    def check_remembered(self, panel: Panel, n: int) -> None:
+        """Refuse to show more rows of a series than a file has kept."""
+        for i, length in zip(panel.ids.tolist(), panel.lengths, strict=True):
+            if length < n and i in self.forgotten:
+                raise ValueError(
+                    f"series {i!r}: expected history of at most {length} steps, since the file "
+                    f"that this forecaster was loaded from kept no more, got {n}; pass "
+                    f"history={length}, or plot with the forecaster that was fitted"
+                )

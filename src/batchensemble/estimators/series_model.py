@@ -1,0 +1,174 @@
+"""The fitted model of series: what is known in, sample paths out."""
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from batchensemble.data.frames import Columns
+from batchensemble.data.panels import Panel, check_lengths
+from batchensemble.data.series_encoder import Encoded, SeriesEncoder, window_starts
+from batchensemble.predictive import SamplePredictive
+from batchensemble.training.engines import Windows
+from batchensemble.training.losses import GaussianNLL
+from batchensemble.training.methods import MakeNetwork
+from batchensemble.training.models import Ensemble, maker, sample_paths
+from batchensemble.training.networks import Recurrent
+from batchensemble.training.progress import track
+
+FEWEST_WINDOWS_HELD_OUT = 4
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """What is to be forecast: windows of encoded rows, and the times that they lead to."""
+
+    encoded: Encoded
+    starts: Ints  # (windows,), rows of `encoded`
+    ids: NDArray[Any]  # (windows,)
+    cutoffs: pd.Index  # (windows,), the last known time
+    times: pd.Index  # (windows * h,)
+
+    @property
+    def h(self) -> int:
+        return len(self.times) // len(self.starts)
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesModel:
+    """An encoder, trained networks and their loss; nothing in it changes."""
+
+    encoder: SeriesEncoder
+    ensemble: Ensemble
+    loss: GaussianNLL
+
+    @property
+    def network(self) -> Recurrent:
+        network = self.ensemble.members.network
+        assert isinstance(network, Recurrent)
+        return network
+
+    @property
+    def horizon(self) -> int:
+        """Steps that it was trained to forecast."""
+        return int(self.ensemble.recipe["horizon"])
+
+    @property
+    def context(self) -> int:
+        """Steps that a forecast reads."""
+        return int(self.ensemble.recipe["context"])
+
+    @property
+    def reach(self) -> int:
+        """Observations that a forecast needs: the context and the lags before it."""
+        return reach_of(self.context, self.ensemble.recipe["lags"])
+
+    def ahead(self, panel: Panel, h: int, columns: Columns | None) -> Ahead:
+        """The next h times of every series; `columns` hold what is known about them."""
+        times = panel.future_times(h)
+        encoded = self.encoder.encode_ahead(panel, self.reach, times, columns)
+        starts = np.arange(len(panel)) * (self.reach + h)
+        return Ahead(encoded, starts, panel.ids, panel.last_times, times)
+
+    def ahead_of(self, panel: Panel, history: Panel, h: int, rows: Ints) -> Ahead:
+        """The h times after these rows of the panel, forecast in hindsight."""
+        check_lengths(history, self.reach)
+        return Ahead(
+            self.encoder.encode(panel, learned_from=history),
+            rows - self.reach + 1,
+            panel.ids[np.searchsorted(panel.starts, rows, side="right") - 1],
+            panel.times[rows],
+            panel.times[(rows[:, None] + 1 + np.arange(h)).ravel()],
+        )
+
+    def simulate(
+        self, ahead: Ahead, n_paths: int, *, seed: int | None = None, verbose: bool = False
+    ) -> SamplePredictive:
+        """Sample paths of every window in the user's units, shared evenly by the members."""
+        parts = self.chunks(ahead, n_paths, seed=seed, verbose=verbose)
+        return SamplePredictive(np.concatenate([dist.paths for dist in parts]))
+
+    def chunks(
+        self, ahead: Ahead, n_paths: int, *, seed: int | None = None, verbose: bool = False
+    ) -> Iterator[SamplePredictive]:
+        """The same, some windows at a time, so that memory stays bounded."""
+        device = self.ensemble.device
+        windows = make_windows(self.encoder, ahead.encoded, self.reach, ahead.h, device)
+        seeds, per_member = self.seeds(ahead, seed), self.paths_per_member(n_paths)
+        parts = sample_paths(self.ensemble.members, windows, ahead.starts, seeds, per_member)
+        done = 0
+        for paths in track(parts, len(ahead.starts), "window", verbose=verbose):
+            rows = ahead.starts[done : done + len(paths), None, None, None]
+            yield SamplePredictive(paths * ahead.encoded.scale[rows] + ahead.encoded.location[rows])
+            done += len(paths)
+
+    def seeds(self, ahead: Ahead, seed: int | None) -> list[int]:
+        """One for each window, from its series and its cutoff."""
+        seed = self.ensemble.seed if seed is None else seed
+        words = [f"{i} {cutoff}" for i, cutoff in zip(ahead.ids, ahead.cutoffs, strict=True)]
+        return [
+            int(np.random.SeedSequence([seed, zlib.crc32(word.encode())]).generate_state(1)[0])
+            for word in words
+        ]
+
+    def paths_per_member(self, n_paths: int) -> int:
+        if not isinstance(n_paths, Integral) or n_paths < 1:
+            raise ValueError(f"expected n_paths to be a whole number above 0, got {n_paths!r}")
+        return -(-int(n_paths) // self.ensemble.members.n_members)
+
+
+def series_network(recipe: dict[str, Any], loss: GaussianNLL) -> MakeNetwork:
+    return maker(Recurrent, **recipe, draw=loss.draw)
+
+
+def reach_of(context: int, lags: tuple[int, ...]) -> int:
+    return context - 1 + max(lags)
+
+
+def make_windows(
+    encoder: SeriesEncoder, encoded: Encoded, reach: int, horizon: int, device: torch.device
+) -> Windows:
+    """Encoded rows on the device, every window with its own location and scale."""
+    location, scale = encoder.window_scales(encoded.values, reach)
+
+    def tensor(values: NDArray[Any]) -> torch.Tensor:
+        return torch.tensor(values, dtype=torch.float32, device=device)
+
+    return Windows(
+        tensor(np.column_stack([encoded.values, encoded.covariates])),
+        tensor(location),
+        tensor(scale),
+        reach,
+        horizon,
+        encoder.n_past,
+    )
+
+
+def hold_out_windows(
+    panel: Panel, reach: int, horizon: int, fraction: float
+) -> tuple[Ints, Ints | None]:
+    """Training windows and, where there are enough, each series' last ones held out.
+
+    No target of a training window is a target of one that is held out.
+    """
+    length = reach + horizon
+    every = window_starts(panel, length)
+    counts = panel.lengths - length + 1
+    n_held_out = np.round(fraction * counts).astype(np.int64)
+    kept = np.maximum(counts - n_held_out - horizon + 1, 0)
+    can_spare = (n_held_out > 0) & (kept > 0)
+    n_held_out, kept = np.where(can_spare, n_held_out, 0), np.where(can_spare, kept, counts)
+    if n_held_out.sum() < FEWEST_WINDOWS_HELD_OUT or kept.sum() < FEWEST_WINDOWS_HELD_OUT:
+        return every, None
+    position = every - np.repeat(panel.starts[:-1], counts)
+    is_kept = position < np.repeat(kept, counts)
+    is_held_out = position >= np.repeat(counts - n_held_out, counts)
+    return every[is_kept], every[is_held_out]

@@ -1,0 +1,62 @@
+"""The fitted model of a table: columns in, predictions out."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from batchensemble.data.frames import Columns
+from batchensemble.data.table_encoder import TableEncoder
+from batchensemble.estimators.heads import Head
+from batchensemble.predictive import Predictive
+from batchensemble.training.methods import MakeNetwork
+from batchensemble.training.models import Ensemble, maker, predict_rows
+from batchensemble.training.networks import MLP
+
+ENCODED_ROWS = 2**15  # at a time
+
+Dist = TypeVar("Dist", bound=Predictive)
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel(Generic[Dist]):
+    """An encoder, trained networks and the meaning of their outputs; nothing in it changes."""
+
+    encoder: TableEncoder
+    ensemble: Ensemble
+    head: Head[Dist]
+
+    def predict(self, columns: Columns) -> Dist:
+        """The prediction for every row."""
+        return self.head.predictive(torch.cat(list(self.outputs(columns))))
+
+    def chunks(self, columns: Columns) -> Iterator[Dist]:
+        """The same, some rows at a time, so that memory stays bounded."""
+        return (self.head.predictive(outputs) for outputs in self.outputs(columns))
+
+    def outputs(self, columns: Columns) -> Iterator[Tensor]:
+        """(rows, members, outputs) of the networks, some rows at a time."""
+        for start in range(0, columns.n_rows, ENCODED_ROWS):
+            x = self.encoder.transform(columns.take(slice(start, start + ENCODED_ROWS)))
+            yield from predict_rows(self.ensemble.members, x, self.ensemble.device)
+
+    def ask(self, columns: Columns, question: Callable[[Dist], NDArray[Any]]) -> NDArray[Any]:
+        """What `question` answers about each row's prediction, some rows at a time."""
+        answers = (question(dist) for dist in self.chunks(columns))
+        first = next(answers)
+        # One array for all: many small ones between large ones that go would leave holes.
+        whole = np.empty((columns.n_rows, *first.shape[1:]), first.dtype)
+        stop = len(first)
+        whole[:stop] = first
+        for answer in answers:
+            whole[stop : stop + len(answer)] = answer
+            stop += len(answer)
+        return whole
+
+
+def table_network(recipe: dict[str, Any]) -> MakeNetwork:
+    return maker(MLP, **recipe)
