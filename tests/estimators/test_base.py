@@ -251,15 +251,6 @@ def test_weights_of_zero_leave_rows_out_exactly(estimator):
     assert np.allclose(answers(a, x[:90]), answers(c, x[:90]), rtol=1e-3, atol=1e-4)
 
 
-def test_held_out_rows_keep_the_shares_of_the_classes():
-    y = np.array([0] * 180 + [1] * 20)
-    model = Classifier(**QUICK).fit(np.random.default_rng(0).normal(size=(200, 2)), y)
-    kept, held_out = model._split(y, seed=0)
-    assert len(held_out) == 30
-    assert y[held_out].sum() == 3
-    assert len(np.intersect1d(kept, held_out)) == 0
-
-
 @BOTH
 def test_weights_that_make_no_sense_are_refused(estimator):
     x, y = table(estimator)

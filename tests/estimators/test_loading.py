@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from functools import cache
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -62,7 +63,7 @@ def assert_restored(model, twin, folder):
     assert (folder / "again.be").read_bytes() == first
 
 
-LAST = ["bank_", "_members"]
+LAST = ["settings_", "calibration_", "model_"]
 
 
 # ------------------------------------------------------------------------------------------- tables
@@ -351,7 +352,7 @@ def test_a_plot_shows_the_same_past_or_says_that_the_file_has_less(tmp_path):
 
 def test_rows_that_were_left_out_once_are_not_forgotten_to_be_missing(tmp_path):
     twin = again(again(forecaster(), tmp_path), tmp_path)
-    assert twin._forgotten == dict.fromkeys(["s0", "s1", "s2"], 66)
+    assert twin._observed.forgotten == dict.fromkeys(["s0", "s1", "s2"], 66)
     with pytest.raises(ValueError, match="at most 24 steps"):
         twin.plot(history=30)
 
@@ -637,3 +638,35 @@ def test_a_forecaster_is_described_by_its_series(tmp_path):
         {"name": "wind", "kind": "number", "known": "past"},
         {"name": "sky", "kind": "category", "known": "past"},
     ]
+
+
+# ------------------------------------------------------------------------ files of older versions
+
+OLD = Path(__file__).parent / "saved_by_0_1_0"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in OLD.glob("*.be")))
+def test_files_of_version_0_1_0_load_and_predict_what_they_did(name, tmp_path):
+    expected = json.loads((OLD / "expected.json").read_text())[name]
+    old = batchensemble.load(OLD / f"{name}.be", device="cpu")
+    for model in (old, again(old, tmp_path, device="cpu")):
+        answers = asked(model, expected)
+        assert answers.keys() == expected.keys()
+        for question, answer in answers.items():
+            assert np.allclose(answer, expected[question], rtol=1e-6, atol=1e-6), question
+
+
+def asked(model, expected):
+    if isinstance(model, Forecaster):
+        ahead = pd.read_csv(OLD / "ahead.csv", parse_dates=["ds"])
+        frame = model.predict(level=[80], X_df=ahead)
+        return {name: frame[name] for name in frame.columns[2:]}
+    rows = pd.read_csv(OLD / "rows.csv", parse_dates=["built"])
+    ask = {
+        "mean": lambda: model.predict(rows),
+        "interval": lambda: model.predict_interval(rows, 0.8),
+        "probabilities": lambda: model.predict_proba(rows),
+        "set": lambda: model.predict_set(rows, 0.8),
+        "shift": lambda: model.shift_score(rows),
+    }
+    return {question: ask[question]() for question in expected}

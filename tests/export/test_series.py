@@ -4,7 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from fixtures import forget_members, long_frame, onnx_answers, onnx_session, scrambled, TINY_FORECASTER
+from fixtures import (
+    TINY_FORECASTER,
+    forget_members,
+    long_frame,
+    onnx_answers,
+    onnx_session,
+    scrambled,
+)
 
 from batchensemble import Forecaster
 from batchensemble.export import onnx_inputs, to_onnx

@@ -5,6 +5,7 @@ from fixtures import TINY_FORECASTER as QUICK
 from fixtures import long_frame as long
 
 from batchensemble import Forecaster
+from batchensemble.estimators.series_model import hold_out_windows
 
 
 def test_the_reading_follows_the_frequency_and_the_shortest_series():
@@ -24,7 +25,7 @@ def test_the_reading_follows_the_frequency_and_the_shortest_series():
 
 def test_no_target_is_both_learned_from_and_held_out():
     model = Forecaster(**QUICK, validation_fraction=0.2).fit(long())
-    kept, held_out = model._split(model.panel_)
+    kept, held_out = hold_out_windows(model.panel_, model.model_.reach, 4, 0.2)
 
     def targets(starts):
         return set((starts[:, None] + model.model_.reach + np.arange(4)).ravel().tolist())

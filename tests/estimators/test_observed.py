@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from batchensemble import Forecaster
 from batchensemble.conformal import conformal_rank
-from batchensemble.estimators import trust_series
+from batchensemble.estimators import forecaster, observed
 
 H = TINY_FORECASTER["horizon"]
 
@@ -73,7 +73,8 @@ def test_fit_may_keep_back_the_last_fifth_and_forecasts_from_the_end():
     model = Forecaster(**TINY_FORECASTER).fit(data, calibrate=True)
     old, new = split(data, 56)
     by_hand = Forecaster(**TINY_FORECASTER).fit(old).calibrate(new)
-    assert np.array_equal(model.model_.ensemble.bank.theta.numpy(), by_hand.model_.ensemble.bank.theta.numpy())
+    thetas = [each.model_.ensemble.bank.theta.numpy() for each in (model, by_hand)]
+    assert np.array_equal(*thetas)
     assert same(model.calibration_, by_hand.calibration_)
     assert len(model.calibration_) == 3 * (14 - H + 1)
     pd.testing.assert_frame_equal(model.predict(level=[90]), by_hand.predict(level=[90]))
@@ -105,7 +106,7 @@ def test_updates_one_by_one_or_at_once_end_where_calibration_with_all_would(fres
 def test_the_newest_forecasts_take_the_place_of_the_oldest(fresh, monkeypatch):
     model, _, new = fresh
     whole = copy.copy(model).calibrate(new).calibration_
-    monkeypatch.setattr(trust_series, "FORECASTS_KEPT", 30)
+    monkeypatch.setattr(forecaster, "FORECASTS_KEPT", 30)
     position = new.groupby("unique_id").cumcount()
     before = model.calibrate(new[position < 13]).calibration_
     after = model.update(new[position >= 13]).calibration_
@@ -116,7 +117,7 @@ def test_the_newest_forecasts_take_the_place_of_the_oldest(fresh, monkeypatch):
 def test_of_very_many_past_forecasts_the_latest_are_compared(fresh, monkeypatch):
     model, _, new = fresh
     whole = copy.copy(model).calibrate(new).calibration_
-    monkeypatch.setattr(trust_series, "MOST_FORECASTS", 12)
+    monkeypatch.setattr(observed, "MOST_FORECASTS", 12)
     assert same(model.calibrate(new).calibration_, whole.latest(12))
 
 
@@ -265,13 +266,13 @@ def test_a_new_fit_forgets_and_one_that_fails_does_not(fresh):
     assert model.calibration_ is calibration
     twin = pickle.loads(pickle.dumps(model))
     pd.testing.assert_frame_equal(twin.predict(level=[80]), model.predict(level=[80]))
-    assert not hasattr(clone(model), "calibration_")
-    assert not hasattr(model.fit(old), "calibration_")
+    assert clone(model).calibration_ is None
+    assert model.fit(old).calibration_ is None
 
 
 def test_what_cannot_be_calibrated_says_so(fresh):
     model, _, new = fresh
-    with pytest.raises(NotFittedError, match="expected a calibrated Forecaster"):
+    with pytest.raises(NotFittedError, match="this Forecaster is not calibrated"):
         model.calibration_report()
     with pytest.raises(NotFittedError):
         Forecaster().calibrate(new)

@@ -1,0 +1,73 @@
+import numpy as np
+import pandas as pd
+import pytest
+from fixtures import TINY_FORECASTER, long_frame
+
+from batchensemble import Forecaster
+from batchensemble.training.networks import Recurrent
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Forecaster(**TINY_FORECASTER).fit(long_frame(2, 60), calibrate=True)
+
+
+@pytest.fixture
+def draws(monkeypatch):
+    """How many windows paths were drawn for."""
+    windows, simulate = [], Recurrent.simulate
+
+    def counted(self, x, noise, masks=None):
+        windows.append(len(x))
+        return simulate(self, x, noise, masks)
+
+    monkeypatch.setattr(Recurrent, "simulate", counted)
+    return windows
+
+
+def test_paths_are_drawn_once_for_all_questions_about_a_forecast(model, draws):
+    forecast = model.forecast()
+    assert not draws
+    dist = forecast.dist
+    assert sum(draws) == 2
+    forecast.columns([80], [0.1])
+    forecast.ask(lambda each: each.uncertainty()._asdict())
+    assert forecast.dist is dist
+    assert sum(draws) == 2
+
+
+@pytest.mark.parametrize("name", ["predict", "predict_dist", "simulate", "uncertainty", "plot"])
+def test_every_question_draws_the_paths_of_a_series_once(model, draws, name):
+    getattr(model, name)()
+    assert sum(draws) == 2
+
+
+def test_columns_are_the_same_whether_paths_are_kept_or_not(model):
+    kept, streamed = model.forecast(), model.forecast()
+    assert kept.dist
+    for name, values in streamed.columns([50, 80], [0.3]).items():
+        assert np.array_equal(kept.columns([50, 80], [0.3])[name], values)
+
+
+def test_a_backtest_lays_the_truth_beside_forecasts_of_what_came_before():
+    df = long_frame(2, 60)
+    model = Forecaster(**TINY_FORECASTER).fit(df[df["ds"] < df["ds"].unique()[50]])
+    past = model.backtest(df, n_windows=3, refit=False)
+    frame = past.frame(past.columns(), with_truth=True)
+    merged = frame.merge(df, on=["unique_id", "ds"], suffixes=("", "_true"))
+    assert len(merged) == len(frame) == 2 * 3 * past.ahead.h
+    assert np.array_equal(merged["y"], merged["y_true"])
+    assert np.array_equal(past.truth.ravel(), frame["y"])
+    last = df.set_index(["unique_id", "ds"])["y"]
+    known = [last[i, cutoff] for i, cutoff in zip(past.ahead.ids, past.ahead.cutoffs, strict=True)]
+    assert np.array_equal(past.repeated(1), np.repeat([known], past.ahead.h, axis=0).T)
+    season = past.repeated(2)
+    assert np.array_equal(season[:, 1], known)
+    assert np.array_equal(season[:, 0], season[:, 2])
+
+
+def test_dates_and_series_of_a_forecast_follow_its_panel(model):
+    forecast = model.forecast(2)
+    frame = forecast.frame(forecast.columns())
+    assert frame["unique_id"].tolist() == ["s0", "s0", "s1", "s1"]
+    assert (frame["ds"] > pd.Timestamp(model.panel_.times.max())).all()

@@ -1,0 +1,99 @@
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+from fixtures import regression_table
+
+from batchensemble import Classifier, Regressor
+from batchensemble.estimators import table_model
+from batchensemble.training.methods import Members
+
+TINY = {"epochs": 2, "hidden": (8,), "n_members": 3, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    x, y = regression_table(200)
+    return {
+        Regressor: Regressor(**TINY).fit(x, y, calibrate=True),
+        Classifier: Classifier(**TINY).fit(x, y > np.median(y), calibrate=True),
+    }
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """How many rows have gone through the networks."""
+    rows, forward = [], Members.__call__
+
+    def counted(self, x):
+        rows.append(len(x))
+        return forward(self, x)
+
+    monkeypatch.setattr(Members, "__call__", counted)
+    return rows
+
+
+QUESTIONS = [
+    (Regressor, "predict", {}),
+    (Regressor, "predict", {"return_std": True}),
+    (Regressor, "predict_dist", {}),
+    (Regressor, "predict_interval", {}),
+    (Regressor, "predict_quantiles", {"q": [0.1, 0.9]}),
+    (Regressor, "uncertainty", {}),
+    (Regressor, "shift_score", {}),
+    (Classifier, "predict", {}),
+    (Classifier, "predict_proba", {}),
+    (Classifier, "predict_set", {}),
+    (Classifier, "uncertainty", {}),
+    (Classifier, "shift_score", {}),
+]
+
+
+@pytest.mark.parametrize(("estimator", "name", "settings"), QUESTIONS)
+def test_a_row_goes_through_the_network_once_for_a_question(
+    fitted, passes, estimator, name, settings
+):
+    x, _ = regression_table(70)
+    getattr(fitted[estimator], name)(x, **settings)
+    assert sum(passes) == 70
+
+
+def test_rows_held_back_go_through_the_network_once_to_calibrate(fitted, passes):
+    x, y = regression_table(60, seed=1)
+    for estimator, target in ((Regressor, y), (Classifier, y > np.median(y))):
+        model = pickle.loads(pickle.dumps(fitted[estimator]))
+        passes.clear()
+        model.calibrate(x, target)
+        assert sum(passes) == 60
+
+
+@pytest.mark.parametrize("estimator", [Regressor, Classifier])
+def test_a_fitted_model_is_frozen_and_calibration_makes_another(fitted, estimator):
+    model = pickle.loads(pickle.dumps(fitted[estimator]))
+    before = model.model_
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        before.encoder = None
+    x, y = regression_table(60, seed=1)
+    model.calibrate(x, y if estimator is Regressor else y > np.median(y))
+    assert model.model_ is not before
+    assert model.model_.ensemble is before.ensemble
+
+
+def test_chunks_are_the_rows_of_the_whole_prediction_in_their_order(fitted, monkeypatch):
+    monkeypatch.setattr(table_model, "ENCODED_ROWS", 7)
+    model = fitted[Regressor]
+    x, _ = regression_table(30)
+    columns = model.read(x)
+    parts = list(model.model_.chunks(columns))
+    assert [len(part) for part in parts] == [7, 7, 7, 7, 2]
+    whole = model.model_.predict(columns)
+    assert np.allclose(np.concatenate([part.means for part in parts]), whole.means, rtol=1e-12)
+    asked = model.model_.ask(columns, lambda dist: dist.interval(0.8))
+    assert np.allclose(asked, whole.interval(0.8), rtol=1e-9)
+
+
+def test_a_pickle_holds_parameters_once(fitted):
+    model = fitted[Regressor]
+    assert "members" in vars(model.model_.ensemble)
+    assert "members" not in vars(pickle.loads(pickle.dumps(model)).model_.ensemble)
