@@ -124,41 +124,9 @@ class GRUBEForecaster(BaseForecaster):  # type: ignore[misc]
         device: str = "auto",
         verbose: bool = False,
     ) -> None:
-        self.method = method
-        self.n_members = n_members
-        self.n_passes = n_passes
-        self.preset = preset
-        self.context = context
-        self.horizon = horizon
-        self.season = season
-        self.seasonal_lag = seasonal_lag
-        self.calendar = calendar
-        self.feedback = feedback
-        self.scaling = scaling
-        self.hidden_size = hidden_size
-        self.n_layers = n_layers
-        self.hidden = hidden
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.dropout = dropout
-        self.weight_decay = weight_decay
-        self.clip_norm = clip_norm
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.log_variance_bounds = log_variance_bounds
-        self.adapters = adapters
-        self.gates = gates
-        self.init = init
-        self.penalty = penalty
-        self.batching = batching
-        self.time_limit = time_limit
-        self.n_paths = n_paths
-        self.freq = freq
-        self.fill = fill
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
+        parameters = locals()
+        for name in self.get_param_names():
+            setattr(self, name, parameters[name])
         super().__init__()
 
     def _fit(self, y: pd.DataFrame, X: pd.DataFrame | None, fh: Any) -> Self:

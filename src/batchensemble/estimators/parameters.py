@@ -147,59 +147,38 @@ ABOVE_0 = Interval(Real, 0, None, closed="neither")
 FROM_0 = Interval(Real, 0, None, closed="left")
 SHARE = Interval(Real, 0, 1, closed="left")
 
+
+def _each(names: str, *allowed: Any) -> dict[str, list[Any]]:
+    """What each of these parameters may be."""
+    return {name: list(allowed) for name in names.split()}
+
+
 CONSTRAINTS: dict[str, list[Any]] = {
-    "method": [str],
-    "n_members": [COUNT],
-    "n_passes": [COUNT],
-    "preset": [str],
+    **_each("method preset init batching device", str),
+    **_each("n_members n_passes", COUNT),
+    **_each("epochs batch_size patience", COUNT, None),
+    **_each("lr time_limit", ABOVE_0, None),
+    **_each("dropout validation_fraction", SHARE, None),
+    **_each("one_by_one keep_on_interrupt verbose", "boolean"),
     "hidden": [list, tuple, None],
-    "epochs": [COUNT, None],
-    "batch_size": [COUNT, None],
-    "lr": [ABOVE_0, None],
-    "dropout": [SHARE, None],
     "weight_decay": [FROM_0, None],
     "clip_norm": [Interval(Real, 0, None, closed="right"), None],
     "scaling": [str, None],
-    "validation_fraction": [SHARE, None],
-    "patience": [COUNT, None],
     "adapters": [str, list, tuple],
-    "init": [str],
     "penalty": [FROM_0],
-    "batching": [str],
-    "one_by_one": ["boolean"],
-    "time_limit": [ABOVE_0, None],
-    "keep_on_interrupt": ["boolean"],
     "random_state": ["random_state"],
-    "device": [str],
-    "verbose": ["boolean"],
 }
 
-TABLE_CONSTRAINTS: dict[str, list[Any]] = {
-    **CONSTRAINTS,
-    "max_categories": [COUNT, None],
-    "categories": [Mapping, None],
-}
+TABLE_CONSTRAINTS = {**CONSTRAINTS, "max_categories": [COUNT, None], "categories": [Mapping, None]}
 
 SERIES_CONSTRAINTS: dict[str, list[Any]] = {
     **CONSTRAINTS,
-    "adapters": [str],
-    "context": [COUNT, None],
-    "horizon": [COUNT, None],
-    "season": [COUNT, None],
-    "seasonal_lag": ["boolean", None],
-    "calendar": ["boolean", None],
-    "feedback": [str, None],
-    "hidden_size": [COUNT, None],
-    "n_layers": [COUNT, None],
-    "gates": [str],
+    **_each("context horizon season hidden_size n_layers", COUNT, None),
+    **_each("seasonal_lag calendar", "boolean", None),
+    **_each("feedback fill alias", str, None),
+    **_each("adapters gates id_col time_col target_col", str),
+    **_each("future_columns past_columns", list, tuple),
     "log_variance_bounds": [tuple, list, None],
     "n_paths": [COUNT],
-    "future_columns": [list, tuple],
-    "past_columns": [list, tuple],
     "freq": [str, Integral, pd.offsets.BaseOffset, None],
-    "fill": [str, None],
-    "id_col": [str],
-    "time_col": [str],
-    "target_col": [str],
-    "alias": [str, None],
 }
