@@ -130,6 +130,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 "has not seen, or fit with calibrate=True"
             )
 
+    def abstain_threshold(self, max_error: float) -> float:
+        """The largest total `uncertainty` up to which the predictions are good enough.
+
+        On the calibration rows (or steps of past forecasts) up to it, the root mean squared error
+        or the share of wrong classes is at most `max_error`. An estimate: chosen to suit these
+        rows, it may suit others a little less.
+        """
+        self._check_calibrated()
+        assert self.calibration_ is not None
+        return self.calibration_.abstain_threshold(max_error)
+
     @abstractmethod
     def _network(self, recipe: dict[str, Any]) -> MakeNetwork:
         """Builds the networks of a recipe."""

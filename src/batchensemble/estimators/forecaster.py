@@ -141,6 +141,7 @@ class Forecaster(Estimator):
         as it was.
         """
         with self._all_or_nothing():
+            self.settings_ = self._resolved()
             panel, held_back = self._read(df, fill=self.fill, freq=self.freq), None
             if calibrate:
                 panel, held_back = self._held_back(panel)
@@ -151,7 +152,7 @@ class Forecaster(Estimator):
 
     def _held_back(self, panel: Panel) -> tuple[Panel, Panel]:
         """The series without their last fifth, and that fifth."""
-        h = int(self._resolved()["horizon"])
+        h = int(self.settings_["horizon"])
         enough = math.ceil(fewest_rows(0.95) / len(panel))  # windows of each series
         share = round(CALIBRATION_SHARE * int(panel.lengths.min()))
         n_held_back = max(share, h + enough - 1)
@@ -159,8 +160,7 @@ class Forecaster(Estimator):
         return panel.head(n_held_back), panel.tail(n_held_back)
 
     def _fit(self, panel: Panel) -> None:
-        self.settings_ = settings = self._resolved()
-        method, training = self._make_method(), self._training()
+        settings, method, training = self.settings_, self._make_method(), self._training()
         self._choose_context(panel)
         reach, horizon = reach_of(self.context_, self.lags_), int(settings["horizon"])
         encoder = SeriesEncoder(
@@ -192,13 +192,7 @@ class Forecaster(Estimator):
         }
         split = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
         ensemble = self._train(
-            method,
-            recipe,
-            self._loss(),
-            data,
-            training,
-            rows=split,
-            seed=prediction_seed,
+            method, recipe, self._loss(), data, training, rows=split, seed=prediction_seed
         )
         self.model_ = self._assembled(encoder, ensemble)
         self.calibration_ = None
@@ -271,16 +265,6 @@ class Forecaster(Estimator):
         n = len(self.calibration_)
         report = {**self.calibration_.report_in_time(), "forecasts": n - n // 2}
         return pd.DataFrame(report, index=pd.Index(REPORTED, name="coverage"))
-
-    def abstain_threshold(self, max_error: float) -> float:
-        """The largest `uncertainty().total` up to which the steps of forecasts are good enough.
-
-        On the steps of past forecasts up to it, the root mean squared error is at most `max_error`.
-        An estimate: chosen to suit these forecasts, it may suit others a little less.
-        """
-        self._check_calibrated()
-        assert self.calibration_ is not None
-        return self.calibration_.abstain_threshold(max_error)
 
     def predict(
         self,

@@ -191,17 +191,6 @@ class TableEstimator(Estimator, Generic[Dist]):
         report = {**self.calibration_.report(), "rows": len(self.calibration_)}
         return pd.DataFrame(report, index=pd.Index(REPORTED, name="coverage"))
 
-    def abstain_threshold(self, max_error: float) -> float:
-        """The largest `uncertainty(X).total` up to which the predictions are good enough.
-
-        On the calibration rows up to it, the root mean squared error (of numbers) or the share of
-        wrong classes is at most `max_error`. An estimate: chosen to suit these rows, it may suit
-        others a little less.
-        """
-        self._check_calibrated()
-        assert self.calibration_ is not None
-        return self.calibration_.abstain_threshold(max_error)
-
     def shift_score(self, X: Any) -> NDArray[np.float64]:
         """How unusual each row looks: the members' disagreement, relative to the rows of fit.
 
