@@ -296,7 +296,9 @@ def test_one_network_cannot_tell_unusual_rows(estimator):
     x, y = table(estimator, 60)
     for settings in ({"method": "single"}, {"method": "deep_ensemble", "n_members": 1}):
         model = estimator(**{**QUICK, **settings}).fit(x, y)
-        with pytest.raises(ValueError, match="disagreement of several members, and this model has one"):
+        with pytest.raises(
+            ValueError, match="disagreement of several members, and this model has one"
+        ):
             model.shift_score(x)
 
 

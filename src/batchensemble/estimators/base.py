@@ -160,14 +160,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         model, settings = learned.pop("model_"), learned.pop("settings_")
         if self.calibration_ is None:
             learned.pop("calibration_", None)
-        return {
-            **learned,
+        learned |= {
             "_settings": settings,
             "_method": model.ensemble.method,
             "_recipe": model.ensemble.recipe,
             "_prediction_seed": model.ensemble.seed,
             "encoder_": model.encoder,
         }
+        return dict(sorted(learned.items()))  # the same model makes the same file
 
     def restore(self, learned: dict[str, Any], theta: Tensor, device: torch.device) -> None:
         """Become the estimator whose `_learned` and parameters these are; for `load`."""

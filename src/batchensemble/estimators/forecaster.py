@@ -506,11 +506,12 @@ class Forecaster(Estimator):
         kept = self._observed.tail(max(needed, self._plotted_history(h)))
         learned = super()._learned()
         del learned["_observed"]
-        return learned | {
+        learned |= {
             "panel_": kept.panel,
             "_learned_until": kept.learned_until,
             "_forgotten": kept.forgotten,
         }
+        return learned
 
     def restore(self, learned: dict[str, Any], theta: Tensor, device: torch.device) -> None:
         names = ("panel_", "_learned_until", "_forgotten")
