@@ -126,7 +126,7 @@ def test_targets_of_a_frame_or_a_series_are_taken():
         (np.array([1e-200, 2e-200] * 60), "spread is above"),
         (np.datetime64("2024-01-01") + np.arange(120), "expected numbers as targets"),
         (["1", "2"] * 60, "expected numbers as targets"),
-        (7.0, "one target a row"),
+        (7.0, "one target per row"),
         (np.ones(120) * 1j, "Complex"),
         (None, "requires y"),
     ],

@@ -46,7 +46,7 @@ def test_what_predict_refuses_is_refused():
     with pytest.raises(NotFittedError):
         onnx_inputs(Regressor(), [[1.0]])
     model = fitted(pd.DataFrame({"x": ["a", "b", None]}))
-    with pytest.raises(ValueError, match="'x': expected other words than '<missing>'"):
+    with pytest.raises(ValueError, match="'x': the word '<missing>' stands for a gap"):
         onnx_inputs(model, pd.DataFrame({"x": [GAP]}))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike
 
-from batchensemble.conformal.abstaining import largest_threshold
+from batchensemble.conformal.abstention import largest_threshold
 from batchensemble.conformal.ranks import (
     REPORTED,
     SLACK,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import entr, log_softmax, logsumexp
 
-from batchensemble.conformal.abstaining import largest_threshold
+from batchensemble.conformal.abstention import largest_threshold
 from batchensemble.conformal.ranks import (
     REPORTED,
     SLACK,

@@ -91,7 +91,7 @@ class Forecaster(Estimator):
     settings_ : dict
         The preset's settings, explicit arguments in their place.
     n_parameters_ : int
-        Trained numbers, of all networks together.
+        Trained parameters of all networks together.
     history_ : list of History
         Losses and scores by epoch.
     """

@@ -16,22 +16,22 @@ PARAMETERS = """
     n_members : int
         Members of a BatchEnsemble, networks of a deep ensemble.
     n_passes : int
-        Masks that MC dropout draws.
+        Number of masks that MC dropout draws.
     preset : one of "default", "paper"
         Settings that go together, for all arguments below that are None: "default" is our
         judgement for real data, "paper" the published study's setting.
     hidden : list or tuple of int, or None
         Widths of the hidden layers.
     epochs : int or None
-        How often training goes through all rows, at most.
+        Most passes over the training rows.
     batch_size : int or None
-        Rows of one step of training.
+        Rows in a training step.
     lr : float or None
         Learning rate of Adam.
     dropout : float or None
         Share of hidden units dropped in training.
     weight_decay : float or None
-        Of Adam (as in AdamW), on shared weights only.
+        Weight decay of AdamW, on shared weights only.
     clip_norm : float or None
         Largest norm of a network's gradient; `float("inf")` for none.
     patience : int or None
@@ -42,9 +42,9 @@ PARAMETERS = """
         Which vectors the members of a BatchEnsemble own, letters of "rsb"; or one such word for
         each hidden layer and one for the heads.
     init : one of "random_sign", "ones", "normal", "orthogonal"
-        First values of r and s.
+        Initialisation of r and s.
     penalty : float
-        Strength of the penalty on members' vectors that are not orthogonal.
+        Strength of the penalty that makes members' vectors orthogonal.
     batching : one of "shared", "independent", "split"
         Whether all members see the same rows of a batch, each its own shuffling, or each its
         share of the batch (cheaper, and slower to learn).
@@ -52,13 +52,13 @@ PARAMETERS = """
         Train the networks of a deep ensemble one after the other instead of together, to see what
         that costs; without early stopping, time limit or interrupts.
     time_limit : float or None
-        Seconds after which training ends with what it has; None for no limit.
+        Seconds after which training stops and keeps the best state so far; None for no limit.
     keep_on_interrupt : bool
         Whether Ctrl-C ends the training with a usable model instead of an error.
     random_state : int or RandomState or None
         A number gives bit-equal results on one machine.
     device : str
-        "auto" (a GPU where there is one), "cpu", "cuda", ...
+        "auto" (a GPU if there is one), "cpu", "cuda", ...
     verbose : bool
         Show a progress bar.
 """
@@ -67,18 +67,18 @@ TABLE_PARAMETERS = f"""{PARAMETERS}    validation_fraction : float or None
         Share of the rows held out for early stopping; 0 trains on all rows for all epochs, as
         does a table too small to spare eight rows.
     scaling : None or one of "robust", "quantile", "standard", "minmax"
-        Of the numeric inputs: by quartiles with outliers drawn in, to a normal distribution, to
-        unit variance, or to [0, 1].
+        How numeric inputs are scaled: by quartiles with outliers drawn in, to a normal
+        distribution, to unit variance, or to [0, 1].
     max_categories : int or None
-        At most so many columns for one category column; rarer categories share one.
+        Most columns that one category column may become; rarer categories share one.
     categories : mapping of column name to categories, or None
-        Vocabularies known beforehand.
+        Categories known in advance.
 """
 
 TABLE_ATTRIBUTES = """n_parameters_ : int
-        Trained numbers, of all networks together.
+        Trained parameters of all networks together.
     target_name_ : str or None
-        Of a named pandas or polars Series.
+        The name of a pandas or polars Series passed as y.
     shift_scale_ : float
         The members' disagreement that 95 of 100 rows of fit stay below.
     model_ : TableModel
@@ -107,7 +107,7 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
         truth, the predicted mean (as in the paper), or a sample. Paths feed back their own samples
         whatever it was trained with.
     scaling : None or one of "window", "standard", "minmax"
-        Of each series: by the mean and spread of what the network reads, so that the
+        How each series is scaled: by the mean and spread of what the network reads, so that the
         level does not matter, and a trend little; to unit variance; or to [0, 1].
     hidden_size : int or None
         Width of the recurrent layers.
@@ -122,22 +122,22 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
         epochs. Series too short to spare four windows train on all, by default for a third of the
         epochs.
     n_paths : int
-        Sample paths of a forecast, shared evenly by the members. Where they do not divide it, each
-        member draws one more than its share, and `simulate` leaves the surplus away.
+        Sample paths of a forecast, shared evenly by the members. If they do not divide evenly, each
+        member draws one more than its share, and `simulate` drops the surplus.
     future_columns : sequence of str
-        Exogenous columns that are known ahead; pass them to `predict` as X_df.
+        Exogenous columns whose future values are known; pass them to `predict` as X_df.
     past_columns : sequence of str
-        Exogenous columns that are known up to the present only.
+        Exogenous columns that are known only up to the present.
     freq : str, int, pandas offset or None
-        From one time to the next; inferred if None.
+        Time from one observation to the next; inferred if None.
     fill : None or one of "interpolate", "ffill"
-        How to close gaps; if None they are an error that names them.
+        How to fill gaps; if None a gap is an error that names it.
     id_col : str
-        The column of a long frame that tells series apart.
+        The column of a long frame that identifies the series.
     time_col : str
-        Its column of times.
+        The column of times.
     target_col : str
-        Its column of values.
+        The column of values.
     alias : str or None
         Name of the forecast's columns; by default that of the method.
 """

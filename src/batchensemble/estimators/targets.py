@@ -18,7 +18,7 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
     if values.dtype == object and values.ndim == 1 and _are_alike(values):
         values = _as_one_type(values.tolist())
     if values.ndim == 0:
-        raise ValueError(f"expected one target a row, got {type(y).__name__} {y!r:.80}")
+        raise ValueError(f"expected one target per row, got {type(y).__name__} {y!r:.80}")
     column: NDArray[Any] = column_or_1d(values, warn=True)
     if len(column) != n_rows:
         raise ValueError(
@@ -33,7 +33,7 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
     if missing:
         raise ValueError(
             f"expected a target in every row, got a missing value (NaN or None) in row "
-            f"{missing[0]} and {len(missing) - 1} more; leave these rows out"
+            f"{missing[0]} and {len(missing) - 1} more; drop these rows"
         )
     return column
 
@@ -54,7 +54,7 @@ def _as_one_type(values: list[Any]) -> NDArray[Any]:
         if before != after and before == before:  # not NaN
             raise ValueError(
                 f"expected targets that one type of numbers can hold, got {before}, which would "
-                f"become {after}; make all of them texts, or whole numbers of at most 15 digits"
+                f"become {after}; make all of them strings, or whole numbers of at most 15 digits"
             )
     return array
 

@@ -135,8 +135,8 @@ def _one_hot(x: Value, own: Sequence[str | None], rare: Sequence[str | None]) ->
     """Words outside `own` have the place behind them: the rare ones' output, or none."""
     if GAP in (*own, *rare):
         raise ValueError(
-            f"expected the word {GAP!r} in no column, since it stands for a gap in an exported "
-            f"model, got it in {x.name!r}; replace it and fit again"
+            f"column {x.name!r}: the word {GAP!r} stands for a gap in an exported model; rename "
+            "that category and fit again"
         )
     known = own or rare[:1]
     places = x.graph.node(

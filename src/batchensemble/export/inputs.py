@@ -41,8 +41,8 @@ def onnx_inputs(
     given = {"h": h, "X_df": X_df, "n_paths": n_paths, "seed": seed}
     if odd := [name for name, value in given.items() if value is not None]:
         raise ValueError(
-            f"expected nothing but a table for a {type(model).__name__}, got {', '.join(odd)}: "
-            "they are for a Forecaster"
+            f"expected only a table for a {type(model).__name__}, got {', '.join(odd)}; "
+            "omit them: they are for a Forecaster"
         )
     return column_values(model.model_.encoder, model.read(data), outputs_of(model))
 
@@ -64,8 +64,8 @@ def _values(column: Column, kind: Kind, dtype: type, is_empty: bool) -> NDArray[
     column = column.as_kind(kind)
     if kind == "category" and GAP in column.values:
         raise ValueError(
-            f"column {column.name!r}: expected other words than {GAP!r}, which stands for a gap in "
-            "an exported model; rename it"
+            f"column {column.name!r}: the word {GAP!r} stands for a gap in an exported model; "
+            "rename that category"
         )
     values = np.where(column.missing, GAP, column.values) if kind == "category" else column.values
     return values.astype(dtype)

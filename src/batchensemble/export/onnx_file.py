@@ -36,13 +36,13 @@ def to_onnx(model: Model, path: str | os.PathLike[str]) -> None:
         from batchensemble.export.graph import Graph
     except ImportError as error:
         raise ImportError(
-            f"expected onnx, to export with, but it cannot be imported ({error}); "
-            'pip install "batchensemble[onnx]"'
+            f"exporting needs onnx, which cannot be imported ({error}): "
+            "pip install 'batchensemble[onnx]'"
         ) from error
     if not isinstance(model, Regressor | Classifier | Forecaster):
         raise TypeError(
             f"expected a Regressor, Classifier or Forecaster, got {type(model).__name__}; "
-            "a network of your own can be exported by torch.onnx.export"
+            "export a network of your own with torch.onnx.export"
         )
     check_is_fitted(model, "model_")
     outputs = outputs_of(model)

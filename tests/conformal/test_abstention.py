@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from batchensemble.conformal.abstaining import FEWEST_KEPT, largest_threshold
+from batchensemble.conformal.abstention import FEWEST_KEPT, largest_threshold
 
 KEPT = np.arange(1.0, 21)
 THRESHOLDS = np.linspace(0.1, 2, 20)
