@@ -122,5 +122,5 @@ def test_without_onnx_the_error_says_what_to_install(path, regressor, monkeypatc
     monkeypatch.delitem(sys.modules, "batchensemble.export")
     from batchensemble.export import to_onnx
 
-    with pytest.raises(ImportError, match=r'pip install "batchensemble\[onnx\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'batchensemble\[onnx\]'"):
         to_onnx(regressor, path)
