@@ -397,7 +397,7 @@ def test_the_paths_behind_a_validation_are_those_that_its_frame_summarises(data,
     longer = long(n=70)
     frame = model.cross_validation(longer, quantiles=[0.3], **late)
     dist = model.cross_validation_dist(longer, **late)
-    assert dist.paths.shape[:2] == (6, fitted(method)._members.n_members)
+    assert dist.paths.shape[:2] == (6, fitted(method).model_.ensemble.members.n_members)
     expected = np.column_stack([dist.mean.ravel(), dist.quantile(0.3).ravel()])
     np.testing.assert_allclose(numbers(frame), expected)
 
