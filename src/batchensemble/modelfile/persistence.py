@@ -173,11 +173,12 @@ def _damaged(path: FilePath, reason: str) -> ModelFileError:
 
 
 def library_version() -> str:
-    """Of this package."""
+    """Of this package: "0.1.0", "0.1.0 (source)" where it was not installed, or "not installed"."""
     try:
         return version("batchensemble")
-    except PackageNotFoundError:  # run from its source
-        project = Path(__file__).parents[3] / "pyproject.toml"
-        if not project.is_file():
+    except PackageNotFoundError:
+        file = Path(__file__).parents[3] / "pyproject.toml"
+        project = tomllib.loads(file.read_text()).get("project", {}) if file.is_file() else {}
+        if project.get("name") != "batchensemble":  # copied into a project of somebody else
             return "not installed"
-        return f"{tomllib.loads(project.read_text())['project']['version']} (source)"
+        return f"{project['version']} (source)"
