@@ -14,6 +14,7 @@ from batchensemble.training.bank import Bank
 from batchensemble.training.engines import Adam, Data, Source, Steps, Windows
 from batchensemble.training.engines.fused import FusedEngine
 from batchensemble.training.engines.plain import PlainEngine
+from batchensemble.training.loop import train, train_one_by_one
 from batchensemble.training.losses import GaussianNLL
 from batchensemble.training.networks import MLP, Recurrent
 
@@ -165,8 +166,8 @@ def doubled_line(double=True):
     return Data(d.x.double(), d.y.double()) if double else d
 
 
-def autoregression(weight=None):
-    """An autoregression of order 1; the windows are scaled to make it harder to cheat."""
+def autoregression(weight=None, scaled=True):
+    """An autoregression of order 1; if scaled, each window by its own location and scale."""
     shocks = SHOCK * torch.randn(260, generator=generator(3), dtype=torch.float64)
     values = [shocks[0]]
     for shock in shocks[1:]:
@@ -174,6 +175,8 @@ def autoregression(weight=None):
     values = torch.stack(values)
     location = torch.linspace(-1, 1, len(values)).double()
     scale = torch.linspace(0.5, 2, len(values)).double()
+    if not scaled:
+        location, scale = torch.zeros_like(location), torch.ones_like(scale)
     covariate = torch.linspace(0, 1, len(values)).double()
     return Windows(torch.stack([values, covariate], 1), location, scale, 4, 3, weight=weight)
 
@@ -198,6 +201,19 @@ def bank_of_forecasters(n_networks=3, *, feedback="mean", n_members=2, dropout=0
         for i in range(n_networks)
     ]
     return Bank([net.double() for net in nets])
+
+
+def trained_bank(bank, training, *, rows=None, seed=10, data=None, one_by_one=False, **held_out):
+    """The history of training a bank in place; by default on 150 rows of `doubled_line`."""
+    return (train_one_by_one if one_by_one else train)(
+        bank,
+        GaussianNLL(),
+        doubled_line() if data is None else data,
+        training,
+        rows=rows or [torch.arange(150)] * len(bank),
+        generators=[generator(seed + i) for i in range(len(bank))],
+        **held_out,
+    )
 
 
 def scrambled(estimator, seed=0):
