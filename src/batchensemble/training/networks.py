@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Integral
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -163,29 +164,16 @@ class Recurrent(Network):
         self.reach = context - 1 + max(lags)
         self.hidden_size = hidden_size
         n_inputs = len(self.lags) + covariates
+        members: dict[str, Any] = {"adapters": adapters, "init": init, "generator": generator}
         self.recurrent: GRU | GRUBE
         if adapters:
             self.recurrent = GRUBE(
-                n_inputs,
-                hidden_size,
-                n_members,
-                n_layers=n_layers,
-                gates=gates,
-                adapters=adapters,
-                init=init,
-                generator=generator,
+                n_inputs, hidden_size, n_members, n_layers=n_layers, gates=gates, **members
             )
         else:
             self.recurrent = GRU(n_inputs, hidden_size, n_layers=n_layers, generator=generator)
         self.head = MLP(
-            hidden_size,
-            heads,
-            hidden=hidden,
-            n_members=n_members,
-            adapters=adapters,
-            init=init,
-            dropout=dropout,
-            generator=generator,
+            hidden_size, heads, hidden=hidden, n_members=n_members, dropout=dropout, **members
         )
 
     @property

@@ -77,10 +77,10 @@ def test_parameters_are_found_where_the_constants_say(**network):
     layers = [f"layers.{i}" for i in range(len(network["hidden"]))]
     layers += [f"heads.{i}" for i in range(len(network["heads"]))]
     for part, layer in enumerate(layers):
-        n_in, n_out = (int(shape.table[part, column]) for column in (N_IN, N_OUT))
+        n_in, n_out = (int(shape.parts.table[part, column]) for column in (N_IN, N_OUT))
         at = constants["W_AT"][part]
         assert torch.equal(shared[at : at + n_in * n_out], named[f"{layer}.weight"])
-        assert shape.table[part, WEIGHT] == named[f"{layer}.weight"][0]
+        assert shape.parts.table[part, WEIGHT] == named[f"{layer}.weight"][0]
         for letter, size in (("r", n_in), ("s", n_out)):
             at = constants[f"{letter.upper()}_AT"][part]
             assert (at >= 0) == (letter in network["adapters"])

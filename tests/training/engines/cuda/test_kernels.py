@@ -86,7 +86,7 @@ def test_members_are_spread_evenly_over_at_most_eight_blocks():
 
 def test_the_layers_of_a_forecaster_are_gates_candidate_and_head():
     _, kernel = of_series(hidden=(32, 20))
-    assert kernel.shape.layer_of == (0, 0, 1, 2, 3, 4, 4)
+    assert kernel.shape.parts.layer_of == (0, 0, 1, 2, 3, 4, 4)
     assert kernel.shape.sizes == [(34, 64), (34, 32), (32, 32), (32, 20), (20, 2)]
     assert kernel.shape.constants()["FIRST_OUT"] == [0, 32, 0, 0, 0, 0, 1]
     assert kernel.shape.constants()["UNIT"][2:4] == [0, 32]

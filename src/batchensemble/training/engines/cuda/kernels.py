@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from batchensemble.nn.cells import GRUBECell, GRUCell
@@ -14,6 +13,7 @@ from batchensemble.training.engines.cuda.constants import (
     CHUNK,
     STRIDE,
     THREADS,
+    Parts,
     Shape,
     Spread,
     one_below_the_other,
@@ -67,11 +67,7 @@ def blocks_for(n_members: int, has_clusters: bool) -> int:
 
 
 def mlp_kernel(bank: Bank, network: MLP, data: Data, spread: Spread) -> Kernel:
-    table = layer_table(bank, (*network.layers, *network.heads))
-    n_hidden = len(network.hidden)
-    layer_of = tuple(min(part, n_hidden) for part in range(len(table)))
-    corners = one_below_the_other(table, layer_of)
-    shape = Shape(table, layer_of, corners, sum(network.hidden), network.n_members, spread)
+    shape = Shape(mlp_parts(bank, network), sum(network.hidden), network.n_members, spread)
     sizes = shape.sizes
     activations = sum(padded(n_in) for n_in, _ in sizes[1:]) * STRIDE + 4
     floats = (
@@ -91,27 +87,22 @@ def recurrent_kernel(
     bank: Bank, network: Recurrent, data: Windows, spread: Spread
 ) -> Kernel | None:
     size, head = network.hidden_size, network.head
-    cell = cell_parts(bank, network.recurrent.cells[0])
-    if cell is None or size * CHUNK % THREADS:
+    known = cell_parts(bank, network.recurrent.cells[0])
+    if known is None or size * CHUNK % THREADS:
         return None
-    table = layer_table(bank, (*head.layers, *head.heads))
-    n_hidden, first = len(head.hidden), cell.n_layers
-    layer_of = tuple(first + min(part, n_hidden) for part in range(len(table)))
-    shape = Shape(
-        np.concatenate([cell.table, table]),
-        cell.layer_of + layer_of,
-        cell.corners + one_below_the_other(table, layer_of),
-        sum(head.hidden),
-        network.n_members,
-        spread,
-    )
+    file, cell, n_cell_rows = known
+    first = max(cell.layer_of) + 1
+    of_head = mlp_parts(bank, head, first)
+    table = np.concatenate([cell.table, of_head.table])
+    parts = Parts(table, cell.layer_of + of_head.layer_of, cell.corners + of_head.corners)
+    shape = Shape(parts, sum(head.hidden), network.n_members, spread)
     sizes = shape.sizes
     n_xh = sizes[0][0]
     head_rows = sum(n_in for n_in, _ in sizes[first + 1 :])
     head_rows += 2 * max(2, *(n_out for _, n_out in sizes[first:]))
     floats = (
         shape.floats
-        + (2 * n_xh + max(cell.n_rows, head_rows)) * STRIDE
+        + (2 * n_xh + max(n_cell_rows, head_rows)) * STRIDE
         + (data.reach + 3 * data.horizon + 2) * CHUNK
         + sum(padded(n_out) for _, n_out in sizes)
         + padded(sum(n_out * (n_in + 1) for n_in, n_out in sizes))
@@ -129,51 +120,39 @@ def recurrent_kernel(
         "LAGS": list(network.lags),
         "FEEDS_BACK": network.feedback == "mean",
     }
-    texts = ("network.cuh", cell.file, "recurrent.cu")
+    texts = ("network.cuh", file, "recurrent.cu")
     tensors = tuple(t.contiguous() for t in (data.series, data.location, data.scale))
     scratch = (network.context + network.horizon - 1) * size * CHUNK
     return Kernel(texts, shape, constants, 4 * padded(floats), tensors, scratch)
 
 
-@dataclass(frozen=True)
-class CellParts:
-    """How a cell's parameters make layers that read inputs and hidden state together.
+def mlp_parts(bank: Bank, mlp: MLP, first_layer: int = 0) -> Parts:
+    table = layer_table(bank, (*mlp.layers, *mlp.heads))
+    layers = range(first_layer, first_layer + len(table))
+    return one_below_the_other(table, tuple(min(i, first_layer + len(mlp.hidden)) for i in layers))
 
-    table, layer_of, corners   as in `Shape`
-    n_rows                     of numbers that a step works with, CELL_ROWS in its file
+
+def cell_parts(bank: Bank, cell: nn.Module) -> tuple[str, Parts, int] | None:
+    """The file about a cell, layers that read inputs and hidden state together, and CELL_ROWS.
+
+    None for a cell that no file is about.
     """
-
-    file: str
-    table: NDArray[np.int64]
-    layer_of: tuple[int, ...]
-    corners: tuple[tuple[int, int], ...]
-    n_rows: int
-
-    @property
-    def n_layers(self) -> int:
-        return max(self.layer_of) + 1
-
-
-def cell_parts(bank: Bank, cell: nn.Module) -> CellParts | None:
-    """None of a cell that no file is about."""
     if isinstance(cell, GRUBECell):
         n_xh, size = cell.input_size + cell.hidden_size, cell.hidden_size
         table = layer_table(bank, (cell.reset, cell.update, cell.candidate))
-        layer_of = (0, 0, 1)
-        corners = one_below_the_other(table, layer_of)
-        return CellParts("grube.cuh", table, layer_of, corners, n_xh + 3 * size)
+        return "grube.cuh", one_below_the_other(table, (0, 0, 1)), n_xh + 3 * size
     if isinstance(cell, GRUCell) and not cell.input.adapters:
         n_inputs, size = cell.input_size, cell.hidden_size
         of_input, of_hidden = layer_table(bank, (cell.input, cell.hidden))
-        # Of the hidden state's weights, those of the candidate are apart: the reset gate comes
-        # between them and the input's.
+        # The hidden state's weights of the candidate stand apart: the reset gate comes between
+        # them and the input's.
         of_gates, of_candidate = of_hidden.copy(), of_hidden.copy()
         of_gates[N_OUT], of_candidate[N_OUT] = 2 * size, size
         of_candidate[WEIGHT] += 2 * size * size
         of_candidate[BIAS] += 2 * size
         corners = ((0, 0), (0, n_inputs), (3 * size, n_inputs))
         table = np.stack([of_input, of_gates, of_candidate])
-        return CellParts("gru.cuh", table, (0, 0, 0), corners, 4 * size)
+        return "gru.cuh", Parts(table, (0, 0, 0), corners), 4 * size
     return None
 
 

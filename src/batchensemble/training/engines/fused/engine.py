@@ -67,20 +67,16 @@ class FusedEngine:
 
     def _run(self, part: slice, steps: Steps, losses: Any) -> None:
         """The steps of some of the networks."""
-        adam = self.adam
+        adam, state = self.adam, (self.adam.theta, self.adam.moment1, self.adam.moment2)
         keys = torch.zeros(steps.rows.shape[:2], dtype=torch.int32)
         keys = keys if steps.keys is None else steps.keys
-        inputs = (t[:, part].contiguous().numpy() for t in (steps.rows, steps.weights, keys))
-        theta, moment1, moment2, count = (
-            t[part].numpy() for t in (adam.theta, adam.moment1, adam.moment2, adam.count)
-        )
+        inputs = [t[:, part].contiguous().numpy() for t in (steps.rows, steps.weights, keys)]
+        arrays = [t[part].numpy() for t in (*state, adam.count)]
         decay = np.empty(0, np.float32) if adam.decay is None else adam.decay.numpy()
-        own = np.empty((len(steps), len(theta)), np.float32)
-        self.kernel(
-            theta, (moment1, moment2), count, decay, (float(adam.lr), float(adam.clip_norm)),
-            *self.data, *inputs, *self.network, *self.settings, own,
-        )  # fmt: skip
-        losses[:, part] = own
+        some = np.empty(inputs[0].shape[:2], np.float32)
+        update = (*arrays, decay, float(adam.lr), float(adam.clip_norm))
+        self.kernel(update, self.data, tuple(inputs), self.network, *self.settings, some)
+        losses[:, part] = some
 
 
 Kernel = tuple[Callable[..., None], tuple[Any, ...], tuple[Any, ...]]
