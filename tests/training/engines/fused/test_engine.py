@@ -3,7 +3,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from fixtures import doubled, generator, line, plan_steps, stepped, walk
+from agreement import doubled, stepped
+from fixtures import generator, line, plan_steps, walk
 from threadpoolctl import threadpool_info
 
 from batchensemble.training import engines
