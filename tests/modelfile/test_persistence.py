@@ -154,7 +154,7 @@ def zipped() -> bytes:
         (b"PK", "begins with b'PK'"),
         (zipped(), "begins with b'PK"),
         (b"a,b,c\n1,2,3\n" * 20, "begins with b'a,b,c"),
-        (pickle.dumps(list(range(100))), "only what model.save"),
+        (pickle.dumps(list(range(100))), "only files written by model.save"),
         (bytes_of(ARRAYS), "whose header begins with"),
         (bytes_of(ARRAYS, {"format": "pt"}), "whose header begins with"),
         ((10**15).to_bytes(8, "little") + b"{}", "check the path"),
@@ -222,7 +222,7 @@ def test_a_file_that_says_it_is_larger_than_the_memory_is_refused(tmp_path, whol
     text = json.dumps(header, separators=(",", ":")).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text)
     os.truncate(path, 8 + len(text) + 2**43)
-    with pytest.raises(ModelFileError, match="more than the memory"):
+    with pytest.raises(ModelFileError, match="do not fit into memory"):
         read_model(path)
 
 
