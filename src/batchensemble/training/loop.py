@@ -30,8 +30,8 @@ class Training:
 
     batching      how the members of a network see a batch: "shared" (all see the same rows),
                   "independent" (each has its own shuffling) or "split" (each sees its share).
-    penalty       strength of the orthogonality penalty on the members' vectors; one for all
-                  networks of the bank, or one for each.
+    penalty       strength of the orthogonality penalty on the members' vectors: one number for
+                  all networks of the bank, or one for each.
     patience      epochs without a better score on the held-out rows after which a network stops;
                   its best state is kept. None: no early stopping.
     time_limit    seconds after which training ends with what it has learned so far.

@@ -8,7 +8,7 @@ from torch import Tensor
 from batchensemble.training.engines.plain import PlainEngine, Steps
 
 WARM_UP = 3
-# What torch's compiler says about its own code and choices, in every process anew.
+# What torch's compiler says about its code and choices; every process would repeat it.
 ADVICE = r"`torch\.jit\.script|\s*Online softmax is disabled|TensorFloat32 tensor cores"
 
 

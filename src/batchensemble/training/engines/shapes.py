@@ -1,4 +1,4 @@
-"""Networks that engines with loops of their own know, and where in theta their parameters are."""
+"""Networks that the compiled loops and kernels know, and where in theta their parameters are."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The constants that a kernel is compiled with: the shape of a network and how it is trained."""
+"""The constants a kernel is compiled with: the shape of a network and how it is trained."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ class Shape:
 
     @property
     def floats(self) -> int:
-        """Of shared memory, as `Network` in the kernels' text, to the next multiple of four."""
+        """Floats of shared memory, as the kernels' `Network`, rounded up to a multiple of four."""
         rounds = -(-self.n_members // self.spread.blocks)
         part = -(-self.n_shared // self.spread.blocks)
         weights = sum(
@@ -86,7 +86,7 @@ class Shape:
         return range(max(self.parts.layer_of) + 1)
 
     def _shared(self) -> list[tuple[int, int]]:
-        """Runs of theta that members share, weights first: length and place."""
+        """Length and place in theta of what members share, weights first."""
         weights = [(int(row[N_IN] * row[N_OUT]), int(row[WEIGHT])) for row in self.parts.table]
         biases = [
             (int(row[N_OUT]), int(row[BIAS])) for row in self.parts.table if not row[BIAS_STEP]
@@ -94,7 +94,7 @@ class Shape:
         return weights + biases
 
     def _own(self) -> list[tuple[int, int]]:
-        """Runs that each member has: length and place of the first member's."""
+        """Length and place in theta of the first member's r, s and biases."""
         runs = []
         for row in self.parts.table:
             if row[R] >= 0:
@@ -188,7 +188,7 @@ def training_constants(loss: Loss, adam: Adam, dropout: float, decay: float) -> 
 
 
 def text_of(constants: Mapping[str, Any]) -> str:
-    """As C++; Python's floats are single, numpy's are double precision."""
+    """C++ definitions; Python's floats become single precision, numpy's double."""
     return "".join(f"{_line(name, value)}\n" for name, value in constants.items())
 
 

@@ -1,4 +1,4 @@
-"""The kernels: which networks each trains, what it is compiled with, and what it is given."""
+"""The kernels: which networks each trains, its sources and constants, and its arguments."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,11 +26,11 @@ from batchensemble.training.networks import MLP, Recurrent
 
 @dataclass(frozen=True)
 class Kernel:
-    """texts      files that make it, one after the other
+    """texts      its source files, in order
     constants  besides those of the shape
     n_bytes    of shared memory
-    data       what it learns from
-    scratch    numbers that each block keeps outside the chip
+    data       the tensors it trains on
+    scratch    how many floats each block keeps outside the chip
     """
 
     texts: tuple[str, ...]
@@ -42,7 +42,7 @@ class Kernel:
 
 
 def kernel_for(bank: Bank, data: Source, batch: int) -> Kernel | None:
-    """Of a known network; None if there is none for it, or if it does not fit the chip."""
+    """The kernel for a known network; None if there is none or it does not fit the chip."""
     network, device = bank.module, bank.theta.device
     blocks = blocks_for(network.n_members, torch.cuda.get_device_capability(device) >= (9, 0))
     for outside in (False, True):
@@ -57,11 +57,11 @@ def kernel_for(bank: Bank, data: Source, batch: int) -> Kernel | None:
     return None
 
 
-MOST_BLOCKS = 8  # of a cluster, on any GPU that has clusters
+MOST_BLOCKS = 8  # in a cluster, on any GPU that has clusters
 
 
 def blocks_for(n_members: int, has_clusters: bool) -> int:
-    """As many as there are members, or so many that all have the same number of them."""
+    """One for each member or, beyond that limit, so many that members are spread evenly."""
     rounds = -(-n_members // (MOST_BLOCKS if has_clusters else 1))
     return -(-n_members // rounds)
 
@@ -157,6 +157,6 @@ def cell_parts(bank: Bank, cell: nn.Module) -> tuple[str, Parts, int] | None:
 
 
 def most_bytes(device: torch.device) -> int:
-    """Of shared memory that a block can have."""
+    """The most shared memory that a block can have."""
     properties = torch.cuda.get_device_properties(device)
     return int(getattr(properties, "shared_memory_per_block_optin", 0))

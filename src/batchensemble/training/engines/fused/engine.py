@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.linalg import blas  # noqa: F401 - it is what the loops multiply with
+from scipy.linalg import blas  # noqa: F401 - the loops multiply with it
 from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
@@ -22,12 +22,12 @@ from batchensemble.training.engines.shapes import is_known, layer_table, linear_
 from batchensemble.training.losses import CategoricalNLL, GaussianNLL, Loss
 from batchensemble.training.networks import MLP, Recurrent
 
-# With more the loops lose to plain torch, which does not make a weight for each member.
+# With more, plain torch is faster: it does not compute a weight for each member.
 MOST_WEIGHTS = 100_000
 
 
 def covers(bank: Bank, loss: Loss, data: Source) -> bool:
-    """Whether the loops can train this bank: a network and a loss they know, in float32, here."""
+    """Whether the loops can train this bank: a known network and loss, in float32, on the CPU."""
     if bank.theta.device.type != "cpu" or {bank.theta.dtype, data.dtype} != {torch.float32}:
         return False
     weights = (layer.in_features * layer.out_features for layer in linear_layers(bank.module))
@@ -37,13 +37,13 @@ def covers(bank: Bank, loss: Loss, data: Source) -> bool:
 
 
 class FusedEngine:
-    """The networks are shared out among threads, each of which takes its own one by one."""
+    """Shares the networks out among threads, each of which trains its networks one by one."""
 
     def __init__(self, bank: Bank, loss: Loss, data: Source, adam: Adam, *, n_threads: int) -> None:
         self.adam = adam
         ends = np.linspace(0, len(bank), min(n_threads, len(bank)) + 1).astype(int).tolist()
         self.parts = [slice(*pair) for pair in pairwise(ends)]
-        # Products are small here: threads of the library that does them would be in the way.
+        # The products are small: BLAS threads would only get in the way.
         self.libraries = ThreadpoolController()
         self.kernel, self.data, self.network = (
             _of_series(bank, data) if isinstance(data, Windows) else _of_table(bank, loss, data)
@@ -80,11 +80,11 @@ class FusedEngine:
 
 
 Kernel = tuple[Callable[..., None], tuple[Any, ...], tuple[Any, ...]]
-"""A loop, what it learns from, and the network it trains."""
+"""A loop, its data, and the network it trains."""
 
 
 def _of_table(bank: Bank, loss: Loss, data: Source) -> Kernel:
-    # Numba is imported where it is needed: that takes half a second.
+    # Imported here because importing Numba takes half a second.
     from batchensemble.training.engines.fused.mlp import train_mlp
 
     assert isinstance(data, Data)

@@ -35,11 +35,12 @@ def fold(theta: Floats, layers: Ints, k: int, ones: Floats, effective: Floats) -
 
 @compiled
 def unfold(
-    theta: Floats, layers: Ints, k: int, ones: Floats, own: Floats, gradient: Floats
+    theta: Floats, layers: Ints, k: int, ones: Floats, d_effective: Floats, gradient: Floats
 ) -> None:
     """From the gradients of a member's effective weights, laid out as these, to its parameters'.
 
-    Those of what members share are added up, its own are set. What is in `own` is lost.
+    Gradients of what members share are added up, those of its r and s are set. `d_effective` is
+    overwritten.
     """
     first = 0
     for layer in layers:
@@ -47,11 +48,11 @@ def unfold(
         r, s = vector(theta, layer[R], k, n_in, ones), vector(theta, layer[S], k, n_out, ones)
         for i in range(n_out):
             to = gradient[at + i * n_in : at + (i + 1) * n_in]
-            mine = own[first + i * n_in : first + (i + 1) * n_in]
+            d_row = d_effective[first + i * n_in : first + (i + 1) * n_in]
             for j in range(n_in):
-                to[j] += mine[j] * s[i] * r[j]
+                to[j] += d_row[j] * s[i] * r[j]
         if layer[R] >= 0 or layer[S] >= 0:
-            by_weight = own[first : first + n_in * n_out]
+            by_weight = d_effective[first : first + n_in * n_out]
             weight = theta[at : at + n_in * n_out]
             for i in range(n_in * n_out):
                 by_weight[i] *= weight[i]
@@ -74,14 +75,14 @@ def biases(theta: Floats, layers: Ints, k: int, to: Floats) -> None:
 
 
 @compiled
-def add_biases(layers: Ints, k: int, own: Floats, gradient: Floats) -> None:
+def add_biases(layers: Ints, k: int, d_bias: Floats, gradient: Floats) -> None:
     """Add the gradients of a member's biases, laid out as by `biases`."""
     first = 0
     for layer in layers:
         n_out, at = layer[N_OUT], layer[BIAS] + k * layer[BIAS_STEP]
         to = gradient[at : at + n_out]
         for i in range(n_out):
-            to[i] += own[first + i]
+            to[i] += d_bias[first + i]
         first += n_out
 
 
@@ -101,17 +102,17 @@ def turn(effective: Floats, first: int, n_out: int, n_in: int, across: Floats) -
 
 
 @compiled
-def add_products(d: Floats, a: Floats, ones: Floats, own: Floats, own_bias: Floats) -> None:
-    """Gradients of a weight, (out, in), and a bias, from those after it and what it reads.
+def add_products(d: Floats, a: Floats, ones: Floats, d_weight: Floats, d_bias: Floats) -> None:
+    """Gradients of a weight, (out, in), and a bias, from its outputs' d and its inputs a.
 
-    In parts of the rows for which the product is still a small one, which is faster.
+    Some rows at a time: small products are faster.
     """
-    some = np.empty(own.shape, F)
-    sums = np.empty(own_bias.shape, F)
-    own[:], own_bias[:] = F(0), F(0)
+    products = np.empty(d_weight.shape, F)
+    sums = np.empty(d_bias.shape, F)
+    d_weight[:], d_bias[:] = F(0), F(0)
     for first in range(0, len(d), ROWS_AT_ONCE):
         d_part, a_part = d[first : first + ROWS_AT_ONCE], a[first : first + ROWS_AT_ONCE]
-        np.dot(d_part.T, a_part, some)
+        np.dot(d_part.T, a_part, products)
         np.dot(ones[: len(d_part)], d_part, sums)
-        own += some
-        own_bias += sums
+        d_weight += products
+        d_bias += sums
