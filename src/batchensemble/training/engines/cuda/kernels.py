@@ -23,6 +23,8 @@ from batchensemble.training.engines.data import Data, Source, Windows
 from batchensemble.training.engines.shapes import BIAS, N_OUT, WEIGHT, layer_table
 from batchensemble.training.networks import MLP, Recurrent
 
+MOST_BLOCKS = 8  # in a cluster, on any GPU that has clusters
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -57,11 +59,8 @@ def kernel_for(bank: Bank, data: Source, batch: int) -> Kernel | None:
     return None
 
 
-MOST_BLOCKS = 8  # in a cluster, on any GPU that has clusters
-
-
 def blocks_for(n_members: int, has_clusters: bool) -> int:
-    """One for each member or, beyond that limit, so many that members are spread evenly."""
+    """One for each member or, with too many members, so many that all have about as many."""
     rounds = -(-n_members // (MOST_BLOCKS if has_clusters else 1))
     return -(-n_members // rounds)
 

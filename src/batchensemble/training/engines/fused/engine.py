@@ -67,11 +67,12 @@ class FusedEngine:
 
     def _run(self, part: slice, steps: Steps, losses: Any) -> None:
         """The steps of some of the networks."""
-        adam, state = self.adam, (self.adam.theta, self.adam.moment1, self.adam.moment2)
+        adam = self.adam
         keys = torch.zeros(steps.rows.shape[:2], dtype=torch.int32)
         keys = keys if steps.keys is None else steps.keys
         inputs = [t[:, part].contiguous().numpy() for t in (steps.rows, steps.weights, keys)]
-        arrays = [t[part].numpy() for t in (*state, adam.count)]
+        state = (adam.theta, adam.moment1, adam.moment2, adam.count)
+        arrays = [tensor[part].numpy() for tensor in state]
         decay = np.empty(0, np.float32) if adam.decay is None else adam.decay.numpy()
         some = np.empty(inputs[0].shape[:2], np.float32)
         update = (*arrays, decay, float(adam.lr), float(adam.clip_norm))

@@ -20,7 +20,7 @@ def vector(theta: Floats, at: int, k: int, size: int, ones: Floats) -> Floats:
 
 @compiled
 def fold(theta: Floats, layers: Ints, k: int, ones: Floats, effective: Floats) -> None:
-    """A member's effective weights, (out, in) each, one after the other."""
+    """A member's effective weights, (out, in), layer after layer."""
     first = 0
     for layer in layers:
         n_in, n_out, at = layer[N_IN], layer[N_OUT], layer[WEIGHT]
@@ -66,7 +66,7 @@ def unfold(
 
 @compiled
 def biases(theta: Floats, layers: Ints, k: int, to: Floats) -> None:
-    """A member's biases, one layer's after the other's."""
+    """A member's biases, layer after layer."""
     first = 0
     for layer in layers:
         n_out, at = layer[N_OUT], layer[BIAS] + k * layer[BIAS_STEP]
@@ -93,7 +93,7 @@ def part(buffer: Floats, first: int, n_rows: int, size: int) -> Floats:
 
 @compiled
 def turn(effective: Floats, first: int, n_out: int, n_in: int, across: Floats) -> None:
-    """An effective weight as (in, out), which is faster on the way forward."""
+    """Transpose an effective weight to (in, out), for a faster forward pass."""
     weight = part(effective, first, n_out, n_in)
     to = part(across, first, n_in, n_out)
     for j in range(n_in):

@@ -22,11 +22,11 @@ from batchensemble.training.engines.shapes import N_IN, N_OUT, UNIT
 
 
 class Dense(NamedTuple):
-    """An MLP's numbers for one member at a time; gradients begin with d_.
+    """The numbers of an MLP for one member at a time; names of gradients begin with d_.
 
-    effective   weights, (out, in) each, one layer's after the other's
-    across      the same as (in, out), which is faster on the way forward; the heads' as one
-    hidden      what hidden layers answer to `n_rows` rows, one layer's after the other's
+    effective   the weights, (out, in), layer after layer
+    across      the same transposed, (in, out), for a faster forward pass; the heads as one layer
+    hidden      the outputs of the hidden layers for `n_rows` rows, layer after layer
     """
 
     layers: Ints
@@ -43,11 +43,12 @@ class Dense(NamedTuple):
 
 @compiled
 def room_for(layers: Ints, n_hidden: int, n_rows: int) -> Dense:
+    """Memory for an MLP; `n_hidden` of its `layers` are hidden, the others are heads."""
     n_weights, n_bias = total_weights(layers), total_units(layers)
-    n_answers = n_rows * total_units(layers[:n_hidden])
+    n_outputs = n_rows * total_units(layers[:n_hidden])
     effective, across, bias = np.empty(n_weights, F), np.empty(n_weights, F), np.empty(n_bias, F)
     d_effective, d_bias = np.empty(n_weights, F), np.empty(n_bias, F)
-    hidden, d_hidden = np.empty(n_answers, F), np.empty(n_answers, F)
+    hidden, d_hidden = np.empty(n_outputs, F), np.empty(n_outputs, F)
     return Dense(
         layers, n_hidden, n_rows, effective, across, bias, hidden, d_effective, d_bias, d_hidden
     )
@@ -67,7 +68,7 @@ def total_weights(layers: Ints) -> int:
 def activate(
     z: Floats, bias: Floats, unit: int, row_step: int, key: np.int32, p: float, threshold: np.int32
 ) -> None:
-    """Bias, ReLU and dropout, in place; `unit` is the first row's first one."""
+    """Bias, ReLU and dropout, in place; `unit` is the number of the first row's first unit."""
     n_rows, size = z.shape
     if p == 0:
         for b in range(n_rows):
@@ -84,7 +85,7 @@ def activate(
 
 @compiled
 def load(mlp: Dense, theta: Floats, k: int, ones: Floats) -> None:
-    """Member k's weights and biases."""
+    """Compute member k's weights and biases."""
     layers, first = mlp.layers, 0
     fold(theta, layers, k, ones, mlp.effective)
     biases(theta, layers, k, mlp.bias)
@@ -157,7 +158,7 @@ def mlp_backward(mlp: Dense, first: int, p: float, d_out: Floats, d_inputs: Floa
 def mlp_gradients(
     mlp: Dense, theta: Floats, k: int, inputs: Floats, d_out: Floats, ones: Floats, gradient: Floats
 ) -> None:
-    """Add those of member k's parameters, from all rows, to the network's."""
+    """Add the gradients of member k's parameters, from all rows, to the network's."""
     n_rows, d_bias = mlp.n_rows, mlp.d_bias
     below, at_w, at_b, at_h = inputs, 0, 0, 0
     for i in range(mlp.n_hidden):
@@ -182,7 +183,7 @@ def train_mlp(
     bounds: tuple[float, float, float],
     losses: Floats,
 ) -> None:
-    """All steps of one network after the other's; arrays have the axes of `Steps`.
+    """All steps, network by network; arrays have the axes of `Steps`.
 
     dropout  p, threshold
     bounds   of the log-variance, and beta

@@ -49,7 +49,7 @@ def gather(
     inputs: Floats,
     target: Floats,
 ) -> None:
-    """What each step reads if all is known, (steps, rows, inputs), and the values to forecast.
+    """The inputs of each step if all is known, (steps, rows, inputs), and the values to forecast.
 
     scaling  location and scale of the window that starts at a time, (2, times)
     """
@@ -80,11 +80,11 @@ def train_recurrent(
     bounds: tuple[float, float, float],
     losses: Floats,
 ) -> None:
-    """All steps of one network after the other's; arrays have the axes of `Steps`.
+    """All steps, network by network; arrays have the axes of `Steps`.
 
     window      reach, horizon, unknown covariates, context
     cell        the layers of its gates; `layers` are those of the head
-    feeds_back  whether predicted means stand for values not yet known, or else the truth
+    feeds_back  whether predicted means replace values not yet known; otherwise the truth does
     """
     theta, moment1, moment2, count, decay, lr, clip_norm = adam
     (series, scaling, window, lags), (rows, weights, keys) = data, steps
@@ -97,7 +97,7 @@ def train_recurrent(
     n_units = total_units(layers[:n_hidden])
     inputs, target = np.empty((n_times, n_rows, n_in), F), np.empty((horizon, n_rows), F)
     weight_of = np.empty(n_rows, F)
-    # Of the cell: what a step reads, computes, and their gradients.
+    # The cell: what a step reads and computes, and the gradients.
     xh, d_xh = np.zeros((n_times + 1, n_rows, n_xh), F), np.empty((n_rows, n_xh), F)
     xrh, d_xrh = np.empty((n_times, n_rows, n_xh), F), np.empty((n_rows, n_xh), F)
     gates = np.empty((n_times, n_rows, n_gates), F)
@@ -109,7 +109,7 @@ def train_recurrent(
     effective, across = np.empty(n_used * n_xh, F), np.empty(n_used * n_xh, F)
     bias, d_effective, d_bias = np.empty(n_used, F), np.empty(n_used * n_xh, F), np.empty(n_used, F)
     new, d_new = np.empty((n_rows, size), F), np.empty((n_rows, size), F)
-    # Of the head, for all forecasts.
+    # The head, for all forecasts.
     head = room_for(layers, n_hidden, horizon * n_rows)
     h, d_h = np.empty((horizon, n_rows, size), F), np.empty((n_rows, size), F)
     out, d_out = np.empty((horizon, n_rows, 2), F), np.empty((horizon, n_rows, 2), F)
