@@ -80,11 +80,13 @@ def test_a_held_out_score_of_forecasts_is_the_mixtures_averaged_over_steps_and_w
     training = Training(epochs=1, patience=3)
     history = fit(networks, training, data=data, held_out=held_out, ensemble_size=ensemble_size)
     for first in range(0, 4, ensemble_size):
-        own = range(first, first + ensemble_size)
+        ensemble = range(first, first + ensemble_size)
         total = 0.0
         for window in held_out[first].tolist():
             x, y = data.take(torch.tensor(window))
-            answers = [networks.network(i)(x[None, :, None].expand(1, 7, 2, 2))[0] for i in own]
+            answers = [
+                networks.network(i)(x[None, :, None].expand(1, 7, 2, 2))[0] for i in ensemble
+            ]
             for step in range(3):
                 densities = []
                 for answer in answers:
@@ -94,7 +96,7 @@ def test_a_held_out_score_of_forecasts_is_the_mixtures_averaged_over_steps_and_w
                 score = -math.log(sum(densities) / len(densities)) - 0.5 * math.log(2 * math.pi)
                 total += score / 3 * weight[window].item()
         expected = total / weight[held_out[first]].sum().item()
-        for i in own:
+        for i in ensemble:
             assert history.scores[0][i] == pytest.approx(expected, abs=1e-5)
 
 

@@ -29,8 +29,8 @@ def test_a_table_says_where_in_theta_the_parameters_of_each_layer_are():
             if parameter is None:
                 assert row[column] == -1
             else:
-                own = bank.theta[0, row[column] : row[column] + parameter.numel()]
-                assert torch.equal(own, parameter.detach().flatten())
+                place = bank.theta[0, row[column] : row[column] + parameter.numel()]
+                assert torch.equal(place, parameter.detach().flatten())
 
 
 def test_units_of_dropout_follow_each_other_layer_by_layer():

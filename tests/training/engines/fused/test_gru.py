@@ -45,7 +45,7 @@ def one_step(cell, n_rows, n_in, size):
     return x, h, new, d
 
 
-def own(layers, k):
+def of_member(layers, k):
     """Effective weights (out, in) and biases of member k, one below the other."""
     both = [[repeated(t, N_MEMBERS)[k] for t in layer.effective()] for layer in layers]
     return torch.cat([w.mT for w, _ in both]), torch.cat([b[0] for _, b in both])
@@ -60,7 +60,7 @@ def test_a_step_of_grube_and_its_way_back_are_those_of_autograd(adapters, n_rows
     x, h, expected, d = one_step(cell, n_rows, n_in, size)
     sums = {"weight": 0.0, "bias": 0.0}
     for k in range(N_MEMBERS):
-        weight, bias = own(gates_layers, k)
+        weight, bias = of_member(gates_layers, k)
         of_gates, of_candidate = single(weight[: 2 * size]), single(weight[2 * size :])
         across = np.concatenate([of_gates.T.ravel(), of_candidate.T.ravel()])
         effective = np.concatenate([of_gates.ravel(), of_candidate.ravel()])
@@ -96,7 +96,7 @@ def test_a_step_of_gru_and_its_way_back_are_those_of_autograd(adapters, n_rows, 
     n_xh = n_in + size
     sums = {"weight": 0.0, "bias": 0.0}
     for k in range(N_MEMBERS):
-        (on_x, bias_x), (on_h, bias_h) = own([cell.input], k), own([cell.hidden], k)
+        (on_x, bias_x), (on_h, bias_h) = of_member([cell.input], k), of_member([cell.hidden], k)
         folded = np.concatenate([single(on_x).ravel(), single(on_h).ravel()])
         folded_bias = np.concatenate([single(bias_x), single(bias_h)])
         effective, bias = empty(4 * size * n_xh), empty(4 * size)

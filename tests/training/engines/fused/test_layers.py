@@ -115,11 +115,14 @@ def test_gradients_of_a_weight_and_a_bias_are_sums_over_all_rows(n_rows, n_in, n
     random = np.random.default_rng(n_rows + n_in)
     d = random.normal(size=(n_rows, n_out)).astype(np.float32)
     a = random.normal(size=(n_rows, n_in)).astype(np.float32)
-    own, own_bias = np.full((n_out, n_in), np.nan, np.float32), np.full(n_out, np.nan, np.float32)
-    add_products(d, a, np.ones(ROWS_AT_ONCE, np.float32), own, own_bias)
+    d_weight = np.full((n_out, n_in), np.nan, np.float32)
+    d_bias = np.full(n_out, np.nan, np.float32)
+    add_products(d, a, np.ones(ROWS_AT_ONCE, np.float32), d_weight, d_bias)
     # Sums of so many numbers of size 1 in float32.
-    np.testing.assert_allclose(own, d.T.astype(float) @ a.astype(float), atol=1e-6 * n_rows**0.75)
-    np.testing.assert_allclose(own_bias, d.astype(float).sum(0), atol=1e-6 * n_rows**0.75)
+    np.testing.assert_allclose(
+        d_weight, d.T.astype(float) @ a.astype(float), atol=1e-6 * n_rows**0.75
+    )
+    np.testing.assert_allclose(d_bias, d.astype(float).sum(0), atol=1e-6 * n_rows**0.75)
 
 
 @given(first=st.integers(0, 5), n_in=SIZES, n_out=SIZES)
