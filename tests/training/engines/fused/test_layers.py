@@ -36,7 +36,7 @@ def chain(words, sizes, n_members, seed=0):
 
 def table(layers):
     """Where the parameters of each layer begin in theta, and the rest of the columns, by hand."""
-    rows, at, unit = [], 0, 0
+    rows, at, unit, effective = [], 0, 0, 0
     for layer in layers:
         starts = {"r": -1, "s": -1}
         for name, parameter in layer.named_parameters():
@@ -44,8 +44,9 @@ def table(layers):
             at += parameter.numel()
         step = layer.out_features if "b" in layer.adapters else 0
         first = [starts[name] for name in ("weight", "r", "s", "bias")]
-        rows.append([layer.in_features, layer.out_features, *first, step, unit])
-        unit += layer.out_features
+        n_in, n_out = layer.in_features, layer.out_features
+        rows.append([n_in, n_out, *first, step, unit, effective, n_in])
+        unit, effective = unit + n_out, effective + n_in * n_out
     return np.array(rows)
 
 

@@ -20,7 +20,7 @@ from batchensemble.training.engines.cuda.constants import (
     padded,
 )
 from batchensemble.training.engines.data import Data, Source, Windows
-from batchensemble.training.engines.shapes import BIAS, N_OUT, WEIGHT, layer_table
+from batchensemble.training.engines.shapes import gru_table, layer_table
 from batchensemble.training.networks import MLP, Recurrent
 
 MOST_BLOCKS = 8  # in a cluster, on any GPU that has clusters
@@ -142,16 +142,8 @@ def cell_parts(bank: Bank, cell: nn.Module) -> tuple[str, Parts, int] | None:
         return "grube.cuh", one_below_the_other(table, (0, 0, 1)), n_xh + 3 * size
     if isinstance(cell, GRUCell) and not cell.input.adapters:
         n_inputs, size = cell.input_size, cell.hidden_size
-        of_input, of_hidden = layer_table(bank, (cell.input, cell.hidden))
-        # The hidden state's weights of the candidate stand apart: the reset gate comes between
-        # them and the input's.
-        of_gates, of_candidate = of_hidden.copy(), of_hidden.copy()
-        of_gates[N_OUT], of_candidate[N_OUT] = 2 * size, size
-        of_candidate[WEIGHT] += 2 * size * size
-        of_candidate[BIAS] += 2 * size
         corners = ((0, 0), (0, n_inputs), (3 * size, n_inputs))
-        table = np.stack([of_input, of_gates, of_candidate])
-        return "gru.cuh", Parts(table, (0, 0, 0), corners), 4 * size
+        return "gru.cuh", Parts(gru_table(bank, cell), (0, 0, 0), corners), 4 * size
     return None
 
 

@@ -12,13 +12,18 @@ from scipy.linalg import blas  # noqa: F401 - the loops multiply with it
 from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
-from batchensemble.nn.cells import GRUBECell
+from batchensemble.nn.cells import GRUBECell, GRUCell
 from batchensemble.nn.dropout import threshold
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines.adam import Adam
 from batchensemble.training.engines.data import Data, Source, Windows
 from batchensemble.training.engines.plain import Steps
-from batchensemble.training.engines.shapes import is_known, layer_table, linear_layers
+from batchensemble.training.engines.shapes import (
+    gru_table,
+    is_known,
+    layer_table,
+    linear_layers,
+)
 from batchensemble.training.losses import CategoricalNLL, GaussianNLL, Loss
 from batchensemble.training.networks import MLP, Recurrent
 
@@ -100,20 +105,16 @@ def _of_series(bank: Bank, data: Windows) -> Kernel:
     network = bank.module
     assert isinstance(network, Recurrent)
     cell = network.recurrent.cells[0]
-    is_grube = isinstance(cell, GRUBECell)
-    gates = ("reset", "update", "candidate") if is_grube else ("input", "hidden")
+    if isinstance(cell, GRUBECell):
+        table = layer_table(bank, (cell.reset, cell.update, cell.candidate))
+    else:
+        assert isinstance(cell, GRUCell)
+        table = gru_table(bank, cell)
     scaling = torch.stack([data.location, data.scale]).numpy()
     window = (data.reach, data.horizon, data.n_past, network.context)
-    return (
-        train_recurrent,
-        (data.series.numpy(), scaling, window, np.array(network.lags)),
-        (
-            layer_table(bank, [getattr(cell, gate) for gate in gates]),
-            is_grube,
-            *_of_mlp(bank, network.head),
-            network.feedback == "mean",
-        ),
-    )
+    arrays = (data.series.numpy(), scaling, window, np.array(network.lags))
+    head, feeds_back = _of_mlp(bank, network.head), network.feedback == "mean"
+    return train_recurrent, arrays, (table, isinstance(cell, GRUBECell), *head, feeds_back)
 
 
 def _of_mlp(bank: Bank, mlp: MLP) -> tuple[Any, ...]:

@@ -136,37 +136,3 @@ def gru_backward(
     for b in range(n_rows):
         for j in range(size):
             d_new[b, j] += d_xh[b, U(n_in + j)]
-
-
-@compiled
-def beside(
-    folded: Floats, bias: Floats, n_in: int, size: int, effective: Floats, to: Floats
-) -> None:
-    """A GRU's weights on x and on h, (3 * hidden, ...) each, as one on xh, (4 * hidden, ...).
-
-    The candidate takes two of the four parts, one from x and one from h.
-    """
-    n_xh = n_in + size
-    on_x = part(folded, 0, 3 * size, n_in)
-    on_h = part(folded, 3 * size * n_in, 3 * size, size)
-    weight = part(effective, 0, 4 * size, n_xh)
-    weight[: 3 * size, :n_in], weight[3 * size :, :n_in] = on_x, 0
-    weight[: 2 * size, n_in:], weight[2 * size : 3 * size, n_in:] = on_h[: 2 * size], 0
-    weight[3 * size :, n_in:] = on_h[2 * size :]
-    to[: 2 * size] = bias[: 2 * size] + bias[3 * size : 5 * size]
-    to[2 * size : 3 * size], to[3 * size : 4 * size] = bias[2 * size : 3 * size], bias[5 * size :]
-
-
-@compiled
-def apart(
-    d_effective: Floats, d_bias: Floats, n_in: int, size: int, folded: Floats, bias: Floats
-) -> None:
-    """The reverse of `beside`, for gradients."""
-    n_xh = n_in + size
-    on_x = part(folded, 0, 3 * size, n_in)
-    on_h = part(folded, 3 * size * n_in, 3 * size, size)
-    weight = part(d_effective, 0, 4 * size, n_xh)
-    on_x[:, :] = weight[: 3 * size, :n_in]
-    on_h[: 2 * size], on_h[2 * size :] = weight[: 2 * size, n_in:], weight[3 * size :, n_in:]
-    bias[: 3 * size] = d_bias[: 3 * size]
-    bias[3 * size : 5 * size], bias[5 * size :] = d_bias[: 2 * size], d_bias[3 * size : 4 * size]

@@ -7,7 +7,18 @@ and (G * weight) @ r. Layers are rows of an `engines.shapes.layer_table`.
 import numpy as np
 
 from batchensemble.training.engines.fused.compiling import F, Floats, Ints, compiled
-from batchensemble.training.engines.shapes import BIAS, BIAS_STEP, N_IN, N_OUT, WEIGHT, R, S
+from batchensemble.training.engines.shapes import (
+    BIAS,
+    BIAS_STEP,
+    EFFECTIVE,
+    N_IN,
+    N_OUT,
+    ROW_STEP,
+    UNIT,
+    WEIGHT,
+    R,
+    S,
+)
 
 ROWS_AT_ONCE = 256
 
@@ -20,17 +31,16 @@ def vector(theta: Floats, at: int, k: int, size: int, ones: Floats) -> Floats:
 
 @compiled
 def fold(theta: Floats, layers: Ints, k: int, ones: Floats, effective: Floats) -> None:
-    """A member's effective weights, (out, in), layer after layer."""
-    first = 0
+    """A member's effective weights, (out, in)."""
     for layer in layers:
         n_in, n_out, at = layer[N_IN], layer[N_OUT], layer[WEIGHT]
         r, s = vector(theta, layer[R], k, n_in, ones), vector(theta, layer[S], k, n_out, ones)
         for i in range(n_out):
             weight = theta[at + i * n_in : at + (i + 1) * n_in]
-            folded = effective[first + i * n_in : first + (i + 1) * n_in]
+            first = layer[EFFECTIVE] + i * layer[ROW_STEP]
+            folded = effective[first : first + n_in]
             for j in range(n_in):
                 folded[j] = weight[j] * s[i] * r[j]
-        first += n_in * n_out
 
 
 @compiled
@@ -42,48 +52,41 @@ def unfold(
     Gradients of what members share are added up, those of its r and s are set. `d_effective` is
     overwritten.
     """
-    first = 0
     for layer in layers:
         n_in, n_out, at = layer[N_IN], layer[N_OUT], layer[WEIGHT]
         r, s = vector(theta, layer[R], k, n_in, ones), vector(theta, layer[S], k, n_out, ones)
         for i in range(n_out):
             to = gradient[at + i * n_in : at + (i + 1) * n_in]
-            d_row = d_effective[first + i * n_in : first + (i + 1) * n_in]
+            first = layer[EFFECTIVE] + i * layer[ROW_STEP]
+            d_row = d_effective[first : first + n_in]
             for j in range(n_in):
                 to[j] += d_row[j] * s[i] * r[j]
         if layer[R] >= 0 or layer[S] >= 0:
-            by_weight = d_effective[first : first + n_in * n_out]
-            weight = theta[at : at + n_in * n_out]
+            table = part(d_effective, layer[EFFECTIVE], n_out, n_in)
+            by_weight, weight = table.reshape(n_in * n_out), theta[at : at + n_in * n_out]
             for i in range(n_in * n_out):
                 by_weight[i] *= weight[i]
-            table = by_weight.reshape(n_out, n_in)
             if layer[R] >= 0:
                 np.dot(s, table, vector(gradient, layer[R], k, n_in, ones))
             if layer[S] >= 0:
                 np.dot(table, r, vector(gradient, layer[S], k, n_out, ones))
-        first += n_in * n_out
 
 
 @compiled
 def biases(theta: Floats, layers: Ints, k: int, to: Floats) -> None:
-    """A member's biases, layer after layer."""
-    first = 0
+    """A member's biases; those of the same outputs are added up."""
+    to[:] = 0
     for layer in layers:
         n_out, at = layer[N_OUT], layer[BIAS] + k * layer[BIAS_STEP]
-        to[first : first + n_out] = theta[at : at + n_out]
-        first += n_out
+        to[layer[UNIT] : layer[UNIT] + n_out] += theta[at : at + n_out]
 
 
 @compiled
 def add_biases(layers: Ints, k: int, d_bias: Floats, gradient: Floats) -> None:
     """Add the gradients of a member's biases, laid out as by `biases`."""
-    first = 0
     for layer in layers:
         n_out, at = layer[N_OUT], layer[BIAS] + k * layer[BIAS_STEP]
-        to = gradient[at : at + n_out]
-        for i in range(n_out):
-            to[i] += d_bias[first + i]
-        first += n_out
+        gradient[at : at + n_out] += d_bias[layer[UNIT] : layer[UNIT] + n_out]
 
 
 @compiled

@@ -18,7 +18,7 @@ from batchensemble.training.engines.fused.layers import (
 )
 from batchensemble.training.engines.fused.losses import categorical, gaussian
 from batchensemble.training.engines.fused.numbers import is_kept
-from batchensemble.training.engines.shapes import N_IN, N_OUT, UNIT
+from batchensemble.training.engines.shapes import EFFECTIVE, N_IN, N_OUT, UNIT
 
 
 class Dense(NamedTuple):
@@ -86,14 +86,18 @@ def activate(
 @compiled
 def load(mlp: Dense, theta: Floats, k: int, ones: Floats) -> None:
     """Compute member k's weights and biases."""
-    layers, first = mlp.layers, 0
+    layers = mlp.layers
     fold(theta, layers, k, ones, mlp.effective)
     biases(theta, layers, k, mlp.bias)
-    for i in range(mlp.n_hidden):
-        turn(mlp.effective, first, layers[i, N_OUT], layers[i, N_IN], mlp.across)
-        first += layers[i, N_IN] * layers[i, N_OUT]
-    n_out = total_units(layers[mlp.n_hidden :])
-    turn(mlp.effective, first, n_out, layers[mlp.n_hidden, N_IN], mlp.across)
+    for i in range(mlp.n_hidden + 1):
+        n_out = layers[i, N_OUT] if i < mlp.n_hidden else total_units(layers[i:])
+        turn(mlp.effective, layers[i, EFFECTIVE], n_out, layers[i, N_IN], mlp.across)
+
+
+@compiled
+def of_layer(mlp: Dense, i: int, values: Floats) -> Floats:
+    """The part of `hidden` or `d_hidden` that belongs to a hidden layer, (rows, out)."""
+    return part(values, mlp.n_rows * mlp.layers[i, UNIT], mlp.n_rows, mlp.layers[i, N_OUT])
 
 
 @compiled
@@ -111,20 +115,19 @@ def mlp_forward(
 
     `unit` is dropout's first unit in that row, and `row_step` how many units a row has.
     """
-    p, threshold = dropout
-    below, at_w, at_b, at_h = inputs, 0, 0, 0
+    layers, below, (p, threshold) = mlp.layers, inputs, dropout
     for i in range(mlp.n_hidden):
-        n_in, n_out = mlp.layers[i, N_IN], mlp.layers[i, N_OUT]
-        z = part(mlp.hidden, at_h, mlp.n_rows, n_out)[first : first + len(inputs)]
-        np.dot(below, part(mlp.across, at_w, n_in, n_out), z)
-        bias = mlp.bias[at_b : at_b + n_out]
-        activate(z, bias, unit + mlp.layers[i, UNIT], row_step, key, p, threshold)
+        n_in, n_out, at = layers[i, N_IN], layers[i, N_OUT], layers[i, UNIT]
+        z = of_layer(mlp, i, mlp.hidden)[first : first + len(inputs)]
+        np.dot(below, part(mlp.across, layers[i, EFFECTIVE], n_in, n_out), z)
+        activate(z, mlp.bias[at : at + n_out], unit + at, row_step, key, p, threshold)
         below = z
-        at_w, at_b, at_h = at_w + n_in * n_out, at_b + n_out, at_h + mlp.n_rows * n_out
-    np.dot(below, part(mlp.across, at_w, below.shape[1], out.shape[1]), out)
+    head = layers[mlp.n_hidden]
+    np.dot(below, part(mlp.across, head[EFFECTIVE], head[N_IN], out.shape[1]), out)
+    bias = mlp.bias[head[UNIT] :]
     for row in out:
         for i in range(len(row)):
-            row[i] += mlp.bias[at_b + i]
+            row[i] += bias[i]
 
 
 @compiled
@@ -133,25 +136,20 @@ def mlp_backward(mlp: Dense, first: int, p: float, d_out: Floats, d_inputs: Floa
 
     `d_inputs`, if it is not empty, gets that of the inputs.
     """
-    layers, n_rows, last = mlp.layers, mlp.n_rows, first + len(d_out)
+    layers, above, last = mlp.layers, d_out, first + len(d_out)
     scale = F(1 / (1 - p))
-    above = d_out
-    at_w = total_weights(layers[: mlp.n_hidden])
-    at_h = n_rows * total_units(layers[: mlp.n_hidden])
-    weight = part(mlp.effective, at_w, d_out.shape[1], layers[mlp.n_hidden, N_IN])
-    for back in range(mlp.n_hidden):
-        i = mlp.n_hidden - 1 - back
-        n_in, n_out = layers[i, N_IN], layers[i, N_OUT]
-        at_w, at_h = at_w - n_in * n_out, at_h - n_rows * n_out
-        a = part(mlp.hidden, at_h, n_rows, n_out)[first:last]
-        d = part(mlp.d_hidden, at_h, n_rows, n_out)[first:last]
-        np.dot(above, weight, d)
-        for b in range(len(d)):
-            for j in range(n_out):
-                d[b, j] = d[b, j] * scale if a[b, j] > 0 else F(0)
-        above, weight = d, part(mlp.effective, at_w, n_out, n_in)
-    if len(d_inputs):
-        np.dot(above, weight, d_inputs)
+    for i in range(mlp.n_hidden, -1, -1):
+        weight = part(mlp.effective, layers[i, EFFECTIVE], above.shape[1], layers[i, N_IN])
+        if i > 0:
+            a, d = of_layer(mlp, i - 1, mlp.hidden), of_layer(mlp, i - 1, mlp.d_hidden)
+            a, d = a[first:last], d[first:last]
+            np.dot(above, weight, d)
+            for b in range(d.shape[0]):
+                for j in range(d.shape[1]):
+                    d[b, j] = d[b, j] * scale if a[b, j] > 0 else F(0)
+            above = d
+        elif len(d_inputs):
+            np.dot(above, weight, d_inputs)
 
 
 @compiled
@@ -159,18 +157,18 @@ def mlp_gradients(
     mlp: Dense, theta: Floats, k: int, inputs: Floats, d_out: Floats, ones: Floats, gradient: Floats
 ) -> None:
     """Add the gradients of member k's parameters, from all rows, to the network's."""
-    n_rows, d_bias = mlp.n_rows, mlp.d_bias
-    below, at_w, at_b, at_h = inputs, 0, 0, 0
+    layers, below = mlp.layers, inputs
     for i in range(mlp.n_hidden):
-        n_in, n_out = mlp.layers[i, N_IN], mlp.layers[i, N_OUT]
-        d, to = part(mlp.d_hidden, at_h, n_rows, n_out), part(mlp.d_effective, at_w, n_out, n_in)
-        add_products(d, below, ones, to, d_bias[at_b : at_b + n_out])
-        below = part(mlp.hidden, at_h, n_rows, n_out)
-        at_w, at_b, at_h = at_w + n_in * n_out, at_b + n_out, at_h + n_rows * n_out
-    head = part(mlp.d_effective, at_w, d_out.shape[1], below.shape[1])
-    add_products(d_out, below, ones, head, d_bias[at_b:])
-    unfold(theta, mlp.layers, k, ones, mlp.d_effective, gradient)
-    add_biases(mlp.layers, k, d_bias, gradient)
+        n_in, n_out, at = layers[i, N_IN], layers[i, N_OUT], layers[i, UNIT]
+        to = part(mlp.d_effective, layers[i, EFFECTIVE], n_out, n_in)
+        d = of_layer(mlp, i, mlp.d_hidden)
+        add_products(d, below, ones, to, mlp.d_bias[at : at + n_out])
+        below = of_layer(mlp, i, mlp.hidden)
+    head = layers[mlp.n_hidden]
+    to = part(mlp.d_effective, head[EFFECTIVE], d_out.shape[1], head[N_IN])
+    add_products(d_out, below, ones, to, mlp.d_bias[head[UNIT] :])
+    unfold(theta, layers, k, ones, mlp.d_effective, gradient)
+    add_biases(layers, k, mlp.d_bias, gradient)
 
 
 @compiled

@@ -7,8 +7,6 @@ import numpy as np
 from batchensemble.training.engines.fused.adam import adam_step
 from batchensemble.training.engines.fused.compiling import F, Floats, Ints, compiled
 from batchensemble.training.engines.fused.gru import (
-    apart,
-    beside,
     gru_backward,
     gru_forward,
     grube_backward,
@@ -32,7 +30,6 @@ from batchensemble.training.engines.fused.mlp import (
     mlp_gradients,
     room_for,
     total_units,
-    total_weights,
 )
 from batchensemble.training.engines.shapes import N_IN
 
@@ -104,9 +101,8 @@ def train_recurrent(
     d_gates = np.empty((n_times, n_rows, n_gates), F)
     kept = np.empty((n_times, n_rows, size), F)
     c, d_c = np.empty((n_times, n_rows, size), F), np.empty((n_times, n_rows, size), F)
-    folded, folded_bias = np.empty(total_weights(cell), F), np.empty(total_units(cell), F)
     n_used = (3 if is_grube else 4) * size
-    effective, across = np.empty(n_used * n_xh, F), np.empty(n_used * n_xh, F)
+    effective, across = np.zeros(n_used * n_xh, F), np.empty(n_used * n_xh, F)
     bias, d_effective, d_bias = np.empty(n_used, F), np.empty(n_used * n_xh, F), np.empty(n_used, F)
     new, d_new = np.empty((n_rows, size), F), np.empty((n_rows, size), F)
     # The head, for all forecasts.
@@ -127,13 +123,8 @@ def train_recurrent(
                     gather(series, scaling, starts, reach, n_past, context, lags, inputs, target)
                     weight_of[:] = weights[t, n, :, k] / F(horizon)
                 load(head, theta[n], k, ones)
-                if is_grube:
-                    fold(theta[n], cell, k, ones, effective)
-                    biases(theta[n], cell, k, bias)
-                else:
-                    fold(theta[n], cell, k, ones, folded)
-                    biases(theta[n], cell, k, folded_bias)
-                    beside(folded, folded_bias, n_in, size, effective, bias)
+                fold(theta[n], cell, k, ones, effective)
+                biases(theta[n], cell, k, bias)
                 turn(effective, 0, n_gates, n_xh, across)
                 if is_grube:
                     turn(effective, n_gates * n_xh, size, n_xh, across)
@@ -189,11 +180,7 @@ def train_recurrent(
                     to = part(d_effective, n_gates * n_xh, size, n_xh)
                     d_read, read = d_c.reshape(flat, size), xrh.reshape(flat, n_xh)
                     add_products(d_read, read, ones, to, d_bias[n_gates:])
-                    unfold(theta[n], cell, k, ones, d_effective, gradient)
-                    add_biases(cell, k, d_bias, gradient)
-                else:
-                    apart(d_effective, d_bias, n_in, size, folded, folded_bias)
-                    unfold(theta[n], cell, k, ones, folded, gradient)
-                    add_biases(cell, k, folded_bias, gradient)
+                unfold(theta[n], cell, k, ones, d_effective, gradient)
+                add_biases(cell, k, d_bias, gradient)
             count[n, 0] += 1
             adam_step(theta[n], gradient, moment1[n], moment2[n], count[n, 0], decay, lr, clip_norm)
