@@ -1,19 +1,17 @@
-"""What several tests need: networks with every parameter random, small tables and series."""
+"""Builders that several tests share: networks and banks, tables, series, frames, damaged files."""
 
 import hashlib
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, nn
 
 from batchensemble.modelfile.persistence import BEFORE_DIGEST
 from batchensemble.nn.dropout import draw_keys
 from batchensemble.training.bank import Bank
-from batchensemble.training.engines import Adam, Data, Source, Steps, Windows
-from batchensemble.training.engines.fused import FusedEngine
-from batchensemble.training.engines.plain import PlainEngine
+from batchensemble.training.engines import Data, Steps, Windows
+from batchensemble.training.loop import train, train_one_by_one
 from batchensemble.training.losses import GaussianNLL
 from batchensemble.training.networks import MLP, Recurrent
 
@@ -65,50 +63,6 @@ def plan_steps(
     weights = torch.rand(rows.shape, generator=source) + 0.1
     weights = weights / (weights.sum((2, 3), keepdim=True) * (n_members / width))
     return Steps(rows, weights, draw_keys((n_steps, n_networks), source) if keys else None)
-
-
-def stepped(
-    engine: str, bank: Bank, loss, data: Source, *parts: Steps, lr=0.01, n_threads=1, **rates
-) -> tuple[Tensor, Tensor]:
-    """theta and the losses after these steps of a copy of the bank.
-
-    By the "fused" engine, which knows float32 only, or by the "plain" one in float64, where
-    rounding is nothing.
-    """
-    if engine == "fused":
-        bank = bank[:]
-    else:
-        bank, data = bank.to("cpu", torch.float64), doubled(data)
-        parts = tuple(replace(part, weights=part.weights.double()) for part in parts)
-    adam = Adam.over(bank.theta, bank.parameter_names(), lr=lr, **rates)
-    if engine == "fused":
-        runner = FusedEngine(bank, loss, data, adam, n_threads=n_threads)
-    else:
-        runner = PlainEngine(bank, loss, data, adam)
-    return bank.theta, torch.cat([runner.run(part) for part in parts])
-
-
-def doubled(data: Source) -> Source:
-    is_float = {k: t for k, t in vars(data).items() if torch.is_tensor(t) and t.is_floating_point()}
-    return replace(data, **{k: t.double() for k, t in is_float.items()})
-
-
-def apart(theta: Tensor, other: Tensor) -> float:
-    """Largest relative difference of two banks' networks."""
-    return (theta.double() - other).norm(dim=1).div(other.double().norm(dim=1)).max().item()
-
-
-def same_steps(ours: tuple[Tensor, Tensor], truth: tuple[Tensor, Tensor], close=1e-5) -> bool:
-    """Whether thetas and losses are close, relatively, network by network.
-
-    For all networks but one: once in some hundred trainings a unit is at zero but for rounding, and
-    its ReLU falls on the other side, in plain float32 as well. Then that network is 1e-3 away.
-    """
-    (theta, losses), (true_theta, true_losses) = ours, truth
-    in_theta = (theta - true_theta).norm(dim=1) / true_theta.norm(dim=1)
-    in_losses = ((losses - true_losses).abs() / (1 + true_losses.abs())).amax(0)
-    *most, worst = torch.maximum(in_theta, in_losses).sort().values.tolist()
-    return all(difference < close for difference in most) and worst < 1e-2
 
 
 def regression_table(n_rows: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -165,8 +119,8 @@ def doubled_line(double=True):
     return Data(d.x.double(), d.y.double()) if double else d
 
 
-def autoregression(weight=None):
-    """An autoregression of order 1; the windows are scaled to make it harder to cheat."""
+def autoregression(weight=None, scaled=True):
+    """An autoregression of order 1; if scaled, each window by its own location and scale."""
     shocks = SHOCK * torch.randn(260, generator=generator(3), dtype=torch.float64)
     values = [shocks[0]]
     for shock in shocks[1:]:
@@ -174,6 +128,8 @@ def autoregression(weight=None):
     values = torch.stack(values)
     location = torch.linspace(-1, 1, len(values)).double()
     scale = torch.linspace(0.5, 2, len(values)).double()
+    if not scaled:
+        location, scale = torch.zeros_like(location), torch.ones_like(scale)
     covariate = torch.linspace(0, 1, len(values)).double()
     return Windows(torch.stack([values, covariate], 1), location, scale, 4, 3, weight=weight)
 
@@ -203,6 +159,19 @@ def bank_of_forecasters(n_networks=3, *, feedback="mean", n_members=2, dropout=0
 def forget_members(estimator):
     """After its parameters were changed: the members are made from them again."""
     vars(estimator.model_.ensemble).pop("members", None)
+
+
+def trained_bank(bank, training, *, rows=None, seed=10, data=None, one_by_one=False, **held_out):
+    """The history of training a bank in place; by default on 150 rows of `doubled_line`."""
+    return (train_one_by_one if one_by_one else train)(
+        bank,
+        GaussianNLL(),
+        doubled_line() if data is None else data,
+        training,
+        rows=rows or [torch.arange(150)] * len(bank),
+        generators=[generator(seed + i) for i in range(len(bank))],
+        **held_out,
+    )
 
 
 def scrambled(estimator, seed=0):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -25,6 +26,11 @@ def test_every_public_name_is_there_and_an_unknown_one_is_an_attribute_error():
         assert name in dir(batchensemble)
     with pytest.raises(AttributeError, match="no attribute 'Regresor'"):
         batchensemble.Regresor  # noqa: B018
+
+
+def test_the_version_is_that_of_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert batchensemble.__version__ == project["version"]
 
 
 def test_importing_it_pulls_in_neither_matplotlib_nor_pandas_and_costs_under_a_second():

@@ -1,4 +1,4 @@
-"""Predictions with trustworthy uncertainty, at a fraction of the size of ten networks."""
+"""Predictions with trustworthy uncertainty: an ensemble of ten in 16 to 26 % of the parameters."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
         GaussianPredictive,
         SamplePredictive,
     )
+
+    __version__: str
 
 __all__ = [
     "CategoricalPredictive",
@@ -40,6 +42,9 @@ _ROOMS = {
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return getattr(import_module(f"batchensemble.{_ROOMS[name]}"), name)
+    if name == "__version__":
+        library_version = import_module("batchensemble.modelfile.persistence").library_version
+        return library_version().removesuffix(" (source)")
     if name in __all__:
         return import_module(f"batchensemble.{name}")
     raise AttributeError(f"module 'batchensemble' has no attribute {name!r}")

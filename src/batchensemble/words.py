@@ -1,13 +1,13 @@
-"""Words chosen from a list, and the error for one that is not in it."""
+"""Words from a list, and the error for a word that is not in it."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-MOST = 20  # that an error lists
+MOST = 20  # words that an error lists
 
 
 def one_of(word: object, known: Iterable[str], what: str) -> str:
-    """Return `word` if it is known; otherwise say the known ones and the closest."""
+    """Return `word` if it is known; otherwise raise with the known words and the closest."""
     names = list(known)
     if isinstance(word, str) and word in names:
         return word
@@ -19,7 +19,7 @@ def one_of(word: object, known: Iterable[str], what: str) -> str:
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is most like this one, capitals aside; None if none is."""
+    """The known word most like this one, ignoring case; None if none is close."""
     names = {name.lower(): name for name in known}
     close = get_close_matches(word.lower(), names, n=1, cutoff=0.5)
     return names[close[0]] if close else None

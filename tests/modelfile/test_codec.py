@@ -170,11 +170,11 @@ def test_an_array_of_another_byte_order_comes_back_with_its_values():
         (Pair(1, object()), r"it\.right to be .* got object"),
         ([1, {"a": {1, 2}}], r"it\[1\]\[0\]\[1\] to be .* got set"),
         (Learner(print), r"it\.word to be .* got builtin_function_or_method"),
-        (np.zeros(2, complex), "an array of the type complex128"),
-        (np.zeros(2, "longdouble"), "an array of the type"),
+        (np.zeros(2, complex), "arrays of complex128 cannot be stored"),
+        (np.zeros(2, "longdouble"), "arrays of .* cannot be stored"),
         (np.ma.masked_array([1]), "it to be .* got MaskedArray"),
         (type("Pair", (), {})(), "it to be .* got Pair"),  # of that name, and another class
-        (np.zeros(3, "U40000000"), "longer than"),
+        (np.zeros(3, "U40000000"), "an array of texts must be at most"),
         ({2**64: "seed"}, r"it to be .* got dict .* key of a dictionary"),
         ({((1,), 2): "seed"}, r"it to be .* got dict .* key of a dictionary"),
     ],
@@ -187,7 +187,7 @@ def test_what_cannot_be_kept_is_refused_with_its_place(value, place):
 def test_a_value_within_itself_is_refused():
     loop = []
     loop.append(loop)
-    with pytest.raises(NotKept, match="without end"):
+    with pytest.raises(NotKept, match=rf"nested too deeply \(limit {DEEPEST}\)"):
         through(loop)
 
 
@@ -228,7 +228,7 @@ def test_trees_deeper_than_we_write_them_are_refused():
     tree = []
     for _ in range(DEEPEST + 1):
         tree = [tree]
-    with pytest.raises(ValueError, match="at most"):
+    with pytest.raises(ValueError, match=rf"nested too deeply \(limit {DEEPEST}\)"):
         CODEC.decode(tree, {})
 
 

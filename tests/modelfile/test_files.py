@@ -15,7 +15,9 @@ def test_a_file_appears_when_it_is_complete(tmp_path):
 
 
 def test_a_folder_in_the_place_of_the_file_and_none_for_it_are_refused(tmp_path):
-    with pytest.raises(IsADirectoryError, match="expected the name of a file"):
+    with pytest.raises(
+        IsADirectoryError, match=r"a file to write, got the folder .*; add a file name"
+    ):
         replacing(tmp_path).__enter__()
     with pytest.raises(FileNotFoundError, match=r"expected a folder for .*; make it first"):
         replacing(tmp_path / "none" / "file").__enter__()
@@ -24,7 +26,7 @@ def test_a_folder_in_the_place_of_the_file_and_none_for_it_are_refused(tmp_path)
 def test_a_device_is_refused_and_stays_what_it_is(tmp_path):
     device = tmp_path / "device"
     os.mkfifo(device)
-    with pytest.raises(OSError, match="expected the name of a file to write, got the device"):
+    with pytest.raises(OSError, match="expected a file to write, got the device"):
         replacing(device).__enter__()
     assert device.is_fifo()
     assert os.listdir(tmp_path) == ["device"]

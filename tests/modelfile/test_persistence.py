@@ -6,6 +6,7 @@ import os
 import pickle
 import stat
 import zipfile
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save as bytes_of
 
+from batchensemble.modelfile import persistence
 from batchensemble.modelfile.files import replacing
 from batchensemble.modelfile.persistence import (
     FORMAT,
@@ -74,6 +76,33 @@ def test_a_file_is_described_without_its_arrays(tmp_path):
     assert describe(tmp_path / "m.be") == CONTENTS["about"] | file
 
 
+@pytest.mark.parametrize(
+    ("project", "expected"),
+    [
+        ('[project]\nname = "batchensemble"\nversion = "9.8"', "9.8 (source)"),
+        ('[project]\nname = "another"\nversion = "9.8"', "not installed"),
+        ("[tool.ruff]\nline-length = 100", "not installed"),
+        (None, "not installed"),
+    ],
+)
+def test_without_an_installation_the_version_is_that_of_our_source_or_none(
+    project, expected, tmp_path, monkeypatch
+):
+    def missing(name):
+        raise PackageNotFoundError(name)
+
+    if project is not None:
+        (tmp_path / "pyproject.toml").write_text(project)
+    monkeypatch.setattr(persistence, "version", missing)
+    monkeypatch.setattr(persistence, "__file__", str(tmp_path / "src" / "a" / "b" / "c.py"))
+    assert library_version() == expected
+
+
+def test_the_version_of_an_installation_comes_first(monkeypatch):
+    monkeypatch.setattr(persistence, "version", {"batchensemble": "1.2.3"}.__getitem__)
+    assert library_version() == "1.2.3"
+
+
 # ------------------------------------------------------------------------------------------- damage
 
 
@@ -125,7 +154,7 @@ def zipped() -> bytes:
         (b"PK", "begins with b'PK'"),
         (zipped(), "begins with b'PK"),
         (b"a,b,c\n1,2,3\n" * 20, "begins with b'a,b,c"),
-        (pickle.dumps(list(range(100))), "only what model.save"),
+        (pickle.dumps(list(range(100))), "only files written by model.save"),
         (bytes_of(ARRAYS), "whose header begins with"),
         (bytes_of(ARRAYS, {"format": "pt"}), "whose header begins with"),
         ((10**15).to_bytes(8, "little") + b"{}", "check the path"),
@@ -193,7 +222,7 @@ def test_a_file_that_says_it_is_larger_than_the_memory_is_refused(tmp_path, whol
     text = json.dumps(header, separators=(",", ":")).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text)
     os.truncate(path, 8 + len(text) + 2**43)
-    with pytest.raises(ModelFileError, match="more than the memory"):
+    with pytest.raises(ModelFileError, match="do not fit into memory"):
         read_model(path)
 
 

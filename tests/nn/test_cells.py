@@ -73,11 +73,11 @@ def gru_equations(cell, x, h, k):
 
 def equals_its_equations(cell, equations):
     x, h = data(BATCH)
-    found = cell(x, h)
+    actual = cell(x, h)
     with torch.no_grad():
         for row, k in itertools.product(range(BATCH), range(MEMBERS)):
             expected = equations(cell, x[row, k], h[row, k], k)
-            assert torch.allclose(found[row, k], expected, atol=1e-10, rtol=0)
+            assert torch.allclose(actual[row, k], expected, atol=1e-10, rtol=0)
 
 
 @pytest.mark.parametrize("adapters", ADAPTERS)
@@ -203,8 +203,8 @@ def test_a_folded_bank_of_cells_has_all_their_members_in_order(kind):
     folded = Bank(cells).folded()
     for form in (folded(x, h), by_steps(folded, x, h)):
         for i, cell in enumerate(cells):
-            own = slice(i * n_members, (i + 1) * n_members)
-            assert torch.allclose(form[:, own], cell(x[:, own], h[:, own]), atol=1e-12)
+            members = slice(i * n_members, (i + 1) * n_members)
+            assert torch.allclose(form[:, members], cell(x[:, members], h[:, members]), atol=1e-12)
 
 
 def test_members_that_share_all_weights_are_rows_of_one_lane():

@@ -228,8 +228,8 @@ def test_a_bank_of_layers_folds_into_one_with_all_members_in_order(adapters, n_n
     x = torch.randn(7, 2, 4 * n_networks, 5, dtype=torch.float64, generator=generator(1))
     y = folded(x)
     for i, net in enumerate(nets):
-        own = slice(4 * i, 4 * i + 4)
-        assert torch.allclose(y[..., own, :], net(x[..., own, :]), atol=1e-12)
+        members = slice(4 * i, 4 * i + 4)
+        assert torch.allclose(y[..., members, :], net(x[..., members, :]), atol=1e-12)
 
 
 def test_a_folded_plain_layer_takes_any_number_of_members_and_one_with_adapters_only_its_own():

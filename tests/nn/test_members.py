@@ -3,12 +3,12 @@ import torch
 from fixtures import generator
 
 from batchensemble.nn.members import (
-    FIRST_VALUES,
+    INITS,
     check_members,
     expand_members,
-    first_biases_,
-    first_scales_,
     gram_penalty,
+    init_biases_,
+    init_scales_,
 )
 
 
@@ -40,48 +40,48 @@ def test_an_ensemble_has_at_least_one_member(n_members):
 
 
 def test_random_signs_are_written_are_signs_and_differ_between_members():
-    vectors = first_scales_(torch.full((10, 64), torch.nan), "random_sign", generator())
+    vectors = init_scales_(torch.full((10, 64), torch.nan), "random_sign", generator())
     assert set(vectors.unique().tolist()) == {-1.0, 1.0}
     assert len({tuple(row) for row in vectors.tolist()}) == 10
     assert 0.4 < (vectors > 0).float().mean() < 0.6  # 640 fair coins: 0.5 +- 0.02
 
 
 def test_ones_are_ones_and_normal_has_mean_1_and_sd_one_half():
-    assert (first_scales_(torch.zeros(3, 4), "ones", None) == 1).all()
-    values = first_scales_(torch.zeros(100, 100), "normal", generator())
+    assert (init_scales_(torch.zeros(3, 4), "ones", None) == 1).all()
+    values = init_scales_(torch.zeros(100, 100), "normal", generator())
     assert values.mean().item() == pytest.approx(1, abs=0.02)
     assert values.std().item() == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.parametrize("shape", [(4, 9), (9, 9)])
 def test_orthogonal_rows_are_orthogonal_and_as_long_as_random_signs(shape):
-    rows = first_scales_(torch.zeros(shape), "orthogonal", generator())
+    rows = init_scales_(torch.zeros(shape), "orthogonal", generator())
     assert torch.allclose(rows @ rows.T, shape[1] * torch.eye(shape[0]), atol=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(10, 3), (10, 1)])
 def test_with_more_members_than_features_columns_are_orthogonal_and_the_size_is_kept(shape):
-    rows = first_scales_(torch.zeros(shape), "orthogonal", generator())
+    rows = init_scales_(torch.zeros(shape), "orthogonal", generator())
     gram = rows.T @ rows
     assert torch.allclose(gram, gram.diagonal().mean() * torch.eye(shape[1]), atol=1e-4)
     assert rows.square().sum().item() == pytest.approx(shape[0] * shape[1], rel=1e-5)
 
 
 def test_biases_start_at_zero_or_as_orthogonal_unit_rows():
-    for init in FIRST_VALUES:
-        bias = first_biases_(torch.full((4, 9), torch.nan), init, generator())
+    for init in INITS:
+        bias = init_biases_(torch.full((4, 9), torch.nan), init, generator())
         expected = torch.eye(4) if init == "orthogonal" else torch.zeros(4, 4)
         assert torch.allclose(bias @ bias.T, expected, atol=1e-5)
-    assert (first_biases_(torch.ones(9), "orthogonal", None) == 0).all()
+    assert (init_biases_(torch.ones(9), "orthogonal", None) == 0).all()
 
 
 def test_an_unknown_word_is_answered_with_the_known_ones_and_the_closest():
     with pytest.raises(ValueError, match=r"'random_sign', 'ones'.*did you mean 'random_sign'"):
-        first_scales_(torch.zeros(2, 2), "random_signs", None)
+        init_scales_(torch.zeros(2, 2), "random_signs", None)
 
 
 def test_the_same_generator_gives_the_same_first_values():
-    a, b = (first_scales_(torch.zeros(5, 5), "normal", generator(3)) for _ in range(2))
+    a, b = (init_scales_(torch.zeros(5, 5), "normal", generator(3)) for _ in range(2))
     assert torch.equal(a, b)
 
 

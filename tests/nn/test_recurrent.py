@@ -32,10 +32,10 @@ def members_of(kind):
     return 1 if kind == "gru" else MEMBERS
 
 
-def close(found, expected):
+def close(actual, expected):
     """Outputs and every layer's last state."""
-    assert len(found[1]) == len(expected[1])
-    for a, b in zip((found[0], *found[1]), (expected[0], *expected[1]), strict=True):
+    assert len(actual[1]) == len(expected[1])
+    for a, b in zip((actual[0], *actual[1]), (expected[0], *expected[1]), strict=True):
         assert a.shape == b.shape
         assert torch.allclose(a, b, atol=1e-10)
 
@@ -93,8 +93,8 @@ def copied_to_torch(net, n_layers):
     for i, cell in enumerate(net.cells):
         for ours, theirs in (("input", "ih"), ("hidden", "hh")):
             for name in ("weight", "bias"):
-                own = getattr(getattr(cell, ours), name)
-                pairs.append((own, getattr(torchs, f"{name}_{theirs}_l{i}")))
+                parameter = getattr(getattr(cell, ours), name)
+                pairs.append((parameter, getattr(torchs, f"{name}_{theirs}_l{i}")))
     with torch.no_grad():
         for ours, theirs in pairs:
             theirs.copy_(ours)
@@ -133,11 +133,11 @@ def test_a_padded_sequence_gives_what_it_gives_alone_and_zeros_beyond_its_end(ki
     state = tuple(normal(5, members_of(kind), HIDDEN, seed=i) for i in range(2))
     outputs, last = net(x, state, LENGTHS)
     for i, length in enumerate(LENGTHS.tolist()):
-        own = tuple(h[i : i + 1] for h in state)
+        start = tuple(h[i : i + 1] for h in state)
         if length:
-            alone, end = net(x[i : i + 1, :length], own)
+            alone, end = net(x[i : i + 1, :length], start)
         else:  # nothing to read: the state is the one it started from
-            alone, end = outputs[i : i + 1, :0], own
+            alone, end = outputs[i : i + 1, :0], start
         close((outputs[i : i + 1, :length], tuple(h[i : i + 1] for h in last)), (alone, end))
         assert (outputs[i, length:] == 0).all()
 
@@ -177,9 +177,9 @@ def test_in_a_bank_a_layer_computes_what_it_computes_alone(kind):
     outputs, last = bank(x, state, lengths)
     shared, _ = bank(x, state, LENGTHS)
     for i, net in enumerate(nets):
-        own = tuple(h[i] for h in state)
-        close((outputs[i], tuple(h[i] for h in last)), net(x[i], own, lengths[i]))
-        assert torch.allclose(shared[i], net(x[i], own, LENGTHS)[0], atol=1e-10)
+        start = tuple(h[i] for h in state)
+        close((outputs[i], tuple(h[i] for h in last)), net(x[i], start, lengths[i]))
+        assert torch.allclose(shared[i], net(x[i], start, LENGTHS)[0], atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -188,19 +188,19 @@ def test_folding_changes_nothing_and_a_folded_bank_has_all_members_in_order(kind
     x = normal(5, 6, 4 * n_members, INPUT)
     outputs, last = fold(Bank(nets).module)(x, lengths=LENGTHS)
     for i, net in enumerate(nets):
-        own = slice(i * n_members, (i + 1) * n_members)
-        expected = net(x[:, :, own], lengths=LENGTHS)
-        close(fold(net)(x[:, :, own], lengths=LENGTHS), expected)
-        close((outputs[:, :, own], tuple(h[:, own] for h in last)), expected)
+        members = slice(i * n_members, (i + 1) * n_members)
+        expected = net(x[:, :, members], lengths=LENGTHS)
+        close(fold(net)(x[:, :, members], lengths=LENGTHS), expected)
+        close((outputs[:, :, members], tuple(h[:, members] for h in last)), expected)
 
 
 def test_a_plain_gru_takes_any_number_of_members_as_further_rows():
     net, x = layer("gru"), normal(5, 6, 7, INPUT)
     outputs, last = net(x, lengths=LENGTHS)
     for k in range(7):
-        own = slice(k, k + 1)
-        expected = net(x[:, :, own], lengths=LENGTHS)
-        close((outputs[:, :, own], tuple(h[:, own] for h in last)), expected)
+        members = slice(k, k + 1)
+        expected = net(x[:, :, members], lengths=LENGTHS)
+        close((outputs[:, :, members], tuple(h[:, members] for h in last)), expected)
 
 
 def test_it_works_in_inference_mode():

@@ -35,7 +35,7 @@ def test_gradients_of_one_network_reach_only_its_own_parameters():
     loss = bank(torch.randn(4, 8, 3, 5, generator=generator(1)))[2].sum()
     for gradient in torch.autograd.grad(loss, bank.parameters()):
         touched = gradient.flatten(1).abs().sum(1) > 0
-        assert not touched[[0, 1, 3]].any()
+        assert touched.tolist() == [False, False, True, False]
 
 
 def test_theta_holds_every_parameter_and_a_change_of_it_changes_the_module():
@@ -126,9 +126,11 @@ def test_a_folded_bank_has_all_members_of_all_networks_in_order(adapters, n_netw
     masks = torch.randint(2, (8, 3 * n_networks, 13), generator=generator(2), dtype=torch.uint8)
     plain, dropped = folded(x), folded(x, masks)
     for i, net in enumerate(nets):
-        own = slice(3 * i, 3 * i + 3)
-        assert torch.allclose(plain[:, own], net(x[:, own]), atol=1e-10)
-        assert torch.allclose(dropped[:, own], net(x[:, own], masks[:, own]), atol=1e-10)
+        members = slice(3 * i, 3 * i + 3)
+        assert torch.allclose(plain[:, members], net(x[:, members]), atol=1e-10)
+        assert torch.allclose(
+            dropped[:, members], net(x[:, members], masks[:, members]), atol=1e-10
+        )
 
 
 def test_a_folded_bank_of_one_plain_network_takes_any_number_of_members():
@@ -186,7 +188,9 @@ def test_a_folded_bank_of_recurrent_networks_forecasts_and_samples_as_each_of_th
     answers = folded(x.unsqueeze(2).expand(-1, -1, shape[2], -1))
     paths = folded.simulate(x, noise)
     for i, net in enumerate(nets):
-        own = slice(n_members * i, n_members * (i + 1))
+        members = slice(n_members * i, n_members * (i + 1))
         alone = net(x.unsqueeze(2).expand(-1, -1, n_members, -1))
-        assert torch.allclose(answers[:, :, own], alone, atol=1e-10)
-        assert torch.allclose(paths[:, :, own], net.simulate(x, noise[:, :, own]), atol=1e-10)
+        assert torch.allclose(answers[:, :, members], alone, atol=1e-10)
+        assert torch.allclose(
+            paths[:, :, members], net.simulate(x, noise[:, :, members]), atol=1e-10
+        )

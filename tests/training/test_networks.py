@@ -31,12 +31,12 @@ def count(module) -> int:
 def test_the_published_parameter_counts_are_met_exactly(dataset, method):
     n_in, heads, *published = PARAMETERS[dataset]
     expected = dict(zip(["batch_ensemble", "single", "deep_ensemble"], published, strict=True))
-    found = {
+    counts = {
         "batch_ensemble": count(MLP(n_in, heads, n_members=10)),
         "single": count(MLP(n_in, heads, adapters="")),
         "deep_ensemble": 10 * count(MLP(n_in, heads, adapters="")),
     }
-    assert found[method] == expected[method]
+    assert counts[method] == expected[method]
 
 
 @pytest.mark.parametrize(
@@ -304,13 +304,13 @@ def slow_paths(net, x, noise, masks=None):
     for index in itertools.product(*map(range, noise.shape[:-1])):
         window, _, k = index
         # A network with members wants all of them: each gets member k's path, k is taken.
-        n_members, own = (1, 0) if is_plain else (noise.shape[2], k)
+        n_members, member = (1, 0) if is_plain else (noise.shape[2], k)
         sequence = x[window, :, None, :].expand(1, -1, n_members, -1)
         n_steps = noise.shape[-1]
         by_step = noise[index].view(n_steps, 1, 1).expand(n_steps, 1, n_members)
         mask = None if masks is None else [masks[k : k + 1] if is_plain else masks] * n_steps
         _, values = slow_answers(net, sequence, mask, by_step, n_steps)
-        paths[index] = values[0, net.reach : net.reach + n_steps, own]
+        paths[index] = values[0, net.reach : net.reach + n_steps, member]
     return paths
 
 

@@ -52,8 +52,8 @@ def test_padding_repeats_rows_of_the_networks_own():
 def test_noise_is_standard_and_independent_between_steps_rows_members_and_networks():
     networks = forecasters(feedback="sample")
     rows = [torch.arange(240)] * 3
-    own = [generator(), generator(1), generator(2)]
-    (steps,) = Plan(networks, series(), rows, own, batch_size=60).epoch([True] * 3)
+    generators = [generator(), generator(1), generator(2)]
+    (steps,) = Plan(networks, series(), rows, generators, batch_size=60).epoch([True] * 3)
     assert steps.noise.shape == (4, 3, 60, 2, 2)
     assert steps.noise.dtype == torch.float64
     n = steps.noise.numel()
@@ -77,20 +77,20 @@ def test_noise_and_keys_of_masks_are_drawn_only_for_networks_that_want_them(feed
 
 def test_keys_of_masks_differ_by_step_and_network_and_a_resting_network_draws_none():
     rows = [torch.arange(150), torch.arange(20, 117), torch.arange(40)]
-    own = [generator(i) for i in range(3)]
-    plan = Plan(bank(), data(), rows, own, batch_size=32)
-    state = own[1].get_state()
+    generators = [generator(i) for i in range(3)]
+    plan = Plan(bank(), data(), rows, generators, batch_size=32)
+    state = generators[1].get_state()
     (steps,) = plan.epoch([True, False, True])
     assert steps.keys.shape == (5, 3)
     drawn = steps.keys[steps.weights.sum((2, 3)) > 0]
     assert len(drawn.unique()) == len(drawn) == 5 + 2
-    assert torch.equal(own[1].get_state(), state)
+    assert torch.equal(generators[1].get_state(), state)
 
 
 def test_each_network_has_its_own_order_whoever_is_beside_it():
     rows = [torch.arange(60), torch.arange(40, 90)]
-    own = [generator(3), generator(4)]
-    (both,) = Plan(bank(2), data(), rows, own, batch_size=16).epoch([True, True])
+    generators = [generator(3), generator(4)]
+    (both,) = Plan(bank(2), data(), rows, generators, batch_size=16).epoch([True, True])
     (alone,) = Plan(bank(1), data(), rows[1:], [generator(4)], batch_size=16).epoch([True])
     assert torch.equal(both.rows[:, 1], alone.rows[:, 0])
     assert torch.equal(both.keys[:, 1], alone.keys[:, 0])

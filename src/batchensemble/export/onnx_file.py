@@ -2,7 +2,6 @@
 
 import json
 import os
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.export.interface import Model, Slot, inputs_of, outputs_of
 from batchensemble.modelfile.files import replacing
+from batchensemble.modelfile.persistence import library_version
 
 TASKS = {Regressor: "regression", Classifier: "classification", Forecaster: "forecast"}
 
@@ -65,7 +65,7 @@ def to_onnx(model: Model, path: str | os.PathLike[str]) -> None:
 def _metadata(model: Model) -> dict[str, str]:
     """Texts by key; where a value is not one word or number, JSON."""
     about: dict[str, Any] = {
-        "batchensemble_version": _own_version(),
+        "batchensemble_version": library_version(),
         "task": TASKS[type(model)],
         "method": model.method,
         "n_members": model.model_.ensemble.members.n_members,
@@ -97,10 +97,3 @@ def _metadata(model: Model) -> dict[str, str]:
 
 def _described(slot: Slot) -> dict[str, Any]:
     return {"name": slot.name, "shape": slot.shape, "meaning": slot.meaning}
-
-
-def _own_version() -> str:
-    try:
-        return version("batchensemble")
-    except PackageNotFoundError:
-        return "unknown: it was not installed"

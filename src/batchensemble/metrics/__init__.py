@@ -1,6 +1,6 @@
 """Metrics: pure functions of truth and prediction, `metric(truth, *, prediction)` -> float.
 
-A name with `curve`, `selective` or `pit` gives arrays. Logarithms are natural throughout.
+Functions with `curve`, `selective` or `pit` in their name return arrays. Logarithms are natural.
 """
 
 from batchensemble.metrics.calibration import (

@@ -1,6 +1,6 @@
-"""Does what is said to happen with probability p happen in a share p of the cases?
+"""Calibration: do events predicted with probability p happen in a share p of the cases?
 
-Numbers: central intervals against their nominal level. Classes: confidence against accuracy.
+Numbers: coverage of central intervals against their level. Classes: accuracy against confidence.
 """
 
 import math
@@ -18,23 +18,23 @@ LEVELS.setflags(write=False)
 
 
 class CoverageCurve(NamedTuple):
-    """Nominal levels of central intervals and the share of truths each contained."""
+    """Nominal levels of central intervals, and the share of truths inside each."""
 
     levels: Array
     empirical: Array
 
     def rmsce(self) -> float:
-        """Root mean squared difference of empirical and nominal coverage; lower is better."""
+        """Root mean squared difference of the two shares, 0 to 0.57; lower is better."""
         return math.sqrt(np.mean(np.square(self.empirical - self.levels)))
 
     def miscalibration_area(self) -> float:
-        """Trapezoids under |empirical - nominal|, over the levels' own range; lower is better."""
+        """Area under |empirical - nominal| by trapezoids, below 0.5; lower is better."""
         gap = np.abs(self.empirical - self.levels)
         return float(np.sum(np.diff(self.levels) * (gap[1:] + gap[:-1]) / 2))
 
 
 def pit_coverage_curve(pit: ArrayLike, *, levels: ArrayLike = LEVELS) -> CoverageCurve:
-    """Coverage of central intervals from the values P(Y <= y), for every kind of prediction.
+    """Coverage of central intervals from P(Y <= y), for any prediction; best on the diagonal.
 
     The central interval of level g contains y exactly if |2 pit - 1| <= g. For a mixture,
     pass `dist.cdf(y)`.
@@ -57,9 +57,9 @@ def pit_coverage_curve(pit: ArrayLike, *, levels: ArrayLike = LEVELS) -> Coverag
 def coverage_curve(
     y: ArrayLike, *, mean: ArrayLike, std: ArrayLike, levels: ArrayLike = LEVELS
 ) -> CoverageCurve:
-    """Share of truths inside the central intervals of N(mean, std^2), level by level.
+    """Share of truths inside central intervals of N(mean, std^2), per level; best on the diagonal.
 
-    Best on the diagonal: above it the intervals are too wide, below it too narrow.
+    Above the diagonal the intervals are too wide, below it too narrow.
     """
     return pit_coverage_curve(gaussian_pit(y, mean=mean, std=std), levels=levels)
 
@@ -67,7 +67,7 @@ def coverage_curve(
 def rmsce(y: ArrayLike, *, mean: ArrayLike, std: ArrayLike) -> float:
     """Root mean squared calibration error of N(mean, std^2) over the 39 `LEVELS`; lower is better.
 
-    Compares shares: from 0 to 0.57.
+    It compares shares, from 0 to 0.57.
     """
     return coverage_curve(y, mean=mean, std=std).rmsce()
 
@@ -75,7 +75,7 @@ def rmsce(y: ArrayLike, *, mean: ArrayLike, std: ArrayLike) -> float:
 def miscalibration_area(y: ArrayLike, *, mean: ArrayLike, std: ArrayLike) -> float:
     """Area between the coverage curve of N(mean, std^2) and the diagonal; lower is better.
 
-    Trapezoidal rule on |empirical - nominal| over the 39 `LEVELS`, from 0.025 to 0.975 only.
+    Below 0.5; trapezoidal rule on |empirical - nominal| over the `LEVELS`, 0.025 to 0.975.
     """
     return coverage_curve(y, mean=mean, std=std).miscalibration_area()
 
@@ -92,9 +92,9 @@ class ReliabilityCurve(NamedTuple):
 def reliability_curve(
     labels: ArrayLike, *, probabilities: ArrayLike, n_bins: int = 15
 ) -> ReliabilityCurve:
-    """Accuracy against confidence (the largest probability) in uniform bins on [0, 1].
+    """Accuracy against confidence (the largest probability), both 0 to 1; best on the diagonal.
 
-    A bin holds its lower edge, not its upper; the last one also holds 1.
+    In uniform bins, which hold their lower edge, not their upper; the last one also holds 1.
     """
     if n_bins < 1:
         raise ValueError(f"n_bins: expected at least 1, got {n_bins}; the usual number is 15")

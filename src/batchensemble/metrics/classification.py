@@ -33,7 +33,7 @@ def categorical_nll(labels: ArrayLike, *, probabilities: ArrayLike) -> float:
 def brier(labels: ArrayLike, *, probabilities: ArrayLike) -> float:
     """Squared distance to the one-hot label, summed over classes, mean over rows; lower is better.
 
-    From 0 to 2, also for two classes (twice the one-column form).
+    0 to 2, also for two classes (twice the one-column form).
     """
     truth, p = check_classes(labels, probabilities)
     return float(np.square(p - np.eye(p.shape[1])[truth]).sum(axis=1).mean())

@@ -59,9 +59,9 @@ def class_disagreement(*, probabilities: ArrayLike) -> float:
 
 
 def epistemic_share(*, epistemic: ArrayLike, total: ArrayLike) -> float:
-    """Mean epistemic over mean total uncertainty, 0 to 1; 0 where there is no uncertainty at all.
+    """Mean epistemic over mean total uncertainty, 0 to 1; neither direction is better.
 
-    Neither direction is better; both in the same unit (variances, or nats).
+    Both in the same unit (variances, or nats). 0 if there is no uncertainty at all.
     """
     whole = check_array("total", total, largest=1e300)
     part = check_array("epistemic", epistemic, *whole.shape, largest=1e300)

@@ -1,4 +1,4 @@
-"""How good forecasts of several steps are: jointly, path by path, and against the season before.
+"""How good forecasts of several steps are: as whole paths, and relative to the last season.
 
 y is (windows, horizon) throughout; results average over the windows.
 """

@@ -75,7 +75,7 @@ def crps_samples(y: ArrayLike, *, samples: ArrayLike) -> float:
 
 
 def interval_coverage(y: ArrayLike, *, lower: ArrayLike, upper: ArrayLike) -> float:
-    """Share of truths inside [lower, upper], edges included; best near the nominal coverage."""
+    """Share of truths in [lower, upper], ends included, 0 to 1; best near the nominal coverage."""
     truth = _truth(y)
     low, high = _interval(lower, upper, truth.shape)
     return float(np.mean((low <= truth) & (truth <= high)))
@@ -99,7 +99,7 @@ def interval_score(y: ArrayLike, *, lower: ArrayLike, upper: ArrayLike, coverage
 
 
 def sharpness(*, std: ArrayLike) -> float:
-    """Root of the mean predicted variance, in units of y; lower is sharper (not yet better)."""
+    """Root of the mean predicted variance, in units of y; lower is sharper, not always better."""
     return math.sqrt(np.mean(np.square(check_std(std))))
 
 

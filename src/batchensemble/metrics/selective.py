@@ -1,4 +1,4 @@
-"""Does the uncertainty know which rows are hard? Rows are taken from most to least certain.
+"""Does the uncertainty tell which rows are hard? Rows are taken from most to least certain.
 
 Rows of equal uncertainty keep their order.
 """
@@ -17,7 +17,7 @@ COVERAGES.setflags(write=False)
 
 
 class SelectiveCurve(NamedTuple):
-    """Shares of rows kept, and the metric on the rows kept."""
+    """Shares of rows kept, and the metric on these rows."""
 
     coverages: Array
     values: Array
@@ -26,7 +26,10 @@ class SelectiveCurve(NamedTuple):
 def selective_curve(
     risk: ArrayLike, *, uncertainty: ArrayLike, coverages: ArrayLike = COVERAGES
 ) -> SelectiveCurve:
-    """Mean of `risk` (one value per row) over the ceil(coverage * rows) most certain rows."""
+    """Mean risk of the ceil(coverage * rows) most certain rows, in units of risk; lower is better.
+
+    `risk` has one value per row.
+    """
     ordered = _by_certainty(risk, uncertainty)
     shares = check_array("coverages", coverages, "coverages")
     if np.any((shares <= 0) | (shares > 1)):
@@ -37,7 +40,7 @@ def selective_curve(
 
 
 class RiskCurve(NamedTuple):
-    """Each uncertainty that occurs, the rows up to it, and their mean risk."""
+    """Each uncertainty that occurs, the number of rows up to it, and their mean risk."""
 
     thresholds: Array
     kept: Array
@@ -45,7 +48,7 @@ class RiskCurve(NamedTuple):
 
 
 def risk_curve(risk: ArrayLike, *, uncertainty: ArrayLike) -> RiskCurve:
-    """Mean of `risk` over the rows whose uncertainty is at most each threshold, rising."""
+    """Mean risk of the rows up to each uncertainty, rising, in units of risk; lower is better."""
     ordered = _by_certainty(risk, uncertainty)
     values = np.sort(check_array("uncertainty", uncertainty))
     last = np.flatnonzero(np.append(values[1:] > values[:-1], True))  # of rows that are equal
@@ -117,7 +120,7 @@ def _by_certainty(risk: ArrayLike, uncertainty: ArrayLike) -> Array:
     risks = check_array("risk", risk, "rows")
     if len(risks) == 0:
         raise ValueError(
-            "risk: expected at least one row, got none; the mean of nothing is no number"
+            "risk: expected at least one row, got none; the mean of nothing is undefined"
         )
     uncertainties = check_array("uncertainty", uncertainty, len(risks))
     return risks[np.argsort(uncertainties, kind="stable")]

@@ -1,8 +1,8 @@
-"""Values <-> JSON and arrays, without pickle: what may be kept stands in a closed table.
+"""Values <-> JSON and arrays, without pickle: only kinds in a closed table can be stored.
 
-None, booleans, whole numbers, texts and lists are themselves in JSON, and so are finite numbers.
-Everything else is an object with one entry, from a word of the table to what it is made of. Nothing
-is ever imported or called because a file says so.
+None, booleans, integers, finite floats, texts and lists are stored as they are. Everything else is
+an object with one entry: a word of the table, and the simpler values it is made of. Nothing is
+ever imported or called because a file names it.
 """
 
 import dataclasses
@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[Any]]
 
-DEEPEST = 50  # of values within values
-MOST_TEXT = 2**28  # bytes of an array of texts, each as long as the longest
+DEEPEST = 50  # levels of nesting
+MOST_TEXT = 2**28  # bytes of an array of texts, which all take the room of the longest
 
 
 class NotKept(TypeError):
-    """A value that has no place in a file."""
+    """A value that cannot be stored in a file."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """How values of one kind are kept: taken apart into simpler values, and made of them again.
+    """How values of one kind are stored: taken apart into simpler values, and made from them again.
 
-    Only `exact` members of the kind have this form, or those of its subclasses, too.
+    If not `exact`, subclasses of the kind are stored this way, too.
     """
 
     word: str
@@ -41,8 +41,8 @@ class Form:
 class Codec:
     """Turns values into JSON and arrays, and back.
 
-    `forms` says how other people's classes are kept; objects of our own `classes` are kept field by
-    field, under the name of their class.
+    `forms` say how classes of other libraries are stored; objects of our own `classes` are stored
+    field by field, under the name of their class.
     """
 
     def __init__(self, forms: Iterable[Form] = (), classes: Iterable[type] = ()) -> None:
@@ -52,7 +52,7 @@ class Codec:
     def encode(self, value: Any, where: str, arrays: Arrays, depth: int = 0) -> Any:
         """JSON; arrays are added to `arrays`. `where` names the value in errors, and arrays."""
         if depth > DEEPEST:
-            raise NotKept(f"expected {where:.200} to end, got values within values without end")
+            raise NotKept(f"{where:.200} is nested too deeply (limit {DEEPEST})")
         if value is None or type(value) in (bool, int, str) or _is_finite(value):
             return value
         if type(value) is list:
@@ -72,20 +72,20 @@ class Codec:
         form = self._form_of(value)
         try:
             if form is None:
-                raise NotKept("it is none of what a file can keep")
+                raise NotKept("this type cannot be stored in a file")
             parts = form.taken(value)
         except NotKept as error:
             raise NotKept(
-                f"expected {where} to be of plain values, numbers, texts, arrays and dates, got "
-                f"{type(value).__name__} {value!r:.80}: {error}; give it in a plainer form and fit "
-                "again, or keep the model with joblib"
+                f"expected {where} to be of plain values (numbers, texts, dates, arrays), got "
+                f"{type(value).__name__} {value!r:.80}: {error}; convert it and fit again, or save "
+                "the model with joblib"
             ) from None
         return {form.word: self.encode(parts, where, arrays, depth + 1)}
 
     def decode(self, tree: Any, arrays: Mapping[str, NDArray[Any]], depth: int = 0) -> Any:
-        """The value again; any failure is one of a file that is not as we write it."""
+        """The value that was encoded; it raises for anything that `encode` does not write."""
         if depth > DEEPEST:
-            raise ValueError(f"expected values at most {DEEPEST} deep, got deeper ones")
+            raise ValueError(f"its values are nested too deeply (limit {DEEPEST})")
         if isinstance(tree, list):
             return [self.decode(each, arrays, depth + 1) for each in tree]
         if not isinstance(tree, dict):
@@ -99,7 +99,7 @@ class Codec:
             }
             return with_fields(self._classes[word], fields)
         if word not in self._forms:
-            raise ValueError(f"expected values of known kinds, got one of the kind {word!r:.80}")
+            raise ValueError(f"expected a known kind of value, got {word!r:.80}")
         return self._forms[word].made(self.decode(parts, arrays, depth + 1))
 
     def _form_of(self, value: Any) -> Form | None:
@@ -110,7 +110,7 @@ class Codec:
 
 
 def fields_of(value: Any) -> dict[str, Any]:
-    """What an object consists of, by name."""
+    """An object's fields by name."""
     if isinstance(value, tuple):
         return dict(value._asdict())  # type: ignore[attr-defined]
     if dataclasses.is_dataclass(value):
@@ -119,7 +119,7 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 
 def with_fields(kind: type, fields: Mapping[str, Any]) -> Any:
-    """An object of one of our classes; names of what the class itself does are refused."""
+    """An object of one of our classes; names that the class itself defines are refused."""
     if issubclass(kind, tuple) or dataclasses.is_dataclass(kind):
         return kind(**fields)
     made = object.__new__(kind)
@@ -130,7 +130,7 @@ def with_fields(kind: type, fields: Mapping[str, Any]) -> Any:
 def set_fields(target: Any, fields: Mapping[str, Any]) -> None:
     for name, value in fields.items():
         if hasattr(type(target), name):
-            raise ValueError(f"expected only what {type(target).__name__} learns, got {name!r:.80}")
+            raise ValueError(f"expected fields of {type(target).__name__}, got {name!r:.80}")
         vars(target)[name] = value
 
 
@@ -151,21 +151,21 @@ def _dict_of(pairs: list[Any]) -> dict[Any, Any]:
 
 
 def _check_key(key: Any) -> None:
-    """Many long whole numbers may share one hash, and a dictionary of them takes for ever."""
+    """Long integers may all share one hash, and a dictionary of many takes forever to build."""
     for part in key if isinstance(key, tuple) else (key,):
         if isinstance(part, tuple) or (type(part) is int and not -(2**63) <= part < 2**64):
-            raise NotKept("it is the key of a dictionary, and longer than 64 bits or a nest")
+            raise NotKept("a key of a dictionary must be at most 64 bits long and not nested")
 
 
 def _parts_of(array: NDArray[Any]) -> list[Any]:
-    """Dates and spans of time as whole numbers; texts and objects as a list."""
+    """Dates and durations as integers; texts and objects as a list."""
     kind, word = array.dtype.kind, array.dtype.newbyteorder("<").str
     if kind in "mM":
         return ["moments", word, array.astype(np.int64)]
     if kind in "OUS":
         _check_text(array.dtype, array.size)
         return ["objects", word, list(array.shape), array.ravel().tolist()]
-    raise NotKept(f"it is an array of the type {array.dtype}")
+    raise NotKept(f"arrays of {array.dtype} cannot be stored")
 
 
 def _array_of(parts: list[Any]) -> NDArray[Any]:
@@ -186,7 +186,7 @@ def _array_of(parts: list[Any]) -> NDArray[Any]:
 
 def _check_text(dtype: np.dtype[Any], count: int) -> None:
     if dtype.kind != "O" and dtype.itemsize * count > MOST_TEXT:
-        raise NotKept(f"it is longer than {MOST_TEXT} bytes")
+        raise NotKept(f"an array of texts must be at most {MOST_TEXT:,} bytes long")
 
 
 PLAIN = (

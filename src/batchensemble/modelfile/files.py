@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Files that are written completely or not at all."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class replacing:
-    """A binary file that appears under its name when it is complete, and not at all before."""
+    """A binary file that appears under its name only when it is complete."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -30,13 +30,13 @@ class replacing:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse what a file cannot be put in the place of, or in."""
+    """Raise if no file can be written at this path."""
     if path.is_dir():
-        raise IsADirectoryError(
-            f"expected the name of a file to write, got the folder {path}; name a file in it"
+        raise IsADirectoryError(f"expected a file to write, got the folder {path}; add a file name")
+    if path.exists() and not path.is_file():  # replacing it would break it for everybody
+        raise OSError(
+            f"expected a file to write, got the device or pipe {path}; choose another path"
         )
-    if path.exists() and not path.is_file():  # it would be a plain file then, for everybody
-        raise OSError(f"expected the name of a file to write, got the device or pipe {path}")
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"expected a folder for {path}, got none at {path.parent}; make it first, or write "
@@ -44,13 +44,13 @@ def check_writable(path: Path) -> None:
         )
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(
-            f"expected a folder that may be written for {path.name}, got {path.parent}, where you "
-            "have no right to; name another"
+            f"expected a folder that may be written for {path.name}, got {path.parent}: no write "
+            "permission; choose another folder"
         )
 
 
 def _umask() -> int:
-    """What this process takes from the rights of new files; temporary ones have few from birth."""
+    """The permissions that new files of this process do not get; temporary files get even fewer."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -1,8 +1,8 @@
 """A model as one file: safetensors for the arrays, JSON in its metadata for everything else.
 
 A file carries its format, the version that wrote it, a description for people, and a digest of all
-its bytes, so that damage is noticed. The digest guards against accidents; that a file made in bad
-faith can do nothing but fail follows from what is read: numbers and texts, never code.
+its bytes. The digest reveals accidental damage. A malicious file can do no more than fail to load,
+because only numbers and texts are read, never code.
 """
 
 import hashlib
@@ -21,22 +21,22 @@ from safetensors.numpy import save as bytes_of
 from batchensemble.modelfile.files import replacing
 
 FORMAT = 1
-LONGEST_HEADER = 100_000_000  # bytes; safetensors reads no longer ones
+LONGEST_HEADER = 100_000_000  # bytes; safetensors' limit
 
 KEY = "batchensemble"
 BLANK = "0" * 64  # stands for the digest while it is computed
-# Where the digest stands in a file: quotes inside the header's texts are escaped.
+# What comes before the digest in a file: quotes inside the header's texts are escaped.
 BEFORE_DIGEST = rb'"batchensemble":"{\"sha256\":\"'
 
 FilePath = str | os.PathLike[str]
 
 
 class ModelFileError(ValueError):
-    """A file that is not a whole model of ours; the message names it and says what to do."""
+    """A file that is not a complete model; the message names it and says what to do."""
 
 
 def write_model(path: FilePath, contents: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Write JSON and arrays; a file that was there stays until the new one is whole."""
+    """Write JSON and arrays; an old file stays until the new one is complete."""
     head = {"sha256": BLANK, "format": FORMAT, "library": library_version()}
     text = json.dumps(head | contents, separators=(",", ":"), allow_nan=False)
     data = bytearray(bytes_of(arrays, {KEY: text}))
@@ -44,7 +44,7 @@ def write_model(path: FilePath, contents: dict[str, Any], arrays: dict[str, NDAr
     if length > LONGEST_HEADER:
         raise ValueError(
             f"expected at most {LONGEST_HEADER:,} bytes beside the arrays, got {length:,}; "
-            f"{path} was not written: keep a model of fewer series or categories"
+            f"{path} was not written; fit a model of fewer series or categories"
         )
     place = _place_of_digest(bytes(data[:length]))
     assert place is not None
@@ -73,11 +73,11 @@ def read_model(path: FilePath) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
         try:
             return contents, _arrays(path, contents, bytearray(start + header + file.read()))
         except MemoryError:
-            raise _damaged(path, f"its {n_bytes:,} bytes are more than the memory") from None
+            raise _damaged(path, f"its {n_bytes:,} bytes do not fit into memory") from None
 
 
 def _arrays(path: Path, contents: dict[str, Any], data: bytearray) -> dict[str, NDArray[Any]]:
-    """The arrays in a file's bytes, if they have the digest."""
+    """The arrays in a file's bytes, if the digest is right."""
     n_header = int.from_bytes(data[:8], "little")
     place = _place_of_digest(bytes(data[: 8 + n_header]))
     digest = contents.pop("sha256", None)
@@ -92,10 +92,10 @@ def _arrays(path: Path, contents: dict[str, Any], data: bytearray) -> dict[str, 
 
 
 def describe(path: FilePath) -> dict[str, Any]:
-    """What is in a model's file, without building the model: the file is read and checked.
+    """What a model's file holds; the file is checked, but the model is not built.
 
-    The kind of estimator and its task, method and settings, its columns and target, how many
-    parameters it has, when it was fitted, and the file's format, size and writer.
+    The kind of estimator and its task, method and settings, its columns and target, the number of
+    parameters, when it was fitted, and the file's format, size and library version.
     """
     contents, _ = read_model(path)
     about = contents.get("about")
@@ -106,16 +106,16 @@ def describe(path: FilePath) -> dict[str, Any]:
 
 
 def unusable(path: FilePath, library: object, error: BaseException) -> ModelFileError:
-    """For a file whose bytes are those that were written, and make no model all the same."""
+    """The error for an undamaged file from which no model can be built."""
     return ModelFileError(
-        f"expected a model that can be built in {path}, got {type(error).__name__}: "
-        f"{error!s:.300}; it was written by batchensemble {library!s:.80}, and this is "
-        f"{library_version()}: use that version, or fit and save the model again"
+        f"the model in {path} cannot be built ({type(error).__name__}: {error!s:.300}); it was "
+        f"written by batchensemble {library!s:.80}, and this is {library_version()}: use that "
+        "version, or fit and save the model again"
     )
 
 
 def _contents(path: Path, header: bytes) -> dict[str, Any]:
-    """The JSON in a file's header; of our format, or the reason why it is not."""
+    """The JSON in a file's header; it raises if that is not of our format."""
     try:
         metadata = _parsed(header)["__metadata__"]
         text = metadata[KEY]
@@ -123,25 +123,25 @@ def _contents(path: Path, header: bytes) -> dict[str, Any]:
         raise _foreign(path, f"one whose header begins with {header[:40]!r}") from None
     try:
         contents = _parsed(text)
-        found = contents["format"]
+        form = contents["format"]
         library = contents["library"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise _damaged(path, f"its description cannot be read: {error!s:.200}") from None
-    if type(found) is not int or not 1 <= found <= FORMAT:
+    if type(form) is not int or not 1 <= form <= FORMAT:
         raise ModelFileError(
-            f"expected a file of format 1 to {FORMAT} in {path}, got format {found!r:.80}, written "
+            f"expected a file of format 1 to {FORMAT} in {path}, got format {form!r:.80}, written "
             f"by batchensemble {library!s:.80}; update batchensemble (this is {library_version()})"
         )
     return contents  # type: ignore[no-any-return]
 
 
 def _end_of_arrays(path: Path, header: bytes) -> int:
-    """Where the last array ends, by what the header says."""
+    """Where the last array ends, according to the header."""
     parts = {name: part for name, part in _parsed(header).items() if name != "__metadata__"}
     try:
         return max((int(part["data_offsets"][1]) for part in parts.values()), default=0)
     except (ValueError, LookupError, TypeError, OverflowError):
-        raise _damaged(path, "its header does not say where arrays are") from None
+        raise _damaged(path, "its header does not say where the arrays are") from None
 
 
 def _parsed(text: str | bytes) -> Any:
@@ -160,24 +160,25 @@ def _place_of_digest(header: bytes) -> slice | None:
 
 def _foreign(path: Path, got: str) -> ModelFileError:
     return ModelFileError(
-        f"expected a file saved by batchensemble in {path}, got {got}; check the path: only what "
-        "model.save(path) wrote can be loaded"
+        f"expected a file saved by batchensemble in {path}, got {got}; check the path: only files "
+        "written by model.save(path) can be loaded"
     )
 
 
 def _damaged(path: FilePath, reason: str) -> ModelFileError:
     return ModelFileError(
-        f"expected a whole model in {path}, got a damaged one: {reason}; copy the file again from "
-        "where it was saved, or fit and save the model again"
+        f"the model file {path} is damaged: {reason}; copy it again from where it was saved, or "
+        "fit and save the model again"
     )
 
 
 def library_version() -> str:
-    """Of this package."""
+    """Of this package: "0.1.0", "0.1.0 (source)" where it was not installed, or "not installed"."""
     try:
         return version("batchensemble")
-    except PackageNotFoundError:  # run from its source
-        project = Path(__file__).parents[3] / "pyproject.toml"
-        if not project.is_file():
+    except PackageNotFoundError:
+        file = Path(__file__).parents[3] / "pyproject.toml"
+        project = tomllib.loads(file.read_text()).get("project", {}) if file.is_file() else {}
+        if project.get("name") != "batchensemble":  # copied into a project of somebody else
             return "not installed"
-        return f"{tomllib.loads(project.read_text())['project']['version']} (source)"
+        return f"{project['version']} (source)"

@@ -1,8 +1,8 @@
 """Turn anyone's network into a BatchEnsemble, and a BatchEnsemble into its folded form.
 
 A converted network sees the member axis everywhere, so everything in it must leave that axis
-alone. What is known to is kept or given per-member parameters; what is known to mix it with
-channels, time or features is refused, never half-converted.
+alone. Modules known to do so are kept or get parameters per member; modules known to mix it with
+channels, time or features raise an error, and nothing is half-converted.
 """
 
 import copy
@@ -150,12 +150,12 @@ def _batch_ensemble(
 
 
 def _is_over_features(norm: nn.LayerNorm | nn.RMSNorm) -> bool:
-    """A class of its own may do anything, and is not taken for a norm over the last axis."""
+    """A subclass may do anything, so it does not count as a norm over the last axis."""
     return type(norm) in (nn.LayerNorm, nn.RMSNorm) and len(norm.normalized_shape) == 1
 
 
 def _selected(names: list[str], layer: nn.Linear, select: Select | None, used: set[str]) -> bool:
-    """Whether a layer, which has several names where it is used several times, is chosen."""
+    """Whether a layer is selected; a layer used several times has several names."""
     if select is None:
         return True
     if callable(select):
@@ -184,7 +184,7 @@ def _check_names_were_found(select: Select | None, used: set[str], module: nn.Mo
 
 
 def _refuse_hooks(module: nn.Module) -> None:
-    """A layer with a hook on it would lose it, and with it what weight norms and pruning do."""
+    """A converted layer would lose its hooks, which weight norms and pruning rely on."""
     for name, child in module.named_modules():
         replaced = type(child) in (nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.BatchNorm1d)
         hooks = (child._forward_hooks, child._forward_pre_hooks, child._backward_hooks)

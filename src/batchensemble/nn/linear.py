@@ -10,9 +10,9 @@ from torch import Generator, Tensor, nn
 
 from batchensemble.nn.members import (
     check_members,
-    first_biases_,
-    first_scales_,
     gram_penalty,
+    init_biases_,
+    init_scales_,
 )
 
 # Where folding pays, as measured: at a large batch always, else while K weights fit the cache.
@@ -28,7 +28,7 @@ class BatchEnsembleLinear(nn.Module):
 
     `adapters` says which vectors the members own, any subset of the letters r, s, b. A missing r
     or s is absent; without b, one bias is shared by all. With `adapters=""` this is a plain
-    linear layer. `init` gives the first values of r and s: "random_sign", "ones", "normal"
+    linear layer. `init` is the initialisation of r and s: "random_sign", "ones", "normal"
     (mean 1, sd 0.5) or "orthogonal". The weight starts as in `torch.nn.Linear`, the bias at zero
     (orthogonal: unit rows).
 
@@ -94,9 +94,9 @@ class BatchEnsembleLinear(nn.Module):
         nn.init.uniform_(self.weight, -bound, bound, generator=generator)
         for vectors in (self.r, self.s):
             if vectors is not None:
-                first_scales_(vectors, self.init, generator)
+                init_scales_(vectors, self.init, generator)
         if self.bias is not None:
-            first_biases_(self.bias, self.init, generator)
+            init_biases_(self.bias, self.init, generator)
 
     def forward(self, x: Tensor) -> Tensor:
         """(batch, ..., members, in_features) -> (batch, ..., members, out_features)."""

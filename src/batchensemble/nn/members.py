@@ -1,4 +1,4 @@
-"""The member axis: second to last, explicit, never guessed; and first values along it."""
+"""The member axis: second to last, explicit, never guessed; and initialisation along it."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from torch import Generator, Tensor
 
 from batchensemble.words import one_of
 
-FirstValues = Callable[[Tensor, Generator | None], Tensor]
+Init = Callable[[Tensor, Generator | None], Tensor]
 
 
 def expand_members(x: Tensor, n_members: int) -> Tensor:
@@ -21,7 +21,7 @@ def expand_members(x: Tensor, n_members: int) -> Tensor:
 
 
 def check_members(x: Tensor, n_members: int) -> None:
-    """Refuse a tensor whose member axis is missing or of another length, also of length 1."""
+    """Raise if the member axis is missing or of another length, even of length 1."""
     if x.ndim < 2 or x.shape[-2] != n_members:
         raise ValueError(
             f"expected (batch, ..., members={n_members}, features), got {tuple(x.shape)}; "
@@ -48,7 +48,7 @@ def _orthogonal(vectors: Tensor, generator: Generator | None) -> Tensor:
     return torch.nn.init.orthogonal_(vectors, gain, generator=generator)
 
 
-FIRST_VALUES: dict[str, FirstValues] = {
+INITS: dict[str, Init] = {
     "random_sign": _random_sign,
     "ones": _ones,
     "normal": _normal,
@@ -56,16 +56,16 @@ FIRST_VALUES: dict[str, FirstValues] = {
 }
 
 
-def first_scales_(vectors: Tensor, init: str, generator: Generator | None) -> Tensor:
+def init_scales_(vectors: Tensor, init: str, generator: Generator | None) -> Tensor:
     """Fill r or s, (members, features), in place."""
-    fill = FIRST_VALUES[one_of(init, FIRST_VALUES, "init")]
+    fill = INITS[one_of(init, INITS, "init")]
     with torch.no_grad():
         return fill(vectors, generator)
 
 
-def first_biases_(bias: Tensor, init: str, generator: Generator | None) -> Tensor:
+def init_biases_(bias: Tensor, init: str, generator: Generator | None) -> Tensor:
     """Fill the members' biases in place: zero, or unit rows where the members start orthogonal."""
-    one_of(init, FIRST_VALUES, "init")
+    one_of(init, INITS, "init")
     with torch.no_grad():
         if init != "orthogonal" or bias.ndim == 1:
             return bias.zero_()

@@ -20,8 +20,8 @@ class MemberLayerNorm(nn.Module):
         self.centred = isinstance(norm, nn.LayerNorm)
         for name in ("weight", "bias"):
             shared = getattr(norm, name, None)
-            own = None if shared is None else nn.Parameter(shared.data.repeat(n_members, 1))
-            self.register_parameter(name, own)
+            repeated = None if shared is None else nn.Parameter(shared.data.repeat(n_members, 1))
+            self.register_parameter(name, repeated)
 
     def forward(self, x: Tensor) -> Tensor:
         """(batch, ..., members, features) -> the same shape."""
@@ -51,9 +51,9 @@ class MemberBatchNorm(nn.Module):
             device=like.device,
             dtype=like.dtype if like.is_floating_point() else None,
         )
-        for name, own in self.channels.state_dict().items():
+        for name, tensor in self.channels.state_dict().items():
             shared = norm.state_dict()[name]
-            own.copy_(shared.repeat(n_members) if shared.ndim else shared)
+            tensor.copy_(shared.repeat(n_members) if shared.ndim else shared)
         self.train(norm.training)
 
     def forward(self, x: Tensor) -> Tensor:

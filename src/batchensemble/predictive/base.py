@@ -33,8 +33,8 @@ class Predictive(ABC):
     def __getitem__(self, rows: Any) -> Self:
         """The chosen rows (slice, index array, mask); an integer keeps its row as a row."""
         chosen = rows if isinstance(rows, slice) else np.atleast_1d(np.asarray(rows))
-        own = {name: getattr(self, name)[chosen] for name in self._by_row}
-        return replace(self, **own)  # type: ignore[type-var]
+        arrays = {name: getattr(self, name)[chosen] for name in self._by_row}
+        return replace(self, **arrays)  # type: ignore[type-var]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} samples, {self.n_members} members)"
@@ -82,6 +82,6 @@ def read_only(array: Array) -> Array:
 
 
 def average(values: Array, axis: int | tuple[int, ...]) -> Array:
-    """`values.mean(axis)`, typed: numpy's own comes back as Any."""
+    """`values.mean(axis)`, typed: numpy's returns Any."""
     out: Array = values.mean(axis=axis)
     return out

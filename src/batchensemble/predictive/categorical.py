@@ -58,7 +58,7 @@ class CategoricalPredictive(Predictive):
 
     @property
     def mean(self) -> Array:
-        """(samples, classes) mean probabilities; exactly the members' own where they agree."""
+        """(samples, classes) mean probabilities; exactly the members' where they agree."""
         p = self.probabilities
         mean: Array = np.clip(p[:, 0] + average(p - p[:, :1], 1), p.min(axis=1), p.max(axis=1))
         return mean

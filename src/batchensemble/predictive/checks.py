@@ -1,4 +1,4 @@
-"""What goes into a predictive or a metric: copied, checked, refused with a cure."""
+"""Checks of what goes into a predictive or a metric; errors say how to fix it."""
 
 from numbers import Real
 

@@ -75,9 +75,10 @@ class SamplePredictive(Predictive):
             )
         # With within divided by S - 1, total = within + (between - within / S) holds exactly.
         deviations = self.paths - self.mean[:, None, None]
-        own = average(deviations, 2)
-        between = average(np.square(own), 1)
-        within = average(np.square(deviations - own[:, :, None]), (1, 2)) * n_paths / (n_paths - 1)
+        of_member = average(deviations, 2)
+        between = average(np.square(of_member), 1)
+        within = average(np.square(deviations - of_member[:, :, None]), (1, 2))
+        within = within * n_paths / (n_paths - 1)
         return read_only(np.maximum(between - within / n_paths, 0.0))
 
     def quantile(self, q: ArrayLike) -> Array:

@@ -14,7 +14,7 @@ from batchensemble.training.networks import MLP, Network
 class Bank:
     """R networks of one shape that compute, train and are kept in lock step.
 
-    `theta`, (networks, parameters), holds everything; `module` is the networks' own code with its
+    `theta`, (networks, parameters), holds everything; `module` is one of the networks with its
     parameters turned into views of theta, so that it maps (networks, batch, members, features) to
     (networks, batch, members, outputs).
     """
@@ -26,7 +26,7 @@ class Bank:
         if any(shape != shapes[0] for shape in shapes):
             raise ValueError("expected networks of one shape, got different parameters")
         if any(True for net in networks for _ in net.buffers()):
-            raise ValueError("expected networks without buffers, got some with")
+            raise ValueError("expected networks without buffers, got some with buffers")
         self._shapes = shapes[0]
         theta = [torch.cat([p.detach().flatten() for p in net.parameters()]) for net in networks]
         self._hold(copy.deepcopy(networks[0]), torch.stack(theta))
@@ -42,20 +42,20 @@ class Bank:
             start = stop
 
     def __getstate__(self) -> dict[str, Any]:
-        # Views do not survive pickling as views: keep theta, and of the module only its form.
+        # Views are not pickled as views: keep theta, and the module without numbers.
         module = copy.deepcopy(self.module).to("meta")
         theta, device = self.theta.cpu(), self.theta.device
         return {"_shapes": self._shapes, "module": module, "theta": theta, "device": device}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Back to where it was, if that is here: what a GPU has learned can be used without one.
+        # Back to its device if there is one here: a bank trained on a GPU works without one.
         self._shapes = state["_shapes"]
         device = state["device"] if _is_here(state["device"]) else "cpu"
         self._hold(state["module"], state["theta"].to(device))
 
     @classmethod
     def of(cls, network: Network, theta: Tensor) -> Self:
-        """Networks of the form of this one, which may be on "meta", with these parameters."""
+        """Networks like this one, which may be on "meta", with these parameters."""
         shapes = [(name, p.shape) for name, p in network.named_parameters()]
         n_parameters = sum(shape.numel() for _, shape in shapes)
         if theta.ndim != 2 or theta.shape[1] != n_parameters:
@@ -121,8 +121,8 @@ class Bank:
         single = self[[index]]
         for name, parameter in list(single.module.named_parameters()):
             owner, _, leaf = name.rpartition(".")
-            own = nn.Parameter(parameter.detach()[0].clone())
-            setattr(single.module.get_submodule(owner), leaf, own)
+            alone = nn.Parameter(parameter.detach()[0].clone())
+            setattr(single.module.get_submodule(owner), leaf, alone)
         return single.module
 
 

@@ -1,35 +1,27 @@
-"""The only training loop: epochs, early stopping, limits, progress."""
+"""The only training loop: epochs, early stopping, time limit, progress."""
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
 from batchensemble.training.bank import Bank
-from batchensemble.training.engines import (
-    Adam,
-    Engine,
-    Source,
-    choose_engine,
-    mean_over_steps,
-    place_members,
-)
+from batchensemble.training.early_stopping import EarlyStopping
+from batchensemble.training.engines import Adam, Engine, Source, choose_engine
 from batchensemble.training.losses import Loss
 from batchensemble.training.plan import BATCHING, Plan
-from batchensemble.training.progress import ProgressBar
+from batchensemble.training.progress import progress_bar
 from batchensemble.words import one_of
 
-SCORED_ROWS = 8192  # of a table; of windows as many as have so many times together
-WORTH_THREADS = 200_000_000
+WORTH_THREADS = 200_000_000  # multiplications a step, from which on several threads pay
 
 
 class TrainingDiverged(RuntimeError):
-    """The loss of a network stopped being a number."""
+    """A loss or a held-out score stopped being a finite number."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +30,13 @@ class Training:
 
     batching      how the members of a network see a batch: "shared" (all see the same rows),
                   "independent" (each has its own shuffling) or "split" (each sees its share).
-    penalty       strength of the orthogonality penalty on the members' vectors; one for all
-                  networks of the bank, or one for each.
+    penalty       strength of the orthogonality penalty on the members' vectors: one number for
+                  all networks of the bank, or one for each.
     patience      epochs without a better score on the held-out rows after which a network stops;
                   its best state is kept. None: no early stopping.
-    time_limit    seconds after which training ends with what it has.
-    stop_if_lost  whether a loss that is not finite is an error. If not, its network stays lost,
-                  and the others of the bank go on untouched.
+    time_limit    seconds after which training ends with what it has learned so far.
+    stop_if_lost  whether training raises when a network diverges. If not, the other networks of
+                  the bank go on unchanged.
     """
 
     epochs: int = 500
@@ -74,7 +66,7 @@ class Training:
 
 @dataclass
 class History:
-    """What happened: a row an epoch, a column a network."""
+    """Losses and held-out scores, a row for each epoch and a column for each network."""
 
     losses: list[list[float]] = field(default_factory=list)
     scores: list[list[float]] = field(default_factory=list)
@@ -96,9 +88,8 @@ def train(
 ) -> History:
     """Train every network of the bank on its own rows, in place and in lock step.
 
-    `rows` and `held_out` are the networks' row numbers in `data`; their numbers may differ.
-    `ensemble_size` consecutive networks are judged together on the held-out rows, by the score
-    of their mixture.
+    `rows` and `held_out` are row numbers in `data`, for each network; their counts may differ.
+    `ensemble_size` consecutive networks are an ensemble, scored together on the held-out rows.
     """
     if not len(rows) == len(generators) == len(bank):
         raise ValueError(
@@ -107,37 +98,46 @@ def train(
         )
     if held_out is not None and len(held_out) != len(bank):
         raise ValueError(f"expected {len(bank)} sets of held-out rows, got {len(held_out)}")
-    if not all(len(own) for own in (*rows, *(held_out or ()))):
+    if not all(map(len, (*rows, *(held_out or ())))):
         raise ValueError("expected training and held-out rows for every network, got none for some")
     if len(bank) % ensemble_size:
         raise ValueError(f"expected ensembles of {ensemble_size} out of {len(bank)} networks")
     history = History()
     plan, engine = plan_and_engine(bank, loss, data, training, rows=rows, generators=generators)
-    stopper = None
+    active, stopper = [True] * len(bank), None
     if training.patience is not None and held_out is not None:
-        score = _scorer(bank, loss, data, held_out, ensemble_size)
-        stopper = _EarlyStopping(bank, score, training.patience)
+        stopper = EarlyStopping(
+            bank, loss, data, held_out, ensemble_size=ensemble_size, patience=training.patience
+        )
+        active = stopper.active
     start = time.monotonic()
-    with _progress(training) as bar, _threads_for(plan.multiplications):
+
+    def is_over() -> bool:
+        return training.time_limit is not None and time.monotonic() - start > training.time_limit
+
+    bar = progress_bar("epoch", training.epochs, verbose=training.verbose)
+    with bar as advance, _threads_for(plan.multiplications):
         try:
             for epoch in range(training.epochs):
-                active = [True] * len(bank) if stopper is None else stopper.active
                 parts = []
                 for steps in plan.epoch(active):
                     parts.append(engine.run(steps))
-                    if _over(training.time_limit, start):
+                    if is_over():
                         break
                 losses = torch.cat(parts)
                 if training.stop_if_lost:
                     check_finite(losses, epoch, training)
                 history.losses.append(plan.epoch_means(losses))
                 if stopper is not None:
-                    history.scores.append(stopper.look(epoch))
-                bar.advance(loss=history.losses[-1], score=history.scores[-1:])
-                if stopper is not None and not any(stopper.active):
+                    scores = stopper.scores()
+                    _check_scores(scores, epoch)
+                    stopper.update(epoch, scores)
+                    history.scores.append(scores)
+                advance(1, _latest(history))
+                if not any(active):
                     history.ended = "patience"
                     break
-                if _over(training.time_limit, start):
+                if is_over():
                     history.ended = "time_limit"
                     break
         except KeyboardInterrupt:
@@ -145,7 +145,8 @@ def train(
                 raise
             history.ended = "interrupt"
     if stopper is not None:
-        history.best_epochs = stopper.restore()
+        stopper.restore()
+        history.best_epochs = stopper.best_epochs
     bank.module.eval()
     history.seconds = time.monotonic() - start
     return history
@@ -162,12 +163,7 @@ def plan_and_engine(
 ) -> tuple[Plan, Engine]:
     """What cuts epochs into steps, and what runs them."""
     plan = Plan(
-        bank,
-        data,
-        rows,
-        generators,
-        batch_size=training.batch_size,
-        batching=training.batching,
+        bank, data, rows, generators, batch_size=training.batch_size, batching=training.batching
     )
     adam = Adam.over(
         bank.theta,
@@ -198,114 +194,49 @@ def train_one_by_one(
     rows: Sequence[Tensor],
     generators: Sequence[Generator],
 ) -> list[History]:
-    """Train the networks one after the other, in place: slower, and honest about their cost."""
+    """Train the networks one after the other, in place: slower, to measure what each costs."""
     if training.patience or training.time_limit or training.keep_on_interrupt:
         raise ValueError(
-            "expected plain training for networks one by one: early stopping, time_limit and "
-            "keep_on_interrupt are about the ensemble; switch them off (validation_fraction=0)"
+            "networks trained one by one cannot have early stopping, time_limit or "
+            "keep_on_interrupt, which are about the whole ensemble; switch them off "
+            "(validation_fraction=0)"
         )
     histories = []
     for i in range(len(bank)):
-        alone = bank[[i]]
-        histories.append(
-            train(
-                alone,
-                loss,
-                data,
-                training,
-                rows=[rows[i]],
-                generators=[generators[i]],
-            )
-        )
+        one = slice(i, i + 1)
+        alone = bank[one]
+        history = train(alone, loss, data, training, rows=rows[one], generators=generators[one])
+        histories.append(history)
         with torch.no_grad():
-            bank.theta[i] = alone.theta[0]
+            bank.theta[one] = alone.theta
     return histories
-
-
-class _EarlyStopping:
-    """Keeps each network's best state by its ensemble's score, and says who goes on."""
-
-    def __init__(self, bank: Bank, score: Callable[[], list[float]], patience: int) -> None:
-        self.bank, self.score, self.patience = bank, score, patience
-        self.best = [float("inf")] * len(bank)
-        self.best_epochs = [0] * len(bank)
-        self.best_theta: Tensor | None = None
-        self.active = [True] * len(bank)
-
-    def look(self, epoch: int) -> list[float]:
-        scores = self.score()
-        if not all(map(math.isfinite, scores)):
-            raise TrainingDiverged(
-                f"the score on the held-out rows became {scores} after epoch {epoch}; "
-                "try a smaller lr, or sample weights that are not so unequal"
-            )
-        if self.best_theta is None:
-            self.best_theta = self.bank.theta.clone()
-        for i, score in enumerate(scores):
-            if not self.active[i]:
-                continue
-            if score < self.best[i]:
-                self.best[i], self.best_epochs[i] = score, epoch
-                self.best_theta[i] = self.bank.theta[i]
-            elif epoch - self.best_epochs[i] >= self.patience:
-                self.active[i] = False
-        return scores
-
-    def restore(self) -> list[int]:
-        if self.best_theta is not None:  # else it ended before the first look
-            self.bank.theta.copy_(self.best_theta)
-        return self.best_epochs
-
-
-def _scorer(
-    bank: Bank, loss: Loss, data: Source, held_out: Sequence[Tensor], ensemble_size: int
-) -> Callable[[], list[float]]:
-    """The mixture's score on the held-out rows, for each network the one of its ensemble."""
-    longest = max(len(own) for own in held_out)
-    rows = torch.zeros(len(bank), longest, dtype=torch.int64)
-    weights = torch.zeros(len(bank), longest)
-    for i, own in enumerate(held_out):
-        rows[i, : len(own)] = own
-        weights[i, : len(own)] = 1
-    rows, weights = rows.to(data.device), weights.to(data.device)
-    if data.weight is not None:
-        weights = weights * data.weight[rows]
-    weights = (weights / weights.sum(1, keepdim=True))[::ensemble_size]
-    n_times = data.take(rows[:1, :1])[0].shape[2:-1].numel()
-    size = max(1, SCORED_ROWS // n_times)
-
-    @torch.no_grad()
-    def score() -> list[float]:
-        bank.module.eval()
-        total = torch.zeros(len(weights), device=weights.device)
-        for start in range(0, longest, size):
-            part = rows[:, start : start + size]
-            x, y = place_members(*data.take(part.unsqueeze(2)), bank.module.n_members)
-            outputs = bank(x).unflatten(0, (-1, ensemble_size))  # (ensembles, size, rows, ...)
-            outputs = outputs.movedim(1, -3).flatten(-3, -2)  # (ensembles, rows, ..., all members)
-            scores = loss.mixture(outputs, y[::ensemble_size]).unsqueeze(-1)
-            scores = mean_over_steps(scores).squeeze(-1)
-            total += (scores * weights[:, start : start + size]).sum(1)
-        return [float(s) for s in total for _ in range(ensemble_size)]
-
-    return score
 
 
 def check_finite(losses: Tensor, epoch: int, training: Training) -> None:
     bad = (~torch.isfinite(losses)).nonzero()
     if len(bad):
         step, network = bad[0].tolist()
-        clip = training.clip_norm
         raise TrainingDiverged(
             f"the loss of network {network} of {losses.shape[1]} became "
             f"{losses[step, network].item()} at epoch {epoch}, step {step} of {len(losses)}; "
-            f"try a smaller lr (now {training.lr}), a smaller clip_norm (now {clip}), "
-            "or a bounded log-variance"
+            f"try a smaller lr (now {training.lr}), a smaller clip_norm (now "
+            f"{training.clip_norm}), or a bounded log-variance"
         )
 
 
-def _over(time_limit: float | None, start: float) -> bool:
-    return time_limit is not None and time.monotonic() - start > time_limit
+def _check_scores(scores: Sequence[float], epoch: int) -> None:
+    if not all(map(math.isfinite, scores)):
+        raise TrainingDiverged(
+            f"the score on the held-out rows became {scores} after epoch {epoch}; "
+            "try a smaller lr, or sample weights that differ less"
+        )
+
+
+def _latest(history: History) -> str:
+    """The latest mean loss and score, for the progress bar."""
+    columns = {"loss": history.losses, "held-out score": history.scores}
+    means = {name: sum(rows[-1]) / len(rows[-1]) for name, rows in columns.items() if rows}
+    return ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
 
 
 @contextmanager
@@ -318,12 +249,3 @@ def _threads_for(multiplications: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _progress(training: Training) -> AbstractContextManager[Any]:
-    return ProgressBar(training.epochs) if training.verbose else nullcontext(_Silent())
-
-
-class _Silent:
-    def advance(self, **values: object) -> None:
-        pass

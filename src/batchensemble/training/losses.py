@@ -13,7 +13,7 @@ FREE = (-math.inf, math.inf)
 
 
 class Loss(Protocol):
-    """What training needs to know of a task."""
+    """The loss of a task."""
 
     def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
         """(..., members, outputs) and (..., members or 1) -> loss (..., members)."""
@@ -29,7 +29,7 @@ def bounded(raw: Tensor, bounds: Bounds) -> Tensor:
     low, high = bounds
     if bounds == FREE:
         return raw
-    reach = math.log1p(math.exp(high - low))  # what the clamp below would reach beyond low
+    reach = math.log1p(math.exp(high - low))  # how far above low the double softplus could get
     return low + softplus(high - softplus(high - raw) - low) * ((high - low) / reach)
 
 

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Integral
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -22,21 +23,21 @@ Draw = Callable[[Tensor, Tensor | None], Tensor]
 class Network(nn.Module):
     """Abstract: (batch, ..., members, features) -> (batch, ..., members, outputs).
 
-    What is random in it is passed in: for each row and member, dropout masks of ones and zeros
-    and standard normal noise.
+    Randomness is passed in, for each row and member: dropout masks of ones and zeros, and standard
+    normal noise.
     """
 
     n_members: int
     dropout: float
     horizon: int = 1
-    """How many answers a row gets, one after the other."""
+    """How many outputs a row gets, one after the other."""
     noise_features: int = 0
     """How many noise values a row needs, for each member."""
 
     @property
     @abstractmethod
     def mask_features(self) -> int:
-        """How many units dropout decides on, for each row, member and answer."""
+        """How many units dropout decides on, for each row, member and step of the horizon."""
 
     @abstractmethod
     def forward(
@@ -50,7 +51,7 @@ class MLP(Network):
 
     `heads` are the heads' sizes: (1, 1) for a mean and a log-variance, (C,) for C logits.
     `adapters` is one word for all layers or one for each hidden layer and a last one for the
-    heads: ("", "", "rsb") is a BatchEnsemble in the heads alone.
+    heads: ("", "", "rsb") is a BatchEnsemble in the heads only.
     """
 
     def __init__(
@@ -99,8 +100,8 @@ class MLP(Network):
         """(batch, members, in_features) -> (batch, members, outputs).
 
         `masks`, (batch, members, mask_features) of ones and zeros, switches dropout on in any
-        mode; without them dropout is drawn afresh in training mode and off in evaluation mode.
-        There is no noise in an MLP.
+        mode; without them dropout is drawn anew in training mode and off in evaluation mode.
+        An MLP ignores `noise`.
         """
         if masks is None and self.training and self.dropout:
             shape = (*x.shape[:-1], self.mask_features)
@@ -114,7 +115,7 @@ class MLP(Network):
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-1)
 
     def join_heads(self) -> None:
-        """Make one layer of the heads of a folded network."""
+        """Join the heads of a folded network into one layer."""
         heads = [head for head in self.heads if isinstance(head, FoldedLinear)]
         self.heads = nn.ModuleList([FoldedLinear.joined(heads)])
 
@@ -123,9 +124,9 @@ class Recurrent(Network):
     """A recurrent layer, then an MLP: forecasts `horizon` steps one after the other.
 
     To forecast the value at time i it reads the values at i - lag for each of the `lags`, and
-    `covariates` further numbers that belong to time i. It has seen `context` such steps when the
-    first forecast is due. `feedback` says what stands for values not yet known when it is trained:
-    the predicted "mean", a "sample" from the prediction, or the truth ("teacher").
+    `covariates` further numbers of time i. It has read `context` such steps at its first forecast.
+    `feedback` says what replaces values not yet known in training: the predicted "mean", a
+    "sample" from the prediction, or the truth ("teacher").
 
     With `adapters=""` the recurrent layer is the plain GRU, otherwise GRUBE.
     """
@@ -163,29 +164,16 @@ class Recurrent(Network):
         self.reach = context - 1 + max(lags)
         self.hidden_size = hidden_size
         n_inputs = len(self.lags) + covariates
+        members: dict[str, Any] = {"adapters": adapters, "init": init, "generator": generator}
         self.recurrent: GRU | GRUBE
         if adapters:
             self.recurrent = GRUBE(
-                n_inputs,
-                hidden_size,
-                n_members,
-                n_layers=n_layers,
-                gates=gates,
-                adapters=adapters,
-                init=init,
-                generator=generator,
+                n_inputs, hidden_size, n_members, n_layers=n_layers, gates=gates, **members
             )
         else:
             self.recurrent = GRU(n_inputs, hidden_size, n_layers=n_layers, generator=generator)
         self.head = MLP(
-            hidden_size,
-            heads,
-            hidden=hidden,
-            n_members=n_members,
-            adapters=adapters,
-            init=init,
-            dropout=dropout,
-            generator=generator,
+            hidden_size, heads, hidden=hidden, n_members=n_members, dropout=dropout, **members
         )
 
     @property
@@ -199,7 +187,7 @@ class Recurrent(Network):
 
     @property
     def floats_a_path(self) -> int:
-        """About how many numbers `simulate` holds at a time for one path of one member."""
+        """About how many floats `simulate` holds at a time for one path of one member."""
         return 6 * self.hidden_size + 4 * max(self.head.hidden, default=0)
 
     def forward(
@@ -207,9 +195,9 @@ class Recurrent(Network):
     ) -> Tensor:
         """(batch, time, members, 1 + covariates) -> (batch, horizon, members, outputs).
 
-        x holds `reach` times before the first forecast and the `horizon` times of the forecasts;
-        its first feature is the value, of which the last ones are read by a "teacher" only. Every
-        step has its own part of the masks.
+        x holds `reach` times before the first forecast and the `horizon` times of the forecasts.
+        Its first feature is the value; only "teacher" reads the values of the horizon. Every step
+        has its own part of the masks.
         """
         by_step: Sequence[Tensor | None] = [None] * self.horizon
         if masks is not None:
@@ -250,8 +238,8 @@ class Recurrent(Network):
         _, context = unrolled(sequence.expand(-1, -1, n_members if lanes.own_weights else 1, -1))
         outputs = self.head(context[-1].expand(-1, n_members, -1), masks).unsqueeze(1)
         state = [lanes.enter(h.unsqueeze(1).expand(*rows, -1).flatten(0, 1)) for h in context]
-        # Room for all steps at once: kept one by one between what a step throws away, they would
-        # leave holes in the heap, and a long forecast would take gigabytes.
+        # Memory for all steps at once: allocated one by one between a step's temporaries, they
+        # would fragment the heap, and a long forecast would take gigabytes.
         fed = outputs.new_empty(n_steps, *rows)
         for step in range(n_steps):
             if step:
@@ -264,7 +252,7 @@ class Recurrent(Network):
         return paths
 
     def _sequence(self, x: Tensor, n_steps: int) -> Tensor:
-        """What the first steps read, (batch, n_steps, members, inputs), all of it known."""
+        """Inputs of the first steps, all known: (batch, n_steps, members, inputs)."""
         first = self.reach - self.context + 1
         lagged = [x[..., first - lag : first - lag + n_steps, :, :1] for lag in self.lags]
         return torch.cat([*lagged, x[..., first : first + n_steps, :, 1:]], -1)
@@ -272,7 +260,7 @@ class Recurrent(Network):
     def _inputs(
         self, x: Tensor, fed: Sequence[Tensor] | Tensor, step: int, rows: torch.Size
     ) -> Tensor:
-        """What a later step reads, (*rows, inputs): values fed back where they are not known."""
+        """Inputs of a later step, (*rows, inputs); unknown values are fed back."""
         lagged = [
             fed[step - lag] if lag <= step else x[..., self.reach + step - lag, :, 0]
             for lag in self.lags

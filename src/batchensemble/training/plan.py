@@ -1,4 +1,4 @@
-"""What the steps of an epoch see: each network's own shuffling, padding, dropout keys and noise."""
+"""What the steps of an epoch see: every network's shuffling, padding, dropout keys and noise."""
 
 from collections.abc import Iterator, Sequence
 
@@ -33,19 +33,19 @@ class Plan:
         self.device = data.device
         self.module = bank.module
         n_members = self.module.n_members
-        lengths = [len(own) for own in rows]
+        lengths = list(map(len, rows))
         self.batch = min(batch_size, max(lengths))
         if batching == "split":
             self.batch = -(-self.batch // n_members)
-        # Members that see rows of their own, and shufflings of the rows these are taken from.
+        # How many members see different rows, and how many shufflings these are taken from.
         self.width = 1 if batching == "shared" else n_members
         self.shufflings = n_members if batching == "independent" else 1
         self.rows_a_step = self.batch * self.width // self.shufflings
-        self.own_steps = [-(-length // self.rows_a_step) for length in lengths]
-        self.n_steps = max(self.own_steps)
+        self.network_steps = [-(-length // self.rows_a_step) for length in lengths]
+        self.n_steps = max(self.network_steps)
         self.lengths = torch.tensor(lengths, device=self.device)
-        # Padding is a row of the network's own, with weight 0.
-        padded = [torch.cat([own, own[:1].expand(self._n_places - len(own))]) for own in rows]
+        # A network is padded with its first row, at weight 0.
+        padded = [torch.cat([each, each[:1].expand(self._n_places - len(each))]) for each in rows]
         self.rows = torch.stack(padded).to(self.device)
         self.multiplications = bank.n_parameters * self.batch * n_members
         bytes_a_step = 4 * len(rows) * self.batch * n_members * self.module.noise_features
@@ -53,11 +53,11 @@ class Plan:
 
     @property
     def _n_places(self) -> int:
-        """Of a shuffling of the longest network."""
+        """Places in a shuffling of the network with the most rows."""
         return self.n_steps * self.rows_a_step
 
     def epoch(self, active: Sequence[bool]) -> Iterator[Steps]:
-        """The steps of one epoch, in parts short enough to wait for."""
+        """The steps of one epoch, in parts short enough to check the time limit between them."""
         rows = self._shuffled(active)
         places = torch.arange(self._n_places, device=self.device)
         goes_on = torch.tensor(active, device=self.device)
@@ -79,8 +79,8 @@ class Plan:
         """Each network's rows in its own order, padded: (networks, places, shufflings)."""
         order = torch.arange(self._n_places, device=self.device)
         order = order.repeat(len(self.rows), self.shufflings, 1)
-        for own, n_rows, generator, goes_on in self._networks(order, self.lengths, active):
-            for shuffling in own if goes_on else ():
+        for orders, n_rows, generator, goes_on in self._networks(order, self.lengths, active):
+            for shuffling in orders if goes_on else ():
                 torch.randperm(n_rows, generator=generator, out=shuffling[:n_rows])
         return self.rows.unsqueeze(1).expand(order.shape).gather(2, order).transpose(1, 2)
 
@@ -91,9 +91,9 @@ class Plan:
     def _keys(self, active: Sequence[bool]) -> Tensor:
         """Of the dropout masks, (steps, networks), zeros for networks that rest."""
         keys = torch.zeros(len(self.rows), self.n_steps, dtype=torch.int32, device=self.device)
-        for own, n_steps, generator, goes_on in self._networks(keys, self.own_steps, active):
+        for row, n_steps, generator, goes_on in self._networks(keys, self.network_steps, active):
             if goes_on:
-                own[:n_steps].random_(-(2**31), 2**31, generator=generator)
+                row[:n_steps].random_(-(2**31), 2**31, generator=generator)
         return keys.T.contiguous()
 
     def _noise(self, steps: Sequence[int], active: Sequence[bool]) -> Tensor | None:
@@ -103,10 +103,12 @@ class Plan:
         shape = (self.batch, self.module.n_members, self.module.noise_features)
         size = (len(self.rows), len(steps), *shape)
         noise = torch.zeros(size, dtype=self.data.dtype, device=self.device)
-        for own, n_steps, generator, goes_on in self._networks(noise, self.own_steps, active):
+        for by_step, n_steps, generator, goes_on in self._networks(
+            noise, self.network_steps, active
+        ):
             for i, step in enumerate(steps):
                 if goes_on and step < n_steps:
-                    own[i].normal_(generator=generator)
+                    by_step[i].normal_(generator=generator)
         return noise.transpose(0, 1).contiguous()
 
     def _networks(
@@ -118,10 +120,10 @@ class Plan:
     def epoch_means(self, losses: Tensor) -> list[float]:
         """Each network's mean loss over its own steps: (steps, networks) -> (networks).
 
-        There are fewer steps where a limit of time ended the epoch.
+        There are fewer steps where the time limit ended the epoch.
         """
-        own = torch.tensor(self.own_steps, device=losses.device).clamp(max=len(losses))
+        n_steps = torch.tensor(self.network_steps, device=losses.device).clamp(max=len(losses))
         steps = torch.arange(len(losses), device=losses.device)
-        sums = torch.where(steps.unsqueeze(1) < own, losses, 0).sum(0)
-        means: list[float] = (sums / own).tolist()
+        sums = torch.where(steps.unsqueeze(1) < n_steps, losses, 0).sum(0)
+        means: list[float] = (sums / n_steps).tolist()
         return means

@@ -126,8 +126,8 @@ def test_steps_on_windows_are_those_of_a_handwritten_loop_with_torch_adam(feedba
     for i, net in enumerate(nets):
         optimiser = torch.optim.Adam(net.train().parameters(), lr=0.01)
         for t in range(4):
-            own = rows[t, i].expand(6, 2)
-            x, y = data.take(own)  # (batch, members, time, features)
+            numbers = rows[t, i].expand(6, 2)
+            x, y = data.take(numbers)  # (batch, members, time, features)
             outputs = net(
                 x.transpose(1, 2), masks[t, i], None if noise is None else noise[t, i]
             ).transpose(1, 2)

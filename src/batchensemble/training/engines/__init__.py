@@ -1,4 +1,4 @@
-"""Engines run the steps of an epoch of a bank; they differ in speed, never in what they compute."""
+"""Engines run the steps of an epoch of a bank; they differ in speed, not in what they compute."""
 
 from collections.abc import Sequence
 
@@ -30,8 +30,8 @@ __all__ = [
     "place_members",
 ]
 
-# Compiling, once on a machine for loops on the CPU, once a shape for a kernel and once a training
-# for a graph, takes as long as is won back by about so many steps.
+# How many steps it takes to win back the time of compiling: loops on the CPU are compiled once on a
+# machine, a kernel once for each shape, and a graph once for each training.
 STEPS_WORTH_COMPILING = {"table": 2_000, "series": 2_000, "kernel": 10_000, "graph": 50_000}
 
 
@@ -48,8 +48,8 @@ def choose_engine(
 ) -> Engine:
     """The fastest engine for this bank where it is.
 
-    `batch` is how many rows a step has, `n_steps` how long the training may be, and `n_threads`
-    how many threads there are for it.
+    `batch` is the number of rows in a step, `n_steps` the longest that training may take, and
+    `n_threads` how many threads it may use.
     """
 
     def pays(kind: str) -> bool:

@@ -1,7 +1,7 @@
 """Adam for a bank: every network has its own step count and gradient norm, and may rest.
 
-torch's optimisers keep one step count a tensor, so a network of a bank could not sit out the
-steps for which it has no rows left. The update is theirs otherwise (tested against AdamW).
+torch's optimisers keep one step count per tensor, so a network of a bank could not sit out the
+steps for which it has no rows left. Otherwise the update is theirs (tested against AdamW).
 """
 
 import math
@@ -21,7 +21,7 @@ class Adam:
     theta: Tensor
     lr: float
     clip_norm: float  # inf: no clipping
-    decay: Tensor | None  # (parameters,): what a step of lr 1 takes off, relative
+    decay: Tensor | None  # (parameters,): the share that a step of lr 1 takes off
     moment1: Tensor
     moment2: Tensor
     count: Tensor  # (networks, 1)
@@ -36,7 +36,7 @@ class Adam:
         weight_decay: float = 0.0,
         clip_norm: float = math.inf,
     ) -> "Adam":
-        """Weight decay falls on shared weights alone, never on r, s or bias."""
+        """Weight decay applies to shared weights only, never to r, s or bias."""
         decay = None
         if weight_decay:
             shared = [theta.new_full((n,), float(name.endswith("weight"))) for name, n in names]

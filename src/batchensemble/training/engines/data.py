@@ -1,4 +1,4 @@
-"""What is learned from, on the device: rows of a table, or windows of series."""
+"""Training data on the device: rows of a table, or windows of series."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 class Source(Protocol):
-    """Examples by number; those of all networks one after the other."""
+    """Examples by number, for all networks together."""
 
     @property
     def weight(self) -> Tensor | None:
@@ -48,7 +48,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Windows:
-    """Stretches of series, cut out when they are needed; an example is a window's first time.
+    """Windows of series, cut out when they are needed; an example is a window's first time.
 
     Values are scaled by window: (value - location) / scale.
     """

@@ -8,6 +8,8 @@ from torch import Tensor
 from batchensemble.training.engines.plain import PlainEngine, Steps
 
 WARM_UP = 3
+# What torch's compiler says about its code and choices; every process would repeat it.
+ADVICE = r"`torch\.jit\.script|\s*Online softmax is disabled|TensorFloat32 tensor cores"
 
 
 class GraphEngine:
@@ -16,8 +18,10 @@ class GraphEngine:
     def __init__(self, plain: PlainEngine, *, compiled: bool) -> None:
         self.plain = plain
         if compiled:
-            plain.losses = torch.compile(plain.losses, dynamic=False)
-            plain.update = torch.compile(plain.update, dynamic=False)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", ADVICE)
+                plain.losses = torch.compile(plain.losses, dynamic=False)
+                plain.update = torch.compile(plain.update, dynamic=False)
         self.graph: torch.cuda.CUDAGraph | None = None
         self.capacity = 0
 
@@ -61,8 +65,7 @@ class GraphEngine:
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream), warnings.catch_warnings():
-            # The compiler's advice about its own choices; each process would repeat it.
-            warnings.filterwarnings("ignore", message=r"\s*Online softmax is disabled")
+            warnings.filterwarnings("ignore", ADVICE)
             for _ in range(WARM_UP):
                 self.counter.zero_()
                 self._one()

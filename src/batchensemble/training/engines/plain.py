@@ -1,4 +1,4 @@
-"""The reference engine: plain torch, one step after the other, any network, any device."""
+"""The reference engine: plain torch, step by step, for any network on any device."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from batchensemble.training.losses import Loss
 
 @dataclass(frozen=True)
 class Steps:
-    """Consecutive steps of a bank: which rows, how heavy, and what is random.
+    """Consecutive steps of a bank: rows, their weights, and randomness.
 
     The last axis of rows and weights is the members', of length 1 where all see the same rows.
-    The weights of a network in a step sum to 1 over rows and members (with sample weights, to 1 in
-    the mean), or to 0: then it rests.
+    The weights of a network in a step sum to 1 over rows and members (with sample weights, to 1 on
+    average), or to 0: then the network rests.
     """
 
     rows: Tensor  # (steps, networks, batch, members or 1)
@@ -65,7 +65,7 @@ class PlainEngine:
     def _losses(
         self, x: Tensor, y: Tensor, weights: Tensor, keys: Tensor | None, noise: Tensor | None
     ) -> Tensor:
-        """Each network's loss: the weighted mean over rows of the members' own losses."""
+        """Each network's loss: the weighted mean over rows and members."""
         masks = None
         if keys is not None:
             network = self.bank.module

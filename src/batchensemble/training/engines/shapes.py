@@ -1,4 +1,4 @@
-"""Networks that engines with loops of their own know, and where in theta their parameters are."""
+"""Networks that the compiled loops and kernels know, and where in theta their parameters are."""
 
 from collections.abc import Iterable
 
@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from batchensemble.nn.cells import GRUCell
 from batchensemble.nn.linear import BatchEnsembleLinear
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines.data import Data, Source, Windows
@@ -13,8 +14,9 @@ from batchensemble.training.losses import CategoricalNLL, GaussianNLL, Loss
 from batchensemble.training.networks import MLP, Recurrent
 
 # The columns of a table of layers: sizes, where in theta the parameters begin (-1: there is none),
-# how far apart two members' biases are (0: they share one), and the first unit for dropout.
-N_IN, N_OUT, WEIGHT, R, S, BIAS, BIAS_STEP, UNIT = range(8)
+# and how far apart two members' biases are (0: they share one). Then where its outputs begin among
+# all layers', where its effective weight begins among theirs, and how far apart two rows of it are.
+N_IN, N_OUT, WEIGHT, R, S, BIAS, BIAS_STEP, UNIT, EFFECTIVE, ROW_STEP = range(10)
 
 
 def is_known(network: nn.Module, loss: Loss, data: Source) -> bool:
@@ -47,11 +49,31 @@ def layer_table(bank: Bank, layers: Iterable[nn.Module]) -> NDArray[np.int64]:
         starts[name] = at
         at += size
     names = {module: name for name, module in bank.module.named_modules()}
-    rows, unit = [], 0
+    rows, unit, effective = [], 0, 0
     for layer in layers:
         assert isinstance(layer, BatchEnsembleLinear)
         places = [starts.get(f"{names[layer]}.{word}", -1) for word in ("weight", "r", "s", "bias")]
-        step = layer.out_features if "b" in layer.adapters else 0
-        rows.append([layer.in_features, layer.out_features, *places, step, unit])
-        unit += layer.out_features
+        n_in, n_out = layer.in_features, layer.out_features
+        step = n_out if "b" in layer.adapters else 0
+        rows.append([n_in, n_out, *places, step, unit, effective, n_in])
+        unit, effective = unit + n_out, effective + n_in * n_out
     return np.array(rows)
+
+
+def gru_table(bank: Bank, cell: GRUCell) -> NDArray[np.int64]:
+    """The cell as one layer on inputs and hidden state together, (4 * hidden, inputs + hidden).
+
+    It has three parts: the input's weights, and the hidden state's of the gates and of the
+    candidate. These stand apart, because the reset gate comes between them and the input's.
+    """
+    n_in, size = cell.input_size, cell.hidden_size
+    of_input, of_gates = layer_table(bank, (cell.input, cell.hidden))
+    of_candidate = of_gates.copy()
+    of_gates[N_OUT], of_candidate[N_OUT] = 2 * size, size
+    of_candidate[WEIGHT] += 2 * size * size
+    of_candidate[BIAS] += 2 * size
+    table = np.stack([of_input, of_gates, of_candidate])
+    table[:, UNIT] = 0, 0, 3 * size
+    table[:, ROW_STEP] = n_in + size
+    table[:, EFFECTIVE] = table[:, UNIT] * (n_in + size) + (0, n_in, n_in)
+    return table

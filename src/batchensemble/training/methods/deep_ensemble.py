@@ -1,4 +1,4 @@
-"""K networks, each with its own first values and its own shuffling."""
+"""K networks, each with its own initialisation and shuffling."""
 
 from dataclasses import dataclass
 

@@ -12,9 +12,9 @@ from batchensemble.training.networks import Network
 
 @dataclass(frozen=True)
 class MCDropout:
-    """A mask is a member: it is drawn once and thins the network alike for all rows.
+    """A mask is a member: it is drawn once and is the same for all rows.
 
-    So a row's answer does not depend on the rows it came with.
+    So a row's answer does not depend on the rows predicted with it.
     """
 
     n_passes: int = 100

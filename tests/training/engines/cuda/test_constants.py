@@ -64,11 +64,11 @@ def test_parameters_are_found_where_the_constants_say(**network):
     ]
     shared = torch.cat(shared)
     member = shape.n_members - 1
-    own = [
+    members = [
         theta[place + member * length : place + (member + 1) * length]
         for length, place in zip(constants["OWN_RUN"], constants["OWN_PLACE"], strict=True)
     ]
-    own = torch.cat(own)
+    members = torch.cat(members)
     named = {}
     start = 0
     for name, size in bank.parameter_names():
@@ -77,20 +77,20 @@ def test_parameters_are_found_where_the_constants_say(**network):
     layers = [f"layers.{i}" for i in range(len(network["hidden"]))]
     layers += [f"heads.{i}" for i in range(len(network["heads"]))]
     for part, layer in enumerate(layers):
-        n_in, n_out = (int(shape.table[part, column]) for column in (N_IN, N_OUT))
+        n_in, n_out = (int(shape.parts.table[part, column]) for column in (N_IN, N_OUT))
         at = constants["W_AT"][part]
         assert torch.equal(shared[at : at + n_in * n_out], named[f"{layer}.weight"])
-        assert shape.table[part, WEIGHT] == named[f"{layer}.weight"][0]
+        assert shape.parts.table[part, WEIGHT] == named[f"{layer}.weight"][0]
         for letter, size in (("r", n_in), ("s", n_out)):
             at = constants[f"{letter.upper()}_AT"][part]
             assert (at >= 0) == (letter in network["adapters"])
             if at >= 0:
                 mine = named[f"{layer}.{letter}"][member * size : (member + 1) * size]
-                assert torch.equal(own[at : at + size], mine)
+                assert torch.equal(members[at : at + size], mine)
         at, bias = constants["B_AT"][part], named[f"{layer}.bias"]
         if constants["B_OWN"][part]:
             mine = bias[member * n_out : (member + 1) * n_out]
-            assert torch.equal(own[at : at + n_out], mine)
+            assert torch.equal(members[at : at + n_out], mine)
         else:
             assert torch.equal(shared[at : at + n_out], bias)
 

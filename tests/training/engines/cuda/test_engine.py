@@ -123,22 +123,22 @@ def test_gradients_and_trained_parameters_are_those_of_plain_torch(task):
 
 
 def test_a_training_repeats_bit_for_bit_also_in_parts():
-    own = Task(dropout=0.1, n_members=10)
+    task = Task(dropout=0.1, n_members=10)
     cuts = (slice(0, 7), slice(7, 8), slice(8, 50))
-    whole, again = run(own, "kernel", [own.steps])[0], run(own, "kernel", [own.steps])[0]
+    whole, again = run(task, "kernel", [task.steps])[0], run(task, "kernel", [task.steps])[0]
     assert torch.equal(whole, again)
-    parts = run(own, "kernel", [part(own.steps, cut) for cut in cuts])[0]
+    parts = run(task, "kernel", [part(task.steps, cut) for cut in cuts])[0]
     assert relative(parts, whole) < 1e-5  # powers of beta begin anew
 
 
 def test_a_network_without_rows_rests():
-    own = Task()
-    own.steps.weights[:, 1] = 0
-    own.steps.weights[::2, 0] = 0
-    theta, _, losses = run(own, "kernel", [own.steps])
-    assert torch.equal(theta[1].float(), own.bank.theta[1])
+    task = Task()
+    task.steps.weights[:, 1] = 0
+    task.steps.weights[::2, 0] = 0
+    theta, _, losses = run(task, "kernel", [task.steps])
+    assert torch.equal(theta[1].float(), task.bank.theta[1])
     assert (losses[::2] == 0).all()
-    expected, _, _ = run(own, "exact", [own.steps])
+    expected, _, _ = run(task, "exact", [task.steps])
     assert relative(theta, expected) < 1e-4
 
 
@@ -196,23 +196,23 @@ class ForecastTask:
     ],
 )
 def test_gradients_and_trained_forecasters_are_those_of_plain_torch(settings):
-    own = ForecastTask(**settings)
-    check_against_exact(own)
-    whole, again = (run(own, "kernel", [own.steps])[0] for _ in range(2))
+    task = ForecastTask(**settings)
+    check_against_exact(task)
+    whole, again = (run(task, "kernel", [task.steps])[0] for _ in range(2))
     assert torch.equal(whole, again)
 
 
 def test_what_does_not_fit_the_chip_or_is_not_known_is_left_to_others():
-    own = Task()
-    adam = Adam.over(own.bank.theta, own.bank.parameter_names(), lr=0.01)
+    task = Task()
+    adam = Adam.over(task.bank.theta, task.bank.parameter_names(), lr=0.01)
 
     def chosen(bank, **settings):
-        engine = choose_engine(bank, own.loss, own.data, adam, batch=16, **settings)
+        engine = choose_engine(bank, task.loss, task.data, adam, batch=16, **settings)
         return type(engine)
 
-    assert chosen(own.bank, n_steps=100_000) is KernelEngine
-    assert chosen(own.bank, n_steps=100) is GraphEngine
-    assert chosen(own.bank, n_steps=100_000, penalty=0.1) is GraphEngine
+    assert chosen(task.bank, n_steps=100_000) is KernelEngine
+    assert chosen(task.bank, n_steps=100) is GraphEngine
+    assert chosen(task.bank, n_steps=100_000, penalty=0.1) is GraphEngine
     wide = Bank([MLP(5, (1, 1), hidden=(256, 256), n_members=3)]).to("cuda")
-    assert not covers(wide, own.loss, own.data, 16)
-    assert not covers(own.bank.to("cuda", torch.float64), own.loss, own.data, 16)
+    assert not covers(wide, task.loss, task.data, 16)
+    assert not covers(task.bank.to("cuda", torch.float64), task.loss, task.data, 16)

@@ -86,7 +86,7 @@ def test_members_are_spread_evenly_over_at_most_eight_blocks():
 
 def test_the_layers_of_a_forecaster_are_gates_candidate_and_head():
     _, kernel = of_series(hidden=(32, 20))
-    assert kernel.shape.layer_of == (0, 0, 1, 2, 3, 4, 4)
+    assert kernel.shape.parts.layer_of == (0, 0, 1, 2, 3, 4, 4)
     assert kernel.shape.sizes == [(34, 64), (34, 32), (32, 32), (32, 20), (20, 2)]
     assert kernel.shape.constants()["FIRST_OUT"] == [0, 32, 0, 0, 0, 0, 1]
     assert kernel.shape.constants()["UNIT"][2:4] == [0, 32]
@@ -117,12 +117,12 @@ def test_the_weights_of_a_gru_on_inputs_and_hidden_state_make_one_layer():
     for part in range(3):
         n_out, n_in = constants["PART_OUT"][part], constants["PART_IN"][part]
         top, left = constants["FIRST_OUT"][part], constants["FIRST_IN"][part]
-        at, own = constants["W_AT"][part], constants["B_AT"][part]
+        at, at_bias = constants["W_AT"][part], constants["B_AT"][part]
         weight[top : top + n_out, left : left + n_in] = shared[at : at + n_out * n_in].view(
             n_out, n_in
         )
         bias[top : top + n_out] *= constants["IS_ADDED"][part]
-        bias[top : top + n_out] += shared[own : own + n_out]
+        bias[top : top + n_out] += shared[at_bias : at_bias + n_out]
     x, h = torch.randn(5, 1, 2), torch.randn(5, 1, 32)
     gates = torch.cat([x, h], -1)[:, 0] @ weight.T + bias
     single = bank.network(0).recurrent.cells[0]

@@ -21,10 +21,10 @@ def both(gradients, *, decay=0.0, clip_norm=math.inf):
     decays = np.empty(0, np.float32) if adam.decay is None else adam.decay.float().numpy()
     for count, gradient in enumerate(gradients, 1):
         adam.step(gradient, ONE)
-        own = gradient[0].float().numpy()
-        before = own.copy()
-        adam_step(theta, own, moment1, moment2, np.float32(count), decays, LR, clip_norm)
-        assert np.array_equal(own, before, equal_nan=True)
+        single = gradient[0].float().numpy()
+        before = single.copy()
+        adam_step(theta, single, moment1, moment2, np.float32(count), decays, LR, clip_norm)
+        assert np.array_equal(single, before, equal_nan=True)
     return theta, adam.theta[0].numpy()
 
 

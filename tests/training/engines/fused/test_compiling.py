@@ -7,7 +7,7 @@ import pytest
 
 from batchensemble.training.engines.fused.compiling import SOURCES, VERSION, F, compiled
 
-LOOPS = ("adam", "cells", "layers", "losses", "mlp", "numbers", "recurrent")
+LOOPS = ("adam", "gru", "layers", "losses", "mlp", "numbers", "recurrent")
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -15,8 +15,8 @@ def test_what_is_kept_is_named_after_everything_that_loops_read(name):
     module = importlib.import_module(f"batchensemble.training.engines.fused.{name}")
     tree = ast.parse(Path(module.__file__).read_text())
     imported = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    ours = [own for own in imported if own.startswith("batchensemble")]
-    files = {Path(importlib.import_module(own).__file__) for own in ours}
+    ours = [each for each in imported if each.startswith("batchensemble")]
+    files = {Path(importlib.import_module(each).__file__) for each in ours}
     assert files
     assert files <= set(SOURCES)
 

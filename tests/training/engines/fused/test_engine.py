@@ -3,7 +3,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from fixtures import doubled, generator, line, plan_steps, stepped, walk
+from agreement import doubled, stepped
+from fixtures import generator, line, plan_steps, walk
 from threadpoolctl import threadpool_info
 
 from batchensemble.training import engines
@@ -153,8 +154,8 @@ def test_a_network_steps_the_same_alone_and_in_a_bank(kind):
     whole = plan_steps(10, N_EXAMPLES[kind], n_members=2, keys=True)
     theta, losses = stepped("fused", bank, LOSS, DATA[kind], whole)
     for i in range(3):
-        own = replace(whole, **{k: t[:, [i]] for k, t in tensors(whole).items()})
-        alone, own_losses = stepped("fused", bank[[i]], LOSS, DATA[kind], own)
+        only = replace(whole, **{k: t[:, [i]] for k, t in tensors(whole).items()})
+        alone, own_losses = stepped("fused", bank[[i]], LOSS, DATA[kind], only)
         assert torch.equal(alone[0], theta[i])
         assert torch.equal(own_losses[:, 0], losses[:, i])
 

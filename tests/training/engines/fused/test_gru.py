@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from batchensemble.nn.cells import GRUBECell, GRUCell
 from batchensemble.nn.linear import repeated
 from batchensemble.training.engines.fused.gru import (
-    apart,
-    beside,
     gru_backward,
     gru_forward,
     grube_backward,
@@ -45,7 +43,7 @@ def one_step(cell, n_rows, n_in, size):
     return x, h, new, d
 
 
-def own(layers, k):
+def of_member(layers, k):
     """Effective weights (out, in) and biases of member k, one below the other."""
     both = [[repeated(t, N_MEMBERS)[k] for t in layer.effective()] for layer in layers]
     return torch.cat([w.mT for w, _ in both]), torch.cat([b[0] for _, b in both])
@@ -60,7 +58,7 @@ def test_a_step_of_grube_and_its_way_back_are_those_of_autograd(adapters, n_rows
     x, h, expected, d = one_step(cell, n_rows, n_in, size)
     sums = {"weight": 0.0, "bias": 0.0}
     for k in range(N_MEMBERS):
-        weight, bias = own(gates_layers, k)
+        weight, bias = of_member(gates_layers, k)
         of_gates, of_candidate = single(weight[: 2 * size]), single(weight[2 * size :])
         across = np.concatenate([of_gates.T.ravel(), of_candidate.T.ravel()])
         effective = np.concatenate([of_gates.ravel(), of_candidate.ravel()])
@@ -94,14 +92,16 @@ def test_a_step_of_gru_and_its_way_back_are_those_of_autograd(adapters, n_rows, 
     cell = randomised(GRUCell(n_in, size, N_MEMBERS, adapters=adapters).double())
     x, h, expected, d = one_step(cell, n_rows, n_in, size)
     n_xh = n_in + size
+    gates_of_x, gates_of_h = np.r_[: 3 * size], np.r_[: 2 * size, 3 * size : 4 * size]
     sums = {"weight": 0.0, "bias": 0.0}
     for k in range(N_MEMBERS):
-        (on_x, bias_x), (on_h, bias_h) = own([cell.input], k), own([cell.hidden], k)
-        folded = np.concatenate([single(on_x).ravel(), single(on_h).ravel()])
-        folded_bias = np.concatenate([single(bias_x), single(bias_h)])
-        effective, bias = empty(4 * size * n_xh), empty(4 * size)
-        beside(folded, folded_bias, n_in, size, effective, bias)
-        across = np.ascontiguousarray(effective.reshape(4 * size, n_xh).T).ravel()
+        (on_x, bias_x), (on_h, bias_h) = of_member([cell.input], k), of_member([cell.hidden], k)
+        weight = np.zeros((4 * size, n_xh), np.float32)  # the candidate's rows twice, by x and by h
+        weight[gates_of_x, :n_in], weight[gates_of_h, n_in:] = single(on_x), single(on_h)
+        bias = np.zeros(4 * size, np.float32)
+        bias[gates_of_x] += single(bias_x)
+        bias[gates_of_h] += single(bias_h)
+        effective, across = weight.ravel(), np.ascontiguousarray(weight.T).ravel()
         xh = single(torch.cat([x[:, k], h[:, k]], -1))
         kept, gates, c = empty(n_rows, size), empty(n_rows, 4 * size), empty(n_rows, size)
         new = empty(n_rows, size)
@@ -112,32 +112,15 @@ def test_a_step_of_gru_and_its_way_back_are_those_of_autograd(adapters, n_rows, 
         gru_backward(xh, effective, kept, gates, c, d_new, d_gates, d_xh)
         np.testing.assert_allclose(d_xh[:, :n_in], single(x.grad[:, k]), **EXACT)
         np.testing.assert_allclose(d_new, single(h.grad[:, k]), **EXACT)
-        in_folded, in_bias = empty(len(folded)), empty(len(folded_bias))
-        apart((d_gates.T @ xh).ravel(), d_gates.sum(0), n_in, size, in_folded, in_bias)
+        d_weight, d_bias = d_gates.T @ xh, d_gates.sum(0)
+        in_bias = np.concatenate([d_bias[gates_of_x], d_bias[gates_of_h]])
         if adapters:
             theirs = torch.cat([cell.input.bias.grad[k], cell.hidden.bias.grad[k]])
             np.testing.assert_allclose(in_bias, single(theirs), rtol=1e-5, atol=1e-4)
-        sums["weight"] += in_folded
+        parts = (d_weight[gates_of_x, :n_in], d_weight[gates_of_h, n_in:])
+        sums["weight"] += np.concatenate([part.ravel() for part in parts])
         sums["bias"] += in_bias
     if not adapters:  # the members share weights and biases, whose gradients are sums
         for name, ours in sums.items():
             both = [getattr(layer, name).grad.ravel() for layer in (cell.input, cell.hidden)]
             np.testing.assert_allclose(ours, single(torch.cat(both)), rtol=1e-5, atol=1e-4)
-
-
-@given(n_in=st.integers(1, 4), size=st.integers(1, 5))
-@settings(max_examples=20, deadline=None)
-def test_apart_is_the_adjoint_of_beside(n_in, size):
-    # <beside(v), w> = <v, apart(w)>: so gradients come back to where the weights came from.
-    random = np.random.default_rng(0)
-    n_xh = n_in + size
-    weight = random.normal(size=3 * size * n_xh).astype(np.float32)
-    bias = random.normal(size=6 * size).astype(np.float32)
-    effective, to = empty(4 * size * n_xh), empty(4 * size)
-    beside(weight, bias, n_in, size, effective, to)
-    d = random.normal(size=effective.shape).astype(np.float32)
-    d_to = random.normal(size=to.shape).astype(np.float32)
-    d_weight, d_bias = empty(len(weight)), empty(len(bias))
-    apart(d, d_to, n_in, size, d_weight, d_bias)
-    assert effective @ d == pytest.approx(weight @ d_weight, abs=1e-4)
-    assert to @ d_to == pytest.approx(bias @ d_bias, abs=1e-4)

@@ -36,7 +36,7 @@ def chain(words, sizes, n_members, seed=0):
 
 def table(layers):
     """Where the parameters of each layer begin in theta, and the rest of the columns, by hand."""
-    rows, at, unit = [], 0, 0
+    rows, at, unit, effective = [], 0, 0, 0
     for layer in layers:
         starts = {"r": -1, "s": -1}
         for name, parameter in layer.named_parameters():
@@ -44,8 +44,9 @@ def table(layers):
             at += parameter.numel()
         step = layer.out_features if "b" in layer.adapters else 0
         first = [starts[name] for name in ("weight", "r", "s", "bias")]
-        rows.append([layer.in_features, layer.out_features, *first, step, unit])
-        unit += layer.out_features
+        n_in, n_out = layer.in_features, layer.out_features
+        rows.append([n_in, n_out, *first, step, unit, effective, n_in])
+        unit, effective = unit + n_out, effective + n_in * n_out
     return np.array(rows)
 
 
@@ -115,11 +116,14 @@ def test_gradients_of_a_weight_and_a_bias_are_sums_over_all_rows(n_rows, n_in, n
     random = np.random.default_rng(n_rows + n_in)
     d = random.normal(size=(n_rows, n_out)).astype(np.float32)
     a = random.normal(size=(n_rows, n_in)).astype(np.float32)
-    own, own_bias = np.full((n_out, n_in), np.nan, np.float32), np.full(n_out, np.nan, np.float32)
-    add_products(d, a, np.ones(ROWS_AT_ONCE, np.float32), own, own_bias)
+    d_weight = np.full((n_out, n_in), np.nan, np.float32)
+    d_bias = np.full(n_out, np.nan, np.float32)
+    add_products(d, a, np.ones(ROWS_AT_ONCE, np.float32), d_weight, d_bias)
     # Sums of so many numbers of size 1 in float32.
-    np.testing.assert_allclose(own, d.T.astype(float) @ a.astype(float), atol=1e-6 * n_rows**0.75)
-    np.testing.assert_allclose(own_bias, d.astype(float).sum(0), atol=1e-6 * n_rows**0.75)
+    np.testing.assert_allclose(
+        d_weight, d.T.astype(float) @ a.astype(float), atol=1e-6 * n_rows**0.75
+    )
+    np.testing.assert_allclose(d_bias, d.astype(float).sum(0), atol=1e-6 * n_rows**0.75)
 
 
 @given(first=st.integers(0, 5), n_in=SIZES, n_out=SIZES)

@@ -4,7 +4,8 @@ from itertools import combinations
 
 import pytest
 import torch
-from fixtures import apart, generator, line, plan_steps, same_steps, stepped
+from agreement import apart, same_steps, stepped
+from fixtures import generator, line, plan_steps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

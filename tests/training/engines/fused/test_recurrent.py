@@ -5,7 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from fixtures import apart, doubled, generator, plan_steps, same_steps, stepped, walk
+from agreement import apart, doubled, same_steps, stepped
+from fixtures import generator, plan_steps, walk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""Training on a GPU in kernels of our own, which keep a network on the chip; see `engine`."""
+"""Training on a GPU in kernels that keep a network on the chip; see `engine`."""
 
 from batchensemble.training.engines.cuda.engine import KernelEngine, covers
 

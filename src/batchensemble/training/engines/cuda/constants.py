@@ -1,9 +1,10 @@
-"""The constants that a kernel is compiled with: the shape of a network and how it is trained."""
+"""The constants a kernel is compiled with: the shape of a network and how it is trained."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,31 +25,32 @@ class Spread:
 
     n_rows: int  # of a batch
     blocks: int  # of threads, for the members
-    outside: bool = False
-    """Where a network is too large, what is missed least is in memory outside the chip."""
+    outside: bool = False  # too large: keep what is needed least in memory outside the chip
+
+
+class Parts(NamedTuple):
+    """Layers made of parts: heads are parts of one layer, and so are gates with the same inputs."""
+
+    table: NDArray[np.int64]  # the parts' `layer_table`
+    layer_of: tuple[int, ...]  # the layer of each part
+    corners: tuple[tuple[int, int], ...]
+    """A part's first output and input in its layer; parts with the same outputs are added up."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Layers and members of a network.
+    """Layers and members of a network."""
 
-    `table` is a `layer_table` of the layers' parts, and `layer_of` says to which layer each
-    belongs: heads are parts of one layer, and so are gates that read the same. A part's corner is
-    its first output and input among its layer's; parts of the same outputs are added up.
-    """
-
-    table: NDArray[np.int64]
-    layer_of: tuple[int, ...]
-    corners: tuple[tuple[int, int], ...]
+    parts: Parts
     n_units: int  # that dropout decides on
     n_members: int
     spread: Spread
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
-        """What each layer reads and answers."""
-        ends = np.array(self.corners) + self.table[:, [N_OUT, N_IN]]
-        layer_of = np.array(self.layer_of)
+        """Inputs and outputs of each layer."""
+        ends = np.array(self.parts.corners) + self.parts.table[:, [N_OUT, N_IN]]
+        layer_of = np.array(self.parts.layer_of)
         sizes = [ends[layer_of == layer].max(axis=0) for layer in self._layers]
         return [(int(n_in), int(n_out)) for n_out, n_in in sizes]
 
@@ -62,7 +64,7 @@ class Shape:
 
     @property
     def floats(self) -> int:
-        """Of shared memory, as `Network` in the kernels' text, to the next multiple of four."""
+        """Floats of shared memory, as the kernels' `Network`, rounded up to a multiple of four."""
         rounds = -(-self.n_members // self.spread.blocks)
         part = -(-self.n_shared // self.spread.blocks)
         weights = sum(
@@ -81,30 +83,33 @@ class Shape:
 
     @property
     def _layers(self) -> range:
-        return range(max(self.layer_of) + 1)
+        return range(max(self.parts.layer_of) + 1)
 
     def _shared(self) -> list[tuple[int, int]]:
-        """Runs of theta that members share, weights first: length and place."""
-        weights = [(int(row[N_IN] * row[N_OUT]), int(row[WEIGHT])) for row in self.table]
-        biases = [(int(row[N_OUT]), int(row[BIAS])) for row in self.table if not row[BIAS_STEP]]
+        """Length and place in theta of what members share, weights first."""
+        weights = [(int(row[N_IN] * row[N_OUT]), int(row[WEIGHT])) for row in self.parts.table]
+        biases = [
+            (int(row[N_OUT]), int(row[BIAS])) for row in self.parts.table if not row[BIAS_STEP]
+        ]
         return weights + biases
 
     def _own(self) -> list[tuple[int, int]]:
-        """Runs that each member has: length and place of the first member's."""
+        """Length and place in theta of the first member's r, s and biases."""
         runs = []
-        for row in self.table:
-            for column, length in ((R, row[N_IN]), (S, row[N_OUT]), (BIAS, row[N_OUT])):
-                is_own = row[BIAS_STEP] > 0 if column == BIAS else row[column] >= 0
-                if is_own:
-                    runs.append((int(length), int(row[column])))
+        for row in self.parts.table:
+            if row[R] >= 0:
+                runs.append((int(row[N_IN]), int(row[R])))
+            if row[S] >= 0:
+                runs.append((int(row[N_OUT]), int(row[S])))
+            if row[BIAS_STEP] > 0:
+                runs.append((int(row[N_OUT]), int(row[BIAS])))
         return runs
 
     def constants(self) -> dict[str, Any]:
         shared, own = self._shared(), self._own()
-        at_shared = dict(zip((place for _, place in shared), _starts(shared), strict=True))
-        at_own = dict(zip((place for _, place in own), _starts(own), strict=True))
-        rows = self.table.tolist()
-        first_part = [self.layer_of.index(layer) for layer in self._layers]
+        at_shared, at_own = _starts(shared), _starts(own)
+        rows = self.parts.table.tolist()
+        first_part = [self.parts.layer_of.index(layer) for layer in self._layers]
         return {
             "ROWS": self.spread.n_rows,
             "N_MEMBERS": self.n_members,
@@ -116,14 +121,14 @@ class Shape:
             "N_UNITS": self.n_units,
             "UNIT": [rows[part][UNIT] for part in first_part],
             "N_PARTS": len(rows),
-            "LAYER_OF": list(self.layer_of),
+            "LAYER_OF": list(self.parts.layer_of),
             "PART_OUT": [row[N_OUT] for row in rows],
             "PART_IN": [row[N_IN] for row in rows],
-            "FIRST_OUT": [first_out for first_out, _ in self.corners],
-            "FIRST_IN": [first_in for _, first_in in self.corners],
+            "FIRST_OUT": [first_out for first_out, _ in self.parts.corners],
+            "FIRST_IN": [first_in for _, first_in in self.parts.corners],
             "IS_ADDED": [
-                int(part > first_part[layer] and self.corners[part][0] == 0)
-                for part, layer in enumerate(self.layer_of)
+                int(part > first_part[layer] and self.parts.corners[part][0] == 0)
+                for part, layer in enumerate(self.parts.layer_of)
             ],
             "W_AT": [at_shared[row[WEIGHT]] for row in rows],
             "R_AT": [at_own.get(row[R], -1) for row in rows],
@@ -142,16 +147,14 @@ class Shape:
         }
 
 
-def one_below_the_other(
-    table: NDArray[np.int64], layer_of: tuple[int, ...]
-) -> tuple[tuple[int, int], ...]:
-    """Corners of parts that read all of their layer's inputs."""
+def one_below_the_other(table: NDArray[np.int64], layer_of: tuple[int, ...]) -> Parts:
+    """Parts that read all inputs of their layer."""
     ends = dict.fromkeys(layer_of, 0)
     corners = []
     for row, layer in zip(table, layer_of, strict=True):
         corners.append((ends[layer], 0))
         ends[layer] += int(row[N_OUT])
-    return tuple(corners)
+    return Parts(table, layer_of, tuple(corners))
 
 
 def training_constants(loss: Loss, adam: Adam, dropout: float, decay: float) -> dict[str, Any]:
@@ -185,7 +188,7 @@ def training_constants(loss: Loss, adam: Adam, dropout: float, decay: float) -> 
 
 
 def text_of(constants: Mapping[str, Any]) -> str:
-    """As C++; Python's floats are single, numpy's are double precision."""
+    """C++ definitions; Python's floats become single precision, numpy's double."""
     return "".join(f"{_line(name, value)}\n" for name, value in constants.items())
 
 
@@ -204,12 +207,10 @@ def _line(name: str, value: Any) -> str:
     return f"constexpr int {name} = {value};"
 
 
-def _starts(runs: Iterable[tuple[int, int]]) -> list[int]:
-    starts, at = [], 0
-    for length, _ in runs:
-        starts.append(at)
-        at += length
-    return starts
+def _starts(runs: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """Where each run begins, by its place in theta, when they lie one after the other."""
+    starts = accumulate((length for length, _ in runs), initial=0)
+    return {place: start for (_, place), start in zip(runs, starts, strict=False)}
 
 
 def padded(n: int) -> int:

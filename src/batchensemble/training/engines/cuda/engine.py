@@ -1,7 +1,7 @@
 """The CUDA engine for small networks: one launch trains all networks of a bank for many steps.
 
 A network stays in the shared memory of a cluster of blocks, so that a step costs its arithmetic and
-a few barriers instead of some dozen launches.
+a few barriers instead of a dozen or more launches.
 """
 
 from functools import lru_cache

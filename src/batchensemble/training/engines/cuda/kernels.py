@@ -1,11 +1,10 @@
-"""The kernels: which networks each trains, what it is compiled with, and what it is given."""
+"""The kernels: which networks each trains, its sources and constants, and its arguments."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from batchensemble.nn.cells import GRUBECell, GRUCell
@@ -14,23 +13,26 @@ from batchensemble.training.engines.cuda.constants import (
     CHUNK,
     STRIDE,
     THREADS,
+    Parts,
     Shape,
     Spread,
     one_below_the_other,
     padded,
 )
 from batchensemble.training.engines.data import Data, Source, Windows
-from batchensemble.training.engines.shapes import BIAS, N_OUT, WEIGHT, layer_table
+from batchensemble.training.engines.shapes import gru_table, layer_table
 from batchensemble.training.networks import MLP, Recurrent
+
+MOST_BLOCKS = 8  # in a cluster, on any GPU that has clusters
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """texts      files that make it, one after the other
+    """texts      its source files, in order
     constants  besides those of the shape
     n_bytes    of shared memory
-    data       what it learns from
-    scratch    numbers that each block keeps outside the chip
+    data       the tensors it trains on
+    scratch    how many floats each block keeps outside the chip
     """
 
     texts: tuple[str, ...]
@@ -42,7 +44,7 @@ class Kernel:
 
 
 def kernel_for(bank: Bank, data: Source, batch: int) -> Kernel | None:
-    """Of a known network; None if there is none for it, or if it does not fit the chip."""
+    """The kernel for a known network; None if there is none or it does not fit the chip."""
     network, device = bank.module, bank.theta.device
     blocks = blocks_for(network.n_members, torch.cuda.get_device_capability(device) >= (9, 0))
     for outside in (False, True):
@@ -57,21 +59,14 @@ def kernel_for(bank: Bank, data: Source, batch: int) -> Kernel | None:
     return None
 
 
-MOST_BLOCKS = 8  # of a cluster, on any GPU that has clusters
-
-
 def blocks_for(n_members: int, has_clusters: bool) -> int:
-    """As many as there are members, or so many that all have the same number of them."""
+    """One for each member or, with too many members, so many that all have about as many."""
     rounds = -(-n_members // (MOST_BLOCKS if has_clusters else 1))
     return -(-n_members // rounds)
 
 
 def mlp_kernel(bank: Bank, network: MLP, data: Data, spread: Spread) -> Kernel:
-    table = layer_table(bank, (*network.layers, *network.heads))
-    n_hidden = len(network.hidden)
-    layer_of = tuple(min(part, n_hidden) for part in range(len(table)))
-    corners = one_below_the_other(table, layer_of)
-    shape = Shape(table, layer_of, corners, sum(network.hidden), network.n_members, spread)
+    shape = Shape(mlp_parts(bank, network), sum(network.hidden), network.n_members, spread)
     sizes = shape.sizes
     activations = sum(padded(n_in) for n_in, _ in sizes[1:]) * STRIDE + 4
     floats = (
@@ -91,27 +86,22 @@ def recurrent_kernel(
     bank: Bank, network: Recurrent, data: Windows, spread: Spread
 ) -> Kernel | None:
     size, head = network.hidden_size, network.head
-    cell = cell_parts(bank, network.recurrent.cells[0])
-    if cell is None or size * CHUNK % THREADS:
+    known = cell_parts(bank, network.recurrent.cells[0])
+    if known is None or size * CHUNK % THREADS:
         return None
-    table = layer_table(bank, (*head.layers, *head.heads))
-    n_hidden, first = len(head.hidden), cell.n_layers
-    layer_of = tuple(first + min(part, n_hidden) for part in range(len(table)))
-    shape = Shape(
-        np.concatenate([cell.table, table]),
-        cell.layer_of + layer_of,
-        cell.corners + one_below_the_other(table, layer_of),
-        sum(head.hidden),
-        network.n_members,
-        spread,
-    )
+    file, cell, n_cell_rows = known
+    first = max(cell.layer_of) + 1
+    of_head = mlp_parts(bank, head, first)
+    table = np.concatenate([cell.table, of_head.table])
+    parts = Parts(table, cell.layer_of + of_head.layer_of, cell.corners + of_head.corners)
+    shape = Shape(parts, sum(head.hidden), network.n_members, spread)
     sizes = shape.sizes
     n_xh = sizes[0][0]
     head_rows = sum(n_in for n_in, _ in sizes[first + 1 :])
     head_rows += 2 * max(2, *(n_out for _, n_out in sizes[first:]))
     floats = (
         shape.floats
-        + (2 * n_xh + max(cell.n_rows, head_rows)) * STRIDE
+        + (2 * n_xh + max(n_cell_rows, head_rows)) * STRIDE
         + (data.reach + 3 * data.horizon + 2) * CHUNK
         + sum(padded(n_out) for _, n_out in sizes)
         + padded(sum(n_out * (n_in + 1) for n_in, n_out in sizes))
@@ -129,55 +119,35 @@ def recurrent_kernel(
         "LAGS": list(network.lags),
         "FEEDS_BACK": network.feedback == "mean",
     }
-    texts = ("network.cuh", cell.file, "recurrent.cu")
+    texts = ("network.cuh", file, "recurrent.cu")
     tensors = tuple(t.contiguous() for t in (data.series, data.location, data.scale))
     scratch = (network.context + network.horizon - 1) * size * CHUNK
     return Kernel(texts, shape, constants, 4 * padded(floats), tensors, scratch)
 
 
-@dataclass(frozen=True)
-class CellParts:
-    """How a cell's parameters make layers that read inputs and hidden state together.
+def mlp_parts(bank: Bank, mlp: MLP, first_layer: int = 0) -> Parts:
+    table = layer_table(bank, (*mlp.layers, *mlp.heads))
+    layers = range(first_layer, first_layer + len(table))
+    return one_below_the_other(table, tuple(min(i, first_layer + len(mlp.hidden)) for i in layers))
 
-    table, layer_of, corners   as in `Shape`
-    n_rows                     of numbers that a step works with, CELL_ROWS in its file
+
+def cell_parts(bank: Bank, cell: nn.Module) -> tuple[str, Parts, int] | None:
+    """The file about a cell, layers that read inputs and hidden state together, and CELL_ROWS.
+
+    None for a cell that no file is about.
     """
-
-    file: str
-    table: NDArray[np.int64]
-    layer_of: tuple[int, ...]
-    corners: tuple[tuple[int, int], ...]
-    n_rows: int
-
-    @property
-    def n_layers(self) -> int:
-        return max(self.layer_of) + 1
-
-
-def cell_parts(bank: Bank, cell: nn.Module) -> CellParts | None:
-    """None of a cell that no file is about."""
     if isinstance(cell, GRUBECell):
         n_xh, size = cell.input_size + cell.hidden_size, cell.hidden_size
         table = layer_table(bank, (cell.reset, cell.update, cell.candidate))
-        layer_of = (0, 0, 1)
-        corners = one_below_the_other(table, layer_of)
-        return CellParts("grube.cuh", table, layer_of, corners, n_xh + 3 * size)
+        return "grube.cuh", one_below_the_other(table, (0, 0, 1)), n_xh + 3 * size
     if isinstance(cell, GRUCell) and not cell.input.adapters:
         n_inputs, size = cell.input_size, cell.hidden_size
-        of_input, of_hidden = layer_table(bank, (cell.input, cell.hidden))
-        # Of the hidden state's weights, those of the candidate are apart: the reset gate comes
-        # between them and the input's.
-        of_gates, of_candidate = of_hidden.copy(), of_hidden.copy()
-        of_gates[N_OUT], of_candidate[N_OUT] = 2 * size, size
-        of_candidate[WEIGHT] += 2 * size * size
-        of_candidate[BIAS] += 2 * size
         corners = ((0, 0), (0, n_inputs), (3 * size, n_inputs))
-        table = np.stack([of_input, of_gates, of_candidate])
-        return CellParts("gru.cuh", table, (0, 0, 0), corners, 4 * size)
+        return "gru.cuh", Parts(gru_table(bank, cell), (0, 0, 0), corners), 4 * size
     return None
 
 
 def most_bytes(device: torch.device) -> int:
-    """Of shared memory that a block can have."""
+    """The most shared memory that a block can have."""
     properties = torch.cuda.get_device_properties(device)
     return int(getattr(properties, "shared_memory_per_block_optin", 0))

@@ -1,4 +1,4 @@
-"""Whole training steps on the CPU in compiled loops; `engine` says for which networks."""
+"""Whole training steps on the CPU in compiled loops; `covers` says for which networks."""
 
 from batchensemble.training.engines.fused.engine import FusedEngine, covers
 

@@ -1,8 +1,8 @@
-"""How the loops are compiled, and what they are given.
+"""How the loops are compiled, and the types of their arguments.
 
 Loops over an array run several numbers at a time. Sums may be reordered; infinite values and NaN
-stay what they are. Compiled code is kept on disk, so that a machine compiles once; it is named
-after the sources of all loops, since Numba itself looks at a function's own file alone.
+stay as they are. Compiled code is cached on disk, so that a machine compiles once. Its name depends
+on the sources of all loops, because Numba looks only at the file of the function itself.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 F = np.float32
-U = np.uintp  # an index that is a sum, so that it need not be asked whether it is below zero
+U = np.uintp  # an index that is a sum: unsigned, so that it is not tested for being negative
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 
 HERE = Path(__file__).parent
@@ -32,13 +32,13 @@ VERSION = hashlib.sha256(b"".join(file.read_bytes() for file in SOURCES)).hexdig
 
 
 def compiled(function: Function) -> Function:
-    """A function on arrays; other threads go on while it runs."""
+    """A function on arrays; it runs without the GIL."""
     function.__qualname__ += f"_{VERSION}"
     wrap = njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
     return cast(Function, wrap(function))
 
 
 def inlined(function: Function) -> Function:
-    """A function on single numbers, put into the loops that call it."""
+    """A function on single numbers, inlined into the loops that call it."""
     wrap = njit(inline="always", error_model="numpy", fastmath=FAST)
     return cast(Function, wrap(function))

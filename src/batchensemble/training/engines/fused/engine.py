@@ -8,26 +8,31 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.linalg import blas  # noqa: F401 - it is what the loops multiply with
+from scipy.linalg import blas  # noqa: F401 - the loops multiply with it
 from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
-from batchensemble.nn.cells import GRUBECell
+from batchensemble.nn.cells import GRUBECell, GRUCell
 from batchensemble.nn.dropout import threshold
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines.adam import Adam
 from batchensemble.training.engines.data import Data, Source, Windows
 from batchensemble.training.engines.plain import Steps
-from batchensemble.training.engines.shapes import is_known, layer_table, linear_layers
+from batchensemble.training.engines.shapes import (
+    gru_table,
+    is_known,
+    layer_table,
+    linear_layers,
+)
 from batchensemble.training.losses import CategoricalNLL, GaussianNLL, Loss
 from batchensemble.training.networks import MLP, Recurrent
 
-# With more the loops lose to plain torch, which does not make a weight for each member.
+# With more, plain torch is faster: it does not compute a weight for each member.
 MOST_WEIGHTS = 100_000
 
 
 def covers(bank: Bank, loss: Loss, data: Source) -> bool:
-    """Whether the loops can train this bank: a network and a loss they know, in float32, here."""
+    """Whether the loops can train this bank: a known network and loss, in float32, on the CPU."""
     if bank.theta.device.type != "cpu" or {bank.theta.dtype, data.dtype} != {torch.float32}:
         return False
     weights = (layer.in_features * layer.out_features for layer in linear_layers(bank.module))
@@ -37,13 +42,13 @@ def covers(bank: Bank, loss: Loss, data: Source) -> bool:
 
 
 class FusedEngine:
-    """The networks are shared out among threads, each of which takes its own one by one."""
+    """Shares the networks out among threads, each of which trains its networks one by one."""
 
     def __init__(self, bank: Bank, loss: Loss, data: Source, adam: Adam, *, n_threads: int) -> None:
         self.adam = adam
         ends = np.linspace(0, len(bank), min(n_threads, len(bank)) + 1).astype(int).tolist()
         self.parts = [slice(*pair) for pair in pairwise(ends)]
-        # Products are small here: threads of the library that does them would be in the way.
+        # The products are small: BLAS threads would only get in the way.
         self.libraries = ThreadpoolController()
         self.kernel, self.data, self.network = (
             _of_series(bank, data) if isinstance(data, Windows) else _of_table(bank, loss, data)
@@ -70,25 +75,22 @@ class FusedEngine:
         adam = self.adam
         keys = torch.zeros(steps.rows.shape[:2], dtype=torch.int32)
         keys = keys if steps.keys is None else steps.keys
-        inputs = (t[:, part].contiguous().numpy() for t in (steps.rows, steps.weights, keys))
-        theta, moment1, moment2, count = (
-            t[part].numpy() for t in (adam.theta, adam.moment1, adam.moment2, adam.count)
-        )
+        inputs = [t[:, part].contiguous().numpy() for t in (steps.rows, steps.weights, keys)]
+        state = (adam.theta, adam.moment1, adam.moment2, adam.count)
+        arrays = [tensor[part].numpy() for tensor in state]
         decay = np.empty(0, np.float32) if adam.decay is None else adam.decay.numpy()
-        own = np.empty((len(steps), len(theta)), np.float32)
-        self.kernel(
-            theta, (moment1, moment2), count, decay, (float(adam.lr), float(adam.clip_norm)),
-            *self.data, *inputs, *self.network, *self.settings, own,
-        )  # fmt: skip
-        losses[:, part] = own
+        some = np.empty(inputs[0].shape[:2], np.float32)
+        update = (*arrays, decay, float(adam.lr), float(adam.clip_norm))
+        self.kernel(update, self.data, tuple(inputs), self.network, *self.settings, some)
+        losses[:, part] = some
 
 
 Kernel = tuple[Callable[..., None], tuple[Any, ...], tuple[Any, ...]]
-"""A loop, what it learns from, and the network it trains."""
+"""A loop, its data, and the network it trains."""
 
 
 def _of_table(bank: Bank, loss: Loss, data: Source) -> Kernel:
-    # Numba is imported where it is needed: that takes half a second.
+    # Imported here because importing Numba takes half a second.
     from batchensemble.training.engines.fused.mlp import train_mlp
 
     assert isinstance(data, Data)
@@ -103,20 +105,16 @@ def _of_series(bank: Bank, data: Windows) -> Kernel:
     network = bank.module
     assert isinstance(network, Recurrent)
     cell = network.recurrent.cells[0]
-    is_grube = isinstance(cell, GRUBECell)
-    gates = ("reset", "update", "candidate") if is_grube else ("input", "hidden")
+    if isinstance(cell, GRUBECell):
+        table = layer_table(bank, (cell.reset, cell.update, cell.candidate))
+    else:
+        assert isinstance(cell, GRUCell)
+        table = gru_table(bank, cell)
     scaling = torch.stack([data.location, data.scale]).numpy()
     window = (data.reach, data.horizon, data.n_past, network.context)
-    return (
-        train_recurrent,
-        (data.series.numpy(), scaling, window, np.array(network.lags)),
-        (
-            layer_table(bank, [getattr(cell, gate) for gate in gates]),
-            is_grube,
-            *_of_mlp(bank, network.head),
-            network.feedback == "mean",
-        ),
-    )
+    arrays = (data.series.numpy(), scaling, window, np.array(network.lags))
+    head, feeds_back = _of_mlp(bank, network.head), network.feedback == "mean"
+    return train_recurrent, arrays, (table, isinstance(cell, GRUBECell), *head, feeds_back)
 
 
 def _of_mlp(bank: Bank, mlp: MLP) -> tuple[Any, ...]:

@@ -1,8 +1,8 @@
 """One step of a recurrent cell for one member, forward and backward.
 
 A step reads xh, (rows, inputs + hidden): its inputs and the hidden state side by side. What it
-computes is kept for the way back, which gives the gradients before the activations; those of the
-weights follow from them for all steps at once.
+computes is kept for the backward pass, which gives the gradients before the activations; those of
+the weights follow from them for all steps at once.
 """
 
 import numpy as np
@@ -59,9 +59,9 @@ def grube_backward(
     n_in = n_xh - size
     for b in range(n_rows):
         for j in range(size):
-            z, d, own = gates[b, U(size + j)], d_new[b, j], c[b, j]
-            d_gates[b, U(size + j)] = d * (own - xh[b, U(n_in + j)]) * z * (F(1) - z)
-            d_c[b, j] = d * z * (F(1) - own * own)
+            z, d, value = gates[b, U(size + j)], d_new[b, j], c[b, j]
+            d_gates[b, U(size + j)] = d * (value - xh[b, U(n_in + j)]) * z * (F(1) - z)
+            d_c[b, j] = d * z * (F(1) - value * value)
             d_new[b, j] = d * (F(1) - z)
     np.dot(d_c, part(effective, 2 * size * n_xh, size, n_xh), d_xrh)
     for b in range(n_rows):
@@ -84,7 +84,7 @@ def gru_forward(
     """`GRUCell`: xh (rows, inputs + hidden) -> new (rows, hidden).
 
     kept   the hidden state's part in the candidate, (rows, hidden)
-    gates  reset, update, and what the candidate is made of, (rows, 4 * hidden)
+    gates  reset, update, and the two parts of the candidate, (rows, 4 * hidden)
     c      the candidate, (rows, hidden)
     """
     n_rows, size = c.shape
@@ -98,9 +98,9 @@ def gru_forward(
             kept[b, j] = gates[b, U(3 * size + j)] + bias[U(3 * size + j)]
         for j in range(size):
             on_x = gates[b, U(2 * size + j)] + bias[U(2 * size + j)]
-            own = tanh(on_x + gates[b, j] * kept[b, j])
-            c[b, j] = own
-            new[b, j] = own + gates[b, U(size + j)] * (xh[b, U(n_in + j)] - own)
+            value = tanh(on_x + gates[b, j] * kept[b, j])
+            c[b, j] = value
+            new[b, j] = value + gates[b, U(size + j)] * (xh[b, U(n_in + j)] - value)
 
 
 @compiled
@@ -120,8 +120,8 @@ def gru_backward(
     n_in = n_xh - size
     for b in range(n_rows):
         for j in range(size):
-            z, own = gates[b, U(size + j)], c[b, j]
-            d_gates[b, U(2 * size + j)] = d_new[b, j] * (F(1) - z) * (F(1) - own * own)
+            z, value = gates[b, U(size + j)], c[b, j]
+            d_gates[b, U(2 * size + j)] = d_new[b, j] * (F(1) - z) * (F(1) - value * value)
         for j in range(size):
             d_c = d_gates[b, U(2 * size + j)]
             d_gates[b, U(3 * size + j)] = d_c * gates[b, j]
@@ -136,37 +136,3 @@ def gru_backward(
     for b in range(n_rows):
         for j in range(size):
             d_new[b, j] += d_xh[b, U(n_in + j)]
-
-
-@compiled
-def beside(
-    folded: Floats, bias: Floats, n_in: int, size: int, effective: Floats, to: Floats
-) -> None:
-    """A GRU's weights on x and on h, (3 * hidden, ...) each, as one on xh, (4 * hidden, ...)."""
-    n_xh = n_in + size
-    on_x = part(folded, 0, 3 * size, n_in)
-    on_h = part(folded, 3 * size * n_in, 3 * size, size)
-    weight = part(effective, 0, 4 * size, n_xh)
-    weight[: 3 * size, :n_in], weight[3 * size :, :n_in] = on_x, 0
-    weight[: 2 * size, n_in:], weight[2 * size : 3 * size, n_in:] = on_h[: 2 * size], 0
-    weight[3 * size :, n_in:] = on_h[2 * size :]
-    to[: 2 * size] = bias[: 2 * size] + bias[3 * size : 5 * size]
-    to[2 * size : 3 * size], to[3 * size : 4 * size] = bias[2 * size : 3 * size], bias[5 * size :]
-
-
-@compiled
-def apart(
-    own: Floats, own_bias: Floats, n_in: int, size: int, folded: Floats, bias: Floats
-) -> None:
-    """The way back of `beside`, for gradients."""
-    n_xh = n_in + size
-    on_x = part(folded, 0, 3 * size, n_in)
-    on_h = part(folded, 3 * size * n_in, 3 * size, size)
-    weight = part(own, 0, 4 * size, n_xh)
-    on_x[:, :] = weight[: 3 * size, :n_in]
-    on_h[: 2 * size], on_h[2 * size :] = weight[: 2 * size, n_in:], weight[3 * size :, n_in:]
-    bias[: 3 * size] = own_bias[: 3 * size]
-    bias[3 * size : 5 * size], bias[5 * size :] = (
-        own_bias[: 2 * size],
-        own_bias[3 * size : 4 * size],
-    )

@@ -7,7 +7,18 @@ and (G * weight) @ r. Layers are rows of an `engines.shapes.layer_table`.
 import numpy as np
 
 from batchensemble.training.engines.fused.compiling import F, Floats, Ints, compiled
-from batchensemble.training.engines.shapes import BIAS, BIAS_STEP, N_IN, N_OUT, WEIGHT, R, S
+from batchensemble.training.engines.shapes import (
+    BIAS,
+    BIAS_STEP,
+    EFFECTIVE,
+    N_IN,
+    N_OUT,
+    ROW_STEP,
+    UNIT,
+    WEIGHT,
+    R,
+    S,
+)
 
 ROWS_AT_ONCE = 256
 
@@ -20,69 +31,62 @@ def vector(theta: Floats, at: int, k: int, size: int, ones: Floats) -> Floats:
 
 @compiled
 def fold(theta: Floats, layers: Ints, k: int, ones: Floats, effective: Floats) -> None:
-    """A member's effective weights, (out, in) each, one after the other."""
-    first = 0
+    """A member's effective weights, (out, in)."""
     for layer in layers:
         n_in, n_out, at = layer[N_IN], layer[N_OUT], layer[WEIGHT]
         r, s = vector(theta, layer[R], k, n_in, ones), vector(theta, layer[S], k, n_out, ones)
         for i in range(n_out):
             weight = theta[at + i * n_in : at + (i + 1) * n_in]
-            folded = effective[first + i * n_in : first + (i + 1) * n_in]
+            first = layer[EFFECTIVE] + i * layer[ROW_STEP]
+            folded = effective[first : first + n_in]
             for j in range(n_in):
                 folded[j] = weight[j] * s[i] * r[j]
-        first += n_in * n_out
 
 
 @compiled
 def unfold(
-    theta: Floats, layers: Ints, k: int, ones: Floats, own: Floats, gradient: Floats
+    theta: Floats, layers: Ints, k: int, ones: Floats, d_effective: Floats, gradient: Floats
 ) -> None:
     """From the gradients of a member's effective weights, laid out as these, to its parameters'.
 
-    Those of what members share are added up, its own are set. What is in `own` is lost.
+    Gradients of what members share are added up, those of its r and s are set. `d_effective` is
+    overwritten.
     """
-    first = 0
     for layer in layers:
         n_in, n_out, at = layer[N_IN], layer[N_OUT], layer[WEIGHT]
         r, s = vector(theta, layer[R], k, n_in, ones), vector(theta, layer[S], k, n_out, ones)
         for i in range(n_out):
             to = gradient[at + i * n_in : at + (i + 1) * n_in]
-            mine = own[first + i * n_in : first + (i + 1) * n_in]
+            first = layer[EFFECTIVE] + i * layer[ROW_STEP]
+            d_row = d_effective[first : first + n_in]
             for j in range(n_in):
-                to[j] += mine[j] * s[i] * r[j]
+                to[j] += d_row[j] * s[i] * r[j]
         if layer[R] >= 0 or layer[S] >= 0:
-            by_weight = own[first : first + n_in * n_out]
-            weight = theta[at : at + n_in * n_out]
+            table = part(d_effective, layer[EFFECTIVE], n_out, n_in)
+            by_weight, weight = table.reshape(n_in * n_out), theta[at : at + n_in * n_out]
             for i in range(n_in * n_out):
                 by_weight[i] *= weight[i]
-            table = by_weight.reshape(n_out, n_in)
             if layer[R] >= 0:
                 np.dot(s, table, vector(gradient, layer[R], k, n_in, ones))
             if layer[S] >= 0:
                 np.dot(table, r, vector(gradient, layer[S], k, n_out, ones))
-        first += n_in * n_out
 
 
 @compiled
 def biases(theta: Floats, layers: Ints, k: int, to: Floats) -> None:
-    """A member's biases, one layer's after the other's."""
-    first = 0
+    """A member's biases; those of the same outputs are added up."""
+    to[:] = 0
     for layer in layers:
         n_out, at = layer[N_OUT], layer[BIAS] + k * layer[BIAS_STEP]
-        to[first : first + n_out] = theta[at : at + n_out]
-        first += n_out
+        to[layer[UNIT] : layer[UNIT] + n_out] += theta[at : at + n_out]
 
 
 @compiled
-def add_biases(layers: Ints, k: int, own: Floats, gradient: Floats) -> None:
+def add_biases(layers: Ints, k: int, d_bias: Floats, gradient: Floats) -> None:
     """Add the gradients of a member's biases, laid out as by `biases`."""
-    first = 0
     for layer in layers:
         n_out, at = layer[N_OUT], layer[BIAS] + k * layer[BIAS_STEP]
-        to = gradient[at : at + n_out]
-        for i in range(n_out):
-            to[i] += own[first + i]
-        first += n_out
+        gradient[at : at + n_out] += d_bias[layer[UNIT] : layer[UNIT] + n_out]
 
 
 @compiled
@@ -92,7 +96,7 @@ def part(buffer: Floats, first: int, n_rows: int, size: int) -> Floats:
 
 @compiled
 def turn(effective: Floats, first: int, n_out: int, n_in: int, across: Floats) -> None:
-    """An effective weight as (in, out), which is faster on the way forward."""
+    """Transpose an effective weight to (in, out), for a faster forward pass."""
     weight = part(effective, first, n_out, n_in)
     to = part(across, first, n_in, n_out)
     for j in range(n_in):
@@ -101,17 +105,17 @@ def turn(effective: Floats, first: int, n_out: int, n_in: int, across: Floats) -
 
 
 @compiled
-def add_products(d: Floats, a: Floats, ones: Floats, own: Floats, own_bias: Floats) -> None:
-    """Gradients of a weight, (out, in), and a bias, from those after it and what it reads.
+def add_products(d: Floats, a: Floats, ones: Floats, d_weight: Floats, d_bias: Floats) -> None:
+    """Gradients of a weight, (out, in), and a bias, from its outputs' d and its inputs a.
 
-    In parts of the rows for which the product is still a small one, which is faster.
+    Some rows at a time: small products are faster.
     """
-    some = np.empty(own.shape, F)
-    sums = np.empty(own_bias.shape, F)
-    own[:], own_bias[:] = F(0), F(0)
+    products = np.empty(d_weight.shape, F)
+    sums = np.empty(d_bias.shape, F)
+    d_weight[:], d_bias[:] = F(0), F(0)
     for first in range(0, len(d), ROWS_AT_ONCE):
         d_part, a_part = d[first : first + ROWS_AT_ONCE], a[first : first + ROWS_AT_ONCE]
-        np.dot(d_part.T, a_part, some)
+        np.dot(d_part.T, a_part, products)
         np.dot(ones[: len(d_part)], d_part, sums)
-        own += some
-        own_bias += sums
+        d_weight += products
+        d_bias += sums

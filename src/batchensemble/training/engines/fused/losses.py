@@ -31,7 +31,7 @@ def gaussian(
     width = bounds[1] - bounds[0]
     stretch = F(1 if is_free else width / math.log1p(math.exp(width)))
     low, high, beta = F(bounds[0]), F(bounds[1]), F(bounds[2])
-    # Side by side, for loops over several rows at a time.
+    # Copied apart, so that the loops over rows vectorise.
     mean, raw = np.empty(len(out), F), np.empty(len(out), F)
     for b in range(len(out)):
         mean[b], raw[b] = out[b, 0], out[b, 1]

@@ -1,5 +1,7 @@
 """Training steps of an MLP: each member forward and backward, then the step of its network."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from batchensemble.training.engines.fused.adam import adam_step
@@ -16,7 +18,40 @@ from batchensemble.training.engines.fused.layers import (
 )
 from batchensemble.training.engines.fused.losses import categorical, gaussian
 from batchensemble.training.engines.fused.numbers import is_kept
-from batchensemble.training.engines.shapes import N_IN, N_OUT, UNIT
+from batchensemble.training.engines.shapes import EFFECTIVE, N_IN, N_OUT, UNIT
+
+
+class Dense(NamedTuple):
+    """The numbers of an MLP for one member at a time; names of gradients begin with d_.
+
+    effective   the weights, (out, in), layer after layer
+    across      the same transposed, (in, out), for a faster forward pass; the heads as one layer
+    hidden      the outputs of the hidden layers for `n_rows` rows, layer after layer
+    """
+
+    layers: Ints
+    n_hidden: int
+    n_rows: int
+    effective: Floats
+    across: Floats
+    bias: Floats
+    hidden: Floats
+    d_effective: Floats
+    d_bias: Floats
+    d_hidden: Floats
+
+
+@compiled
+def room_for(layers: Ints, n_hidden: int, n_rows: int) -> Dense:
+    """Memory for an MLP; `n_hidden` of its `layers` are hidden, the others are heads."""
+    n_weights, n_bias = total_weights(layers), total_units(layers)
+    n_outputs = n_rows * total_units(layers[:n_hidden])
+    effective, across, bias = np.empty(n_weights, F), np.empty(n_weights, F), np.empty(n_bias, F)
+    d_effective, d_bias = np.empty(n_weights, F), np.empty(n_bias, F)
+    hidden, d_hidden = np.empty(n_outputs, F), np.empty(n_outputs, F)
+    return Dense(
+        layers, n_hidden, n_rows, effective, across, bias, hidden, d_effective, d_bias, d_hidden
+    )
 
 
 @compiled
@@ -33,7 +68,7 @@ def total_weights(layers: Ints) -> int:
 def activate(
     z: Floats, bias: Floats, unit: int, row_step: int, key: np.int32, p: float, threshold: np.int32
 ) -> None:
-    """Bias, ReLU and dropout, in place; `unit` is the first row's first one."""
+    """Bias, ReLU and dropout, in place; `unit` is the number of the first row's first unit."""
     n_rows, size = z.shape
     if p == 0:
         for b in range(n_rows):
@@ -49,156 +84,120 @@ def activate(
 
 
 @compiled
-def turn_all(layers: Ints, n_hidden: int, effective: Floats, across: Floats) -> None:
-    """`turn` for each hidden layer, and for the heads together."""
-    first = 0
-    for i in range(n_hidden):
-        turn(effective, first, layers[i, N_OUT], layers[i, N_IN], across)
-        first += layers[i, N_IN] * layers[i, N_OUT]
-    turn(effective, first, total_units(layers[n_hidden:]), layers[n_hidden, N_IN], across)
+def load(mlp: Dense, theta: Floats, k: int, ones: Floats) -> None:
+    """Compute member k's weights and biases."""
+    layers = mlp.layers
+    fold(theta, layers, k, ones, mlp.effective)
+    biases(theta, layers, k, mlp.bias)
+    for i in range(mlp.n_hidden + 1):
+        n_out = layers[i, N_OUT] if i < mlp.n_hidden else total_units(layers[i:])
+        turn(mlp.effective, layers[i, EFFECTIVE], n_out, layers[i, N_IN], mlp.across)
+
+
+@compiled
+def of_layer(mlp: Dense, i: int, values: Floats) -> Floats:
+    """The part of `hidden` or `d_hidden` that belongs to a hidden layer, (rows, out)."""
+    return part(values, mlp.n_rows * mlp.layers[i, UNIT], mlp.n_rows, mlp.layers[i, N_OUT])
 
 
 @compiled
 def mlp_forward(
-    layers: Ints,
-    n_hidden: int,
-    across: Floats,
-    bias: Floats,
+    mlp: Dense,
+    first: int,
     inputs: Floats,
     unit: int,
     row_step: int,
     key: np.int32,
-    p: float,
-    threshold: np.int32,
-    hidden: Floats,
-    rows: tuple[int, int],
-    n_rows: int,
+    dropout: tuple[float, np.int32],
     out: Floats,
 ) -> None:
-    """Inputs (some rows, in) -> out (some rows, outputs), and what hidden layers answer.
+    """Inputs (some rows, in) -> out (some rows, outputs); `first` is the number of the first row.
 
-    `hidden` has room for `n_rows`, layer by layer; `rows` says which these are.
+    `unit` is dropout's first unit in that row, and `row_step` how many units a row has.
     """
-    first, last = rows
-    below, at_w, at_b, at_h = inputs, 0, 0, 0
-    for i in range(n_hidden):
-        n_in, n_out = layers[i, N_IN], layers[i, N_OUT]
-        z = part(hidden, at_h, n_rows, n_out)[first:last]
-        np.dot(below, part(across, at_w, n_in, n_out), z)
-        activate(z, bias[at_b : at_b + n_out], unit + layers[i, UNIT], row_step, key, p, threshold)
+    layers, below, (p, threshold) = mlp.layers, inputs, dropout
+    for i in range(mlp.n_hidden):
+        n_in, n_out, at = layers[i, N_IN], layers[i, N_OUT], layers[i, UNIT]
+        z = of_layer(mlp, i, mlp.hidden)[first : first + len(inputs)]
+        np.dot(below, part(mlp.across, layers[i, EFFECTIVE], n_in, n_out), z)
+        activate(z, mlp.bias[at : at + n_out], unit + at, row_step, key, p, threshold)
         below = z
-        at_w, at_b, at_h = at_w + n_in * n_out, at_b + n_out, at_h + n_rows * n_out
-    np.dot(below, part(across, at_w, below.shape[1], out.shape[1]), out)
+    head = layers[mlp.n_hidden]
+    np.dot(below, part(mlp.across, head[EFFECTIVE], head[N_IN], out.shape[1]), out)
+    bias = mlp.bias[head[UNIT] :]
     for row in out:
         for i in range(len(row)):
-            row[i] += bias[at_b + i]
+            row[i] += bias[i]
 
 
 @compiled
-def mlp_backward(
-    layers: Ints,
-    n_hidden: int,
-    effective: Floats,
-    p: float,
-    hidden: Floats,
-    rows: tuple[int, int],
-    n_rows: int,
-    d_out: Floats,
-    d_hidden: Floats,
-    d_inputs: Floats,
-) -> None:
-    """From the gradient of the outputs to those of the hidden layers before their activation.
+def mlp_backward(mlp: Dense, first: int, p: float, d_out: Floats, d_inputs: Floats) -> None:
+    """From the gradient of some rows' outputs to those of the hidden layers before activation.
 
     `d_inputs`, if it is not empty, gets that of the inputs.
     """
-    first, last = rows
+    layers, above, last = mlp.layers, d_out, first + len(d_out)
     scale = F(1 / (1 - p))
-    above = d_out
-    at_w = total_weights(layers[:n_hidden])
-    at_h = n_rows * total_units(layers[:n_hidden])
-    weight = part(effective, at_w, d_out.shape[1], layers[n_hidden, N_IN])
-    for back in range(n_hidden):
-        i = n_hidden - 1 - back
-        n_in, n_out = layers[i, N_IN], layers[i, N_OUT]
-        at_w, at_h = at_w - n_in * n_out, at_h - n_rows * n_out
-        a = part(hidden, at_h, n_rows, n_out)[first:last]
-        d = part(d_hidden, at_h, n_rows, n_out)[first:last]
-        np.dot(above, weight, d)
-        for b in range(len(d)):
-            for j in range(n_out):
-                d[b, j] = d[b, j] * scale if a[b, j] > 0 else F(0)
-        above, weight = d, part(effective, at_w, n_out, n_in)
-    if len(d_inputs):
-        np.dot(above, weight, d_inputs)
+    for i in range(mlp.n_hidden, -1, -1):
+        weight = part(mlp.effective, layers[i, EFFECTIVE], above.shape[1], layers[i, N_IN])
+        if i > 0:
+            a, d = of_layer(mlp, i - 1, mlp.hidden), of_layer(mlp, i - 1, mlp.d_hidden)
+            a, d = a[first:last], d[first:last]
+            np.dot(above, weight, d)
+            for b in range(d.shape[0]):
+                for j in range(d.shape[1]):
+                    d[b, j] = d[b, j] * scale if a[b, j] > 0 else F(0)
+            above = d
+        elif len(d_inputs):
+            np.dot(above, weight, d_inputs)
 
 
 @compiled
 def mlp_gradients(
-    layers: Ints,
-    n_hidden: int,
-    inputs: Floats,
-    hidden: Floats,
-    d_out: Floats,
-    d_hidden: Floats,
-    ones: Floats,
-    own: Floats,
-    own_bias: Floats,
+    mlp: Dense, theta: Floats, k: int, inputs: Floats, d_out: Floats, ones: Floats, gradient: Floats
 ) -> None:
-    """Those of a member's effective weights and biases, from all rows."""
-    n_rows = len(inputs)
-    below, at_w, at_b, at_h = inputs, 0, 0, 0
-    for i in range(n_hidden):
-        n_in, n_out = layers[i, N_IN], layers[i, N_OUT]
-        d = part(d_hidden, at_h, n_rows, n_out)
-        add_products(d, below, ones, part(own, at_w, n_out, n_in), own_bias[at_b : at_b + n_out])
-        below = part(hidden, at_h, n_rows, n_out)
-        at_w, at_b, at_h = at_w + n_in * n_out, at_b + n_out, at_h + n_rows * n_out
-    head = part(own, at_w, d_out.shape[1], below.shape[1])
-    add_products(d_out, below, ones, head, own_bias[at_b:])
+    """Add the gradients of member k's parameters, from all rows, to the network's."""
+    layers, below = mlp.layers, inputs
+    for i in range(mlp.n_hidden):
+        n_in, n_out, at = layers[i, N_IN], layers[i, N_OUT], layers[i, UNIT]
+        to = part(mlp.d_effective, layers[i, EFFECTIVE], n_out, n_in)
+        d = of_layer(mlp, i, mlp.d_hidden)
+        add_products(d, below, ones, to, mlp.d_bias[at : at + n_out])
+        below = of_layer(mlp, i, mlp.hidden)
+    head = layers[mlp.n_hidden]
+    to = part(mlp.d_effective, head[EFFECTIVE], d_out.shape[1], head[N_IN])
+    add_products(d_out, below, ones, to, mlp.d_bias[head[UNIT] :])
+    unfold(theta, layers, k, ones, mlp.d_effective, gradient)
+    add_biases(layers, k, mlp.d_bias, gradient)
 
 
 @compiled
 def train_mlp(
-    theta: Floats,
-    moments: tuple[Floats, Floats],
-    count: Floats,
-    decay: Floats,
-    rates: tuple[float, float],
-    x: Floats,
-    y: Floats,
-    rows: Ints,
-    weights: Floats,
-    keys: Ints,
-    layers: Ints,
-    n_hidden: int,
-    n_members: int,
-    is_classes: bool,
+    adam: tuple[Any, ...],
+    data: tuple[Floats, Floats],
+    steps: tuple[Ints, Floats, Ints],
+    network: tuple[Ints, int, int, bool],
     dropout: tuple[float, np.int32],
     bounds: tuple[float, float, float],
     losses: Floats,
 ) -> None:
-    """All steps of one network after the other's; arrays have the axes of `Steps`.
+    """All steps, network by network; arrays have the axes of `Steps`.
 
-    rates   learning rate, clip norm
-    dropout p, threshold
-    bounds  of the log-variance, and beta
+    dropout  p, threshold
+    bounds   of the log-variance, and beta
     """
+    theta, moment1, moment2, count, decay, lr, clip_norm = adam
+    (x, y), (rows, weights, keys) = data, steps
+    layers, n_hidden, n_members, is_classes = network
     n_steps, n_networks, n_rows, width = rows.shape
-    lr, clip_norm = rates
-    p, threshold = dropout
-    n_in, n_units = x.shape[1], total_units(layers[:n_hidden])
-    n_out = total_units(layers[n_hidden:])
-    inputs, target = np.empty((n_rows, n_in), F), np.empty(n_rows, F)
+    n_units, n_out = total_units(layers[:n_hidden]), total_units(layers[n_hidden:])
+    inputs, target = np.empty((n_rows, x.shape[1]), F), np.empty(n_rows, F)
     weight_of = np.empty(n_rows, F)
-    hidden, d_hidden = np.empty(n_rows * n_units, F), np.empty(n_rows * n_units, F)
+    mlp = room_for(layers, n_hidden, n_rows)
     out, d_out = np.empty((n_rows, n_out), F), np.empty((n_rows, n_out), F)
-    n_weights = total_weights(layers)
-    effective, across, own = np.empty(n_weights, F), np.empty(n_weights, F), np.empty(n_weights, F)
-    bias, own_bias = np.empty(n_units + n_out, F), np.empty(n_units + n_out, F)
     ones = np.ones(max(layers[:, : N_OUT + 1].max(), ROWS_AT_ONCE), F)
     gradient = np.empty(theta.shape[1], F)
     nothing = np.empty((0, 0), F)
-    everything = (0, n_rows)
     for n in range(n_networks):
         for t in range(n_steps):
             losses[t, n] = 0
@@ -211,27 +210,15 @@ def train_mlp(
                         row = rows[t, n, b, k]
                         target[b], weight_of[b] = y[row], weights[t, n, b, k]
                         inputs[b] = x[row]
-                fold(theta[n], layers, k, ones, effective)
-                turn_all(layers, n_hidden, effective, across)
-                biases(theta[n], layers, k, bias)
+                load(mlp, theta[n], k, ones)
                 mlp_forward(
-                    layers, n_hidden, across, bias, inputs, k * n_units, n_members * n_units,
-                    keys[t, n], p, threshold, hidden, everything, n_rows, out,
-                )  # fmt: skip
+                    mlp, 0, inputs, k * n_units, n_members * n_units, keys[t, n], dropout, out
+                )
                 if is_classes:
                     losses[t, n] += categorical(out, target, weight_of, d_out)
                 else:
                     losses[t, n] += gaussian(out, target, weight_of, bounds, d_out)
-                mlp_backward(
-                    layers, n_hidden, effective, p, hidden, everything, n_rows, d_out, d_hidden,
-                    nothing,
-                )  # fmt: skip
-                mlp_gradients(
-                    layers, n_hidden, inputs, hidden, d_out, d_hidden, ones, own, own_bias
-                )
-                unfold(theta[n], layers, k, ones, own, gradient)
-                add_biases(layers, k, own_bias, gradient)
+                mlp_backward(mlp, 0, dropout[0], d_out, nothing)
+                mlp_gradients(mlp, theta[n], k, inputs, d_out, ones, gradient)
             count[n, 0] += 1
-            adam_step(
-                theta[n], gradient, moments[0][n], moments[1][n], count[n, 0], decay, lr, clip_norm
-            )
+            adam_step(theta[n], gradient, moment1[n], moment2[n], count[n, 0], decay, lr, clip_norm)

@@ -1,4 +1,4 @@
-"""Functions of single numbers without branches, which loops apply to several at a time."""
+"""Functions of single numbers without branches, so that loops can vectorise them."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from batchensemble.training.engines.fused.compiling import F, inlined
 
 @inlined
 def exp(x: F) -> F:
-    """To the last digit or two; infinite beyond the range of numbers, and never quite zero."""
+    """Exact to the last digit or two; infinite above float32's range, and never quite zero."""
     x = min(max(x, F(-87)), F(89))
     k = np.floor(x * F(1.44269504) + F(0.5))  # e**x = 2**k * e**f
     f = x - k * F(0.693359375) + k * F(2.12194440e-4)
@@ -36,7 +36,7 @@ def tanh(x: F) -> F:
 
 @inlined
 def softplus(x: F) -> F:
-    """log(1 + e) by the series of the area tangent of e / (2 + e)."""
+    """log(1 + e) = 2 artanh(e / (2 + e)), by the series of artanh."""
     e = exp(-abs(x))
     z = e / (F(2) + e)
     z2 = z * z

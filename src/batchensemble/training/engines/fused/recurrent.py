@@ -1,12 +1,12 @@
 """Training steps of a recurrent network of one layer: each member through all times and back."""
 
+from typing import Any
+
 import numpy as np
 
 from batchensemble.training.engines.fused.adam import adam_step
 from batchensemble.training.engines.fused.compiling import F, Floats, Ints, compiled
 from batchensemble.training.engines.fused.gru import (
-    apart,
-    beside,
     gru_backward,
     gru_forward,
     grube_backward,
@@ -24,12 +24,12 @@ from batchensemble.training.engines.fused.layers import (
 )
 from batchensemble.training.engines.fused.losses import gaussian
 from batchensemble.training.engines.fused.mlp import (
+    load,
     mlp_backward,
     mlp_forward,
     mlp_gradients,
+    room_for,
     total_units,
-    total_weights,
-    turn_all,
 )
 from batchensemble.training.engines.shapes import N_IN
 
@@ -46,7 +46,7 @@ def gather(
     inputs: Floats,
     target: Floats,
 ) -> None:
-    """What each step reads if all is known, (steps, rows, inputs), and the values to forecast.
+    """The inputs of each step if all is known, (steps, rows, inputs), and the values to forecast.
 
     scaling  location and scale of the window that starts at a time, (2, times)
     """
@@ -69,68 +69,46 @@ def gather(
 
 @compiled
 def train_recurrent(
-    theta: Floats,
-    moments: tuple[Floats, Floats],
-    count: Floats,
-    decay: Floats,
-    rates: tuple[float, float],
-    series: Floats,
-    scaling: Floats,
-    window: tuple[int, int, int, int],
-    lags: Ints,
-    rows: Ints,
-    weights: Floats,
-    keys: Ints,
-    cell: Ints,
-    is_grube: bool,
-    layers: Ints,
-    n_hidden: int,
-    n_members: int,
-    feeds_back: bool,
+    adam: tuple[Any, ...],
+    data: tuple[Floats, Floats, tuple[int, int, int, int], Ints],
+    steps: tuple[Ints, Floats, Ints],
+    network: tuple[Ints, bool, Ints, int, int, bool],
     dropout: tuple[float, np.int32],
     bounds: tuple[float, float, float],
     losses: Floats,
 ) -> None:
-    """All steps of one network after the other's; arrays have the axes of `Steps`.
+    """All steps, network by network; arrays have the axes of `Steps`.
 
     window      reach, horizon, unknown covariates, context
     cell        the layers of its gates; `layers` are those of the head
-    feeds_back  whether predicted means stand for values not yet known, or else the truth
+    feeds_back  whether predicted means replace values not yet known; otherwise the truth does
     """
+    theta, moment1, moment2, count, decay, lr, clip_norm = adam
+    (series, scaling, window, lags), (rows, weights, keys) = data, steps
+    cell, is_grube, layers, n_hidden, n_members, feeds_back = network
     n_steps, n_networks, n_rows, width = rows.shape
-    lr, clip_norm = rates
-    p, threshold = dropout
     reach, horizon, n_past, context = window
     n_in, size = len(lags) + series.shape[1] - 1, layers[0, N_IN]
     n_xh, n_times = n_in + size, context + horizon - 1
     n_gates = (2 if is_grube else 4) * size
-    n_all = horizon * n_rows
     n_units = total_units(layers[:n_hidden])
     inputs, target = np.empty((n_times, n_rows, n_in), F), np.empty((horizon, n_rows), F)
     weight_of = np.empty(n_rows, F)
-    # Of the cell: what a step reads, computes, and their gradients.
+    # The cell: what a step reads and computes, and the gradients.
     xh, d_xh = np.zeros((n_times + 1, n_rows, n_xh), F), np.empty((n_rows, n_xh), F)
     xrh, d_xrh = np.empty((n_times, n_rows, n_xh), F), np.empty((n_rows, n_xh), F)
-    gates, d_gates = (
-        np.empty((n_times, n_rows, n_gates), F),
-        np.empty((n_times, n_rows, n_gates), F),
-    )
+    gates = np.empty((n_times, n_rows, n_gates), F)
+    d_gates = np.empty((n_times, n_rows, n_gates), F)
     kept = np.empty((n_times, n_rows, size), F)
     c, d_c = np.empty((n_times, n_rows, size), F), np.empty((n_times, n_rows, size), F)
-    n_folded, n_bias = total_weights(cell), total_units(cell)
-    folded, folded_bias = np.empty(n_folded, F), np.empty(n_bias, F)
     n_used = (3 if is_grube else 4) * size
-    n_weights = n_used * n_xh
-    effective, across, own = np.empty(n_weights, F), np.empty(n_weights, F), np.empty(n_weights, F)
-    bias, own_bias = np.empty(n_used, F), np.empty(n_used, F)
+    effective, across = np.zeros(n_used * n_xh, F), np.empty(n_used * n_xh, F)
+    bias, d_effective, d_bias = np.empty(n_used, F), np.empty(n_used * n_xh, F), np.empty(n_used, F)
     new, d_new = np.empty((n_rows, size), F), np.empty((n_rows, size), F)
-    # Of the head, for all forecasts.
+    # The head, for all forecasts.
+    head = room_for(layers, n_hidden, horizon * n_rows)
     h, d_h = np.empty((horizon, n_rows, size), F), np.empty((n_rows, size), F)
-    hidden, d_hidden = np.empty(n_all * n_units, F), np.empty(n_all * n_units, F)
     out, d_out = np.empty((horizon, n_rows, 2), F), np.empty((horizon, n_rows, 2), F)
-    n_head = total_weights(layers)
-    head, head_across, own_head = np.empty(n_head, F), np.empty(n_head, F), np.empty(n_head, F)
-    head_bias, own_head_bias = np.empty(n_units + 2, F), np.empty(n_units + 2, F)
     ones = np.ones(max(cell[:, :2].max(), layers[:, :2].max(), ROWS_AT_ONCE), F)
     gradient = np.empty(theta.shape[1], F)
     for n in range(n_networks):
@@ -141,21 +119,12 @@ def train_recurrent(
             gradient[:] = 0
             for k in range(n_members):
                 if k < width:
-                    gather(
-                        series, scaling, rows[t, n, :, k], reach, n_past, context, lags, inputs,
-                        target,
-                    )  # fmt: skip
+                    starts = rows[t, n, :, k]
+                    gather(series, scaling, starts, reach, n_past, context, lags, inputs, target)
                     weight_of[:] = weights[t, n, :, k] / F(horizon)
-                fold(theta[n], layers, k, ones, head)
-                turn_all(layers, n_hidden, head, head_across)
-                biases(theta[n], layers, k, head_bias)
-                if is_grube:
-                    fold(theta[n], cell, k, ones, effective)
-                    biases(theta[n], cell, k, bias)
-                else:
-                    fold(theta[n], cell, k, ones, folded)
-                    biases(theta[n], cell, k, folded_bias)
-                    beside(folded, folded_bias, n_in, size, effective, bias)
+                load(head, theta[n], k, ones)
+                fold(theta[n], cell, k, ones, effective)
+                biases(theta[n], cell, k, bias)
                 turn(effective, 0, n_gates, n_xh, across)
                 if is_grube:
                     turn(effective, n_gates * n_xh, size, n_xh, across)
@@ -176,10 +145,8 @@ def train_recurrent(
                     if step >= 0:
                         h[step] = new
                         mlp_forward(
-                            layers, n_hidden, head_across, head_bias, h[step],
-                            (k * horizon + step) * n_units, n_members * horizon * n_units,
-                            keys[t, n], p, threshold,
-                            hidden, (step * n_rows, (step + 1) * n_rows), n_all, out[step],
+                            head, step * n_rows, h[step], (k * horizon + step) * n_units,
+                            n_members * horizon * n_units, keys[t, n], dropout, out[step],
                         )  # fmt: skip
                         losses[t, n] += gaussian(
                             out[step], target[step], weight_of, bounds, d_out[step]
@@ -189,10 +156,7 @@ def train_recurrent(
                     i = n_times - 1 - back
                     step = i - context + 1
                     if step >= 0:
-                        mlp_backward(
-                            layers, n_hidden, head, p, hidden,
-                            (step * n_rows, (step + 1) * n_rows), n_all, d_out[step], d_hidden, d_h,
-                        )  # fmt: skip
+                        mlp_backward(head, step * n_rows, dropout[0], d_out[step], d_h)
                         d_new += d_h
                     if is_grube:
                         grube_backward(
@@ -206,27 +170,17 @@ def train_recurrent(
                         for j in range(len(lags)):
                             if lags[j] <= step:
                                 d_out[step - lags[j], :, 0] += d_xh[:, j]
-                mlp_gradients(
-                    layers, n_hidden, h.reshape(n_all, size), hidden, d_out.reshape(n_all, 2),
-                    d_hidden, ones, own_head, own_head_bias,
-                )  # fmt: skip
-                unfold(theta[n], layers, k, ones, own_head, gradient)
-                add_biases(layers, k, own_head_bias, gradient)
+                read, d_flat = h.reshape(head.n_rows, size), d_out.reshape(head.n_rows, 2)
+                mlp_gradients(head, theta[n], k, read, d_flat, ones, gradient)
                 flat = n_times * n_rows
-                d_flat, read = d_gates.reshape(flat, n_gates), xh[:n_times].reshape(flat, n_xh)
-                add_products(d_flat, read, ones, part(own, 0, n_gates, n_xh), own_bias[:n_gates])
+                d_read, read = d_gates.reshape(flat, n_gates), xh[:n_times].reshape(flat, n_xh)
+                to = part(d_effective, 0, n_gates, n_xh)
+                add_products(d_read, read, ones, to, d_bias[:n_gates])
                 if is_grube:
-                    add_products(
-                        d_c.reshape(flat, size), xrh.reshape(flat, n_xh), ones,
-                        part(own, n_gates * n_xh, size, n_xh), own_bias[n_gates:],
-                    )  # fmt: skip
-                    unfold(theta[n], cell, k, ones, own, gradient)
-                    add_biases(cell, k, own_bias, gradient)
-                else:
-                    apart(own, own_bias, n_in, size, folded, folded_bias)
-                    unfold(theta[n], cell, k, ones, folded, gradient)
-                    add_biases(cell, k, folded_bias, gradient)
+                    to = part(d_effective, n_gates * n_xh, size, n_xh)
+                    d_read, read = d_c.reshape(flat, size), xrh.reshape(flat, n_xh)
+                    add_products(d_read, read, ones, to, d_bias[n_gates:])
+                unfold(theta[n], cell, k, ones, d_effective, gradient)
+                add_biases(cell, k, d_bias, gradient)
             count[n, 0] += 1
-            adam_step(
-                theta[n], gradient, moments[0][n], moments[1][n], count[n, 0], decay, lr, clip_norm
-            )
+            adam_step(theta[n], gradient, moment1[n], moment2[n], count[n, 0], decay, lr, clip_norm)

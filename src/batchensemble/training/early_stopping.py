@@ -1,0 +1,80 @@
+"""Early stopping: the score on the held-out rows, and every network's best state by it."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from batchensemble.training.bank import Bank
+from batchensemble.training.engines import Source, mean_over_steps, place_members
+from batchensemble.training.losses import Loss
+
+SCORED_ROWS = 8192  # at a time, of a table; of windows, as many as have so many times together
+
+
+class EarlyStopping:
+    """Keeps each network's best state by its ensemble's score, and knows which networks go on.
+
+    `ensemble_size` consecutive networks are an ensemble; all have the score of their mixture.
+    """
+
+    def __init__(
+        self,
+        bank: Bank,
+        loss: Loss,
+        data: Source,
+        held_out: Sequence[Tensor],
+        *,
+        ensemble_size: int,
+        patience: int,
+    ) -> None:
+        self.bank, self.loss, self.data = bank, loss, data
+        self.ensemble_size, self.patience = ensemble_size, patience
+        self.active = [True] * len(bank)
+        self.best_scores = [float("inf")] * len(bank)
+        self.best_epochs = [0] * len(bank)
+        self.best_theta: Tensor | None = None
+        longest = max(map(len, held_out))
+        rows = torch.zeros(len(bank), longest, dtype=torch.int64)
+        weights = torch.zeros(len(bank), longest)
+        for i, numbers in enumerate(held_out):
+            rows[i, : len(numbers)] = numbers
+            weights[i, : len(numbers)] = 1
+        self.rows, weights = rows.to(data.device), weights.to(data.device)
+        if data.weight is not None:
+            weights = weights * data.weight[self.rows]
+        self.weights = (weights / weights.sum(1, keepdim=True))[::ensemble_size]
+        n_times = data.take(self.rows[:1, :1])[0].shape[2:-1].numel()
+        self.at_once = max(1, SCORED_ROWS // n_times)
+
+    @torch.no_grad()
+    def scores(self) -> list[float]:
+        """The mixture's NLL on the held-out rows, for each network that of its ensemble."""
+        bank, size = self.bank, self.ensemble_size
+        bank.module.eval()
+        total = torch.zeros(len(self.weights), device=self.weights.device)
+        parts = (self.rows.split(self.at_once, 1), self.weights.split(self.at_once, 1))
+        for rows, weights in zip(*parts, strict=True):
+            x, y = place_members(*self.data.take(rows.unsqueeze(2)), bank.module.n_members)
+            outputs = bank(x).unflatten(0, (-1, size))  # (ensembles, size, rows, ...)
+            outputs = outputs.movedim(1, -3).flatten(-3, -2)  # (ensembles, rows, ..., all members)
+            scores = self.loss.mixture(outputs, y[::size]).unsqueeze(-1)
+            total += (mean_over_steps(scores).squeeze(-1) * weights).sum(1)
+        return [float(score) for score in total for _ in range(size)]
+
+    def update(self, epoch: int, scores: Sequence[float]) -> None:
+        if self.best_theta is None:
+            self.best_theta = self.bank.theta.clone()
+        for i, score in enumerate(scores):
+            if not self.active[i]:
+                continue
+            if score < self.best_scores[i]:
+                self.best_scores[i], self.best_epochs[i] = score, epoch
+                self.best_theta[i] = self.bank.theta[i]
+            elif epoch - self.best_epochs[i] >= self.patience:
+                self.active[i] = False
+
+    def restore(self) -> None:
+        """Put every network back into its best state."""
+        if self.best_theta is not None:  # else training ended before the first score
+            self.bank.theta.copy_(self.best_theta)
