@@ -77,7 +77,9 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path):
         check_place(tmp_path / "device")
     source = tmp_path / "f.csv"
     source.write_text("a\n1\n")
-    with pytest.raises(ValueError, match=r"expected another file than .*f\.csv itself"):
+    with pytest.raises(
+        ValueError, match=r"the output would overwrite the input .*f\.csv; choose another"
+    ):
         check_place(tmp_path / "." / "f.csv", beside=[source])
     check_place(tmp_path / "g.csv", beside=[source])
 

@@ -53,8 +53,7 @@ class Numbers:
         """numbers (rows, columns): no column is all NaN."""
         fill, gaps = np.zeros(0), np.zeros(0, np.int64)
         if numbers.shape[1]:
-            imputer = SimpleImputer(strategy="median", add_indicator=True)
-            imputer.set_output(transform="default").fit(numbers)
+            imputer = SimpleImputer(strategy="median", add_indicator=True).fit(numbers)
             fill, gaps = imputer.statistics_, np.asarray(imputer.indicator_.features_, np.int64)
         center, spread = np.zeros(len(scaled)), np.ones(len(scaled))
         quantiles = np.zeros((0, len(scaled)))
@@ -91,12 +90,12 @@ def _center_and_spread(
     numbers: NDArray[np.float64], scaling: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if scaling == "minmax":
-        extremes = MinMaxScaler().set_output(transform="default").fit(numbers)
+        extremes = MinMaxScaler().fit(numbers)
         return extremes.data_min_, 1 / extremes.scale_
     if scaling == "standard":
-        moments = StandardScaler().set_output(transform="default").fit(numbers)
+        moments = StandardScaler().fit(numbers)
         return moments.mean_, moments.scale_
-    quartiles = RobustScaler(unit_variance=True).set_output(transform="default").fit(numbers)
+    quartiles = RobustScaler(unit_variance=True).fit(numbers)
     return quartiles.center_, quartiles.scale_
 
 
@@ -144,40 +143,41 @@ class Words:
         """texts (rows, columns) of str and None; `given` are the categories, if they are known."""
         if not texts.shape[1]:
             return cls((), ())
-        known = "auto" if given is None else [np.array(own, dtype=object) for own in given]
-        encoder = OneHotEncoder(categories=known, max_categories=most)
-        encoder.set_params(handle_unknown="infrequent_if_exist").fit(texts)
-        few = getattr(encoder, "infrequent_categories_", [None] * texts.shape[1])
-        rare = tuple(() if own is None else tuple(own.tolist()) for own in few)
+        known = "auto" if given is None else [np.array(words, dtype=object) for words in given]
+        encoder = OneHotEncoder(
+            categories=known, max_categories=most, handle_unknown="infrequent_if_exist"
+        ).fit(texts)
+        infrequent = getattr(encoder, "infrequent_categories_", [None] * texts.shape[1])
+        rare = tuple(() if words is None else tuple(words.tolist()) for words in infrequent)
         categories = tuple(
-            tuple(word for word in own.tolist() if word not in shared)
-            for own, shared in zip(encoder.categories_, rare, strict=True)
+            tuple(word for word in words.tolist() if word not in few)
+            for words, few in zip(encoder.categories_, rare, strict=True)
         )
         return cls(categories, rare)
 
     @property
     def widths(self) -> list[int]:
         """How many outputs each column has."""
-        return [len(own) + bool(few) for own, few in zip(self.categories, self.rare, strict=True)]
+        return [
+            len(words) + bool(few) for words, few in zip(self.categories, self.rare, strict=True)
+        ]
 
     def names(self, columns: Sequence[str]) -> list[list[str]]:
         """Of each column's outputs."""
         return [
-            [f"{column}_{word}" for word in own] + [f"{column}_{SHARED}"] * bool(few)
-            for column, own, few in zip(columns, self.categories, self.rare, strict=True)
+            [f"{column}_{word}" for word in words] + [f"{column}_{SHARED}"] * bool(few)
+            for column, words, few in zip(columns, self.categories, self.rare, strict=True)
         ]
 
     def apply(self, texts: NDArray[Any]) -> NDArray[np.float32]:
         """(rows, columns) -> (rows, outputs); an unknown word is rare, or all zeros."""
         outputs = np.zeros((len(texts), sum(self.widths)), np.float32)
-        first = 0
-        for column, own, few, width in zip(
-            texts.T, self.categories, self.rare, self.widths, strict=True
-        ):
-            place = {word: first + i for i, word in enumerate(own)}
-            unknown = first + len(own) if few else -1
+        last = np.cumsum(self.widths)
+        for column, words, few, end in zip(texts.T, self.categories, self.rare, last, strict=True):
+            first = end - len(words) - bool(few)
+            place = {word: first + i for i, word in enumerate(words)}
+            unknown = end - 1 if few else -1
             places = np.array([place.get(word, unknown) for word in column], np.int64)
             rows = np.flatnonzero(places >= 0)
             outputs[rows, places[rows]] = 1
-            first += width
         return outputs

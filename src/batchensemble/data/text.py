@@ -1,4 +1,4 @@
-"""Cells of files -> values of a kind: recognised once, read the same way ever after.
+"""Texts of files -> values of a kind: recognised once, read the same way ever after.
 
 Numbers are numbers if all are; codes such as 007 are not. Dates are those written year first, as
 ISO 8601 has them: others can be read in two ways. Texts are trimmed, and an empty cell is a gap,
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.data.frames import Column, Kind, read_columns
+from batchensemble.data.frames import MISSING, Column, Kind, read_columns
 from batchensemble.data.reading import TableFile
 
 GAPS = frozenset(
@@ -34,6 +34,11 @@ _OTHER_NUMBER = re.compile(
     rf"{_SIGN}\s?[+-]?{_SIGN}\s?(\d{{1,3}}([,.'’\s]\d{{3}})+|\d+)([.,]\d+)?\s?{_SIGN}"
 )
 _OTHER_DATE = re.compile(r"\d{1,2}([-/.])\d{1,2}\1(\d{4}|\d{2})(?!\d)")
+_EXPECTED = {
+    "number": "a finite number, written plainly",
+    "boolean": "true or false",
+    "date": "a date such as 2026-01-31",
+}
 
 
 @dataclass(frozen=True)
@@ -48,9 +53,9 @@ class Recognised:
 def recognise(frame: pd.DataFrame, file: TableFile) -> dict[str, Recognised]:
     """The kind of every column of a whole table."""
     columns = _columns(frame, file)
-    found = {name: _recognise(column, frame.index, file) for name, column in columns.items()}
-    dates = [name for name, one in found.items() if one.kind == "date"]
-    return found | {name: _recognise_zones(frame[name], file) for name in dates}
+    kinds = {name: _recognise(column, frame.index, file) for name, column in columns.items()}
+    dates = [name for name, recognised in kinds.items() if recognised.kind == "date"]
+    return kinds | {name: _recognise_zones(frame[name], file) for name in dates}
 
 
 def read_as(frame: pd.DataFrame, kinds: Mapping[str, Kind], file: TableFile) -> pd.DataFrame:
@@ -58,23 +63,20 @@ def read_as(frame: pd.DataFrame, kinds: Mapping[str, Kind], file: TableFile) -> 
 
     Dates are in UTC. What is not of its kind is refused with the file, the column and the row.
     """
-    own, index = _columns(frame[list(kinds)], file), frame.index
-    read = pd.DataFrame({n: _read(own[n], kind, index, file) for n, kind in kinds.items()})
-    return read.set_axis(index)
+    columns = _columns(frame[list(kinds)], file)
+    read = {name: _read(columns[name], kind, frame.index, file) for name, kind in kinds.items()}
+    return pd.DataFrame(read).set_axis(frame.index)
 
 
 def zoned(column: pd.Series) -> pd.Series:
     """Of the cells with dates: whether they have a zone."""
     cells = column.dropna()
     if not all(isinstance(cell, str) for cell in cells[:1]):
-        return pd.Series(_zone_of(column.dtype) is not None, cells.index)
+        dtype = getattr(column.dtype, "pyarrow_dtype", column.dtype)
+        return pd.Series(getattr(dtype, "tz", None) is not None, cells.index)
     words = pd.Series([cell.strip() for cell in cells], cells.index, dtype=object)
     words = words[~words.isin(GAPS)]
     return words.map(lambda word: bool(_ZONE.fullmatch(word))).astype(bool)
-
-
-def _zone_of(dtype: Any) -> Any:
-    return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
 
 
 def _recognise_zones(column: pd.Series, file: TableFile) -> Recognised:
@@ -84,11 +86,10 @@ def _recognise_zones(column: pd.Series, file: TableFile) -> Recognised:
     if has_zone.all():
         note = f"the times of {column.name!r} have zones: they are read, and written, in UTC"
         return Recognised("date", note, has_zones=True)
-    return Recognised(
-        "category",
-        f"{column.name!r} is read as words: some of its times have zones and others do not, the "
-        f"first of these in {file.unit} {has_zone.idxmin()}; write all alike to have them read as "
-        "dates",
+    return _as_words(
+        column.name,
+        "some of its times have zones and others do not, the first of these in "
+        f"{file.unit} {has_zone.idxmin()}; write all alike to have them read as dates",
     )
 
 
@@ -103,12 +104,11 @@ def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
     if column.kind != "category":
         return Recognised(column.kind)
     texts, is_gap = _trimmed(column.values)
-    words = texts[~is_gap]
+    words, index = texts[~is_gap], index[~is_gap]
     if not len(words):
         return Recognised("number")
     if file.is_text:
-        numbers = _numbers(words, has_comma=file.has_comma)
-        is_number = ~np.isnan(numbers)
+        is_number = ~np.isnan(_numbers(words, has_comma=file.has_comma))
         if file.has_comma:
             is_number &= ~_may_be_thousands(words)
         if is_number.all():
@@ -118,27 +118,30 @@ def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
             return Recognised("boolean")
         is_like_one = is_number | [bool(_OTHER_NUMBER.fullmatch(word)) for word in words]
         if is_number.mean() >= MOSTLY and not is_like_one.all():
-            return _almost("number", ~is_number, column.name, words, index[~is_gap], file)
+            return _almost("number", ~is_number, column.name, words, index, file)
         if is_like_one.mean() >= MOSTLY:
-            odd = words[~is_number][0]
-            return Recognised(
-                "category",
-                f"{column.name!r} is read as words: {odd!r:.80} may be a number, but is not plain. "
-                "Write numbers such as 1234.5, without separators or signs of money and percent, "
-                "to have them read as numbers",
+            return _as_words(
+                column.name,
+                f"{words[~is_number][0]!r:.80} may be a number, but is not plain. Write numbers "
+                "such as 1234.5, without separators or signs of money and percent, to have them "
+                "read as numbers",
             )
     is_date = ~np.isnat(_dates(words))
     if is_date.all():
         return Recognised("date")
     if is_date.mean() >= MOSTLY:
-        return _almost("date", ~is_date, column.name, words, index[~is_gap], file)
+        return _almost("date", ~is_date, column.name, words, index, file)
     if all(map(_OTHER_DATE.match, words)):
-        return Recognised(
-            "category",
-            f"{column.name!r} is read as words: {words[0]!r:.80} may be a date, but which? "
-            "Write dates year first, such as 2026-01-31, to have them read as dates",
+        return _as_words(
+            column.name,
+            f"{words[0]!r:.80} may be a date, but which? Write dates year first, such as "
+            "2026-01-31, to have them read as dates",
         )
     return Recognised("category")
+
+
+def _as_words(name: Any, why: str) -> Recognised:
+    return Recognised("category", f"{name!r} is read as words: {why}")
 
 
 def _almost(
@@ -149,13 +152,13 @@ def _almost(
     index: pd.Index,
     file: TableFile,
 ) -> Recognised:
-    """Words all the same, with a note where the others are."""
-    first = np.flatnonzero(is_other)[0]
-    return Recognised(
-        "category",
-        f"{name!r} is read as words: all but {_count(is_other, 'cell')} are {kind}s, the first of "
-        f"them {words[first]!r:.80} in {file.unit} {index[first]}; empty what is no {kind} to "
-        f"have it read as {kind}s",
+    """Read as words, with a note that says where the first cell of another kind is."""
+    first = is_other.argmax()
+    return _as_words(
+        name,
+        f"all but {_count(is_other, 'cell')} are {kind}s, the first of them "
+        f"{words[first]!r:.80} in {file.unit} {index[first]}; empty what is no {kind} to have it "
+        f"read as {kind}s",
     )
 
 
@@ -166,42 +169,34 @@ def _read(column: Column, kind: Kind, index: pd.Index, file: TableFile) -> Any:
         except ValueError as error:
             raise ValueError(f"{file.name}: {error}") from None
     texts, is_gap = _trimmed(column.values)
-    words = texts[~is_gap]
     if kind == "category":
         texts[is_gap] = None
         return _typed(Column(column.name, kind, texts))
-    if kind == "date":
-        values: NDArray[Any] = np.full(len(texts), "NaT", dtype="datetime64[us]")
-        values[~is_gap] = _dates(words)
-    else:
-        values = np.full(len(texts), np.nan)
-        if kind == "boolean":
-            numbers = _numbers(words, has_comma=False)
-            zero_one = np.where(np.isin(numbers, (0, 1)), numbers, np.nan)
-            values[~is_gap] = [
-                BOOLEANS.get(word.lower(), number)
-                for word, number in zip(words, zero_one, strict=True)
-            ]
-        else:
-            values[~is_gap] = _numbers(words, has_comma=file.has_comma)
+    values = np.full(len(texts), MISSING[kind])
+    values[~is_gap] = _parsed(texts[~is_gap], kind, file)
     read = Column(column.name, kind, values)
     wrong = read.missing & ~is_gap
     if kind == "number":
         wrong |= np.isinf(values)
     for row in np.flatnonzero(wrong)[:1]:
+        more = _count(wrong[row + 1 :], "more such cell")
         raise ValueError(
             f"{file.name}, {file.unit} {index[row]}, column {column.name!r}: expected "
-            f"{_EXPECTED[kind]}, got {texts[row]!r:.80}{_more(wrong)}; correct the cell, or empty "
-            "it"
+            f"{_EXPECTED[kind]}, got {texts[row]!r:.80}"
+            f"{f' (and {more} near it)' if wrong.sum() > 1 else ''}; correct the cell, or empty it"
         )
     return _typed(read)
 
 
-_EXPECTED = {
-    "number": "a finite number, written plainly",
-    "boolean": "true or false",
-    "date": "a date such as 2026-01-31",
-}
+def _parsed(words: NDArray[Any], kind: Kind, file: TableFile) -> Any:
+    """The values of words, missing where a word is not of the kind."""
+    if kind == "date":
+        return _dates(words)
+    if kind == "number":
+        return _numbers(words, has_comma=file.has_comma)
+    numbers = _numbers(words, has_comma=False)
+    zero_one = np.where(np.isin(numbers, (0, 1)), numbers, np.nan)
+    return [BOOLEANS.get(word.lower(), n) for word, n in zip(words, zero_one, strict=True)]
 
 
 def _typed(column: Column) -> Any:
@@ -219,13 +214,13 @@ def _trimmed(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 def _numbers(words: NDArray[Any], *, has_comma: bool) -> NDArray[np.float64]:
     """NaN where a word is no number. Python would also read 1_000."""
     if has_comma:
-        words = np.array([_pointed(word) for word in words], dtype=object)
-    if "_" not in "".join(words):
-        try:
-            numbers: NDArray[np.float64] = words.astype(np.float64)
-            return numbers
-        except ValueError:
-            pass
+        pointed = [word if "." in word else word.replace(",", ".") for word in words]
+        words = np.array(pointed, dtype=object)
+    try:
+        if "_" not in "".join(words):
+            return np.asarray(words, dtype=np.float64)
+    except ValueError:
+        pass
     return np.array([_number(word) for word in words], dtype=np.float64)
 
 
@@ -235,10 +230,6 @@ def _may_be_thousands(words: NDArray[Any]) -> NDArray[np.bool_]:
     if has_point.all() or not all(map(_THOUSANDS.fullmatch, words[has_point])):
         return np.zeros(len(words), dtype=bool)
     return has_point
-
-
-def _pointed(word: str) -> str:
-    return word.replace(",", ".") if "." not in word else word
 
 
 def _number(word: str) -> float:
@@ -261,8 +252,3 @@ def _dates(words: NDArray[Any]) -> NDArray[Any]:
 def _count(mask: NDArray[np.bool_], thing: str) -> str:
     n = int(mask.sum())
     return f"{n} {thing}{'s' * (n != 1)}"
-
-
-def _more(wrong: NDArray[np.bool_]) -> str:
-    n = int(wrong.sum()) - 1
-    return f" (and {n} more such cell{'s' * (n != 1)} near it)" if n else ""
