@@ -233,6 +233,8 @@ def test_duplicate_names_are_refused_and_listed():
         read_columns(frame)
     with pytest.raises(ValueError, match=r"got more than once: \['1'\]"):
         read_columns(pd.DataFrame([[1, 2]], columns=[1, "1"]))
+    with pytest.raises(ValueError, match=r"got more than once: \['a'\]"):
+        read_columns(pa.table([[1], [2]], names=["a", "a"]))
 
 
 def test_lazy_frames_series_and_sparse_matrices_are_refused_with_the_cure():
@@ -293,6 +295,9 @@ def test_reading_leaves_the_callers_data_alone_also_when_it_is_read_only():
     read = read_columns(array)
     numbers = np.ones((2, 2))
     read_columns(numbers)[0].values[:] = 7
+    words = np.array([["a"], ["b"]], dtype=object)
+    read_columns(words)[0].values[:] = "z"
+    assert words.ravel().tolist() == ["a", "b"]
     assert np.array_equal(array, before)
     assert read.kinds == ["number", "category", "boolean"]
     assert (numbers == 1).all()

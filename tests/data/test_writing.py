@@ -25,10 +25,10 @@ def test_batches_come_back_as_one_table_bit_for_bit(tmp_path, name):
     with TableWriter(tmp_path / name) as writer:
         for part in PARTS:
             writer.write(part)
-    found = read_back(tmp_path / name)
-    assert found["label"].tolist() == ["a", "b, c", "d"]
-    assert pd.to_numeric(found["n"]).tolist() == [1, 2, 3]
-    numbers = pd.to_numeric(found["x"].replace("", None)).astype(float)
+    table = read_back(tmp_path / name)
+    assert table["label"].tolist() == ["a", "b, c", "d"]
+    assert pd.to_numeric(table["n"]).tolist() == [1, 2, 3]
+    numbers = pd.to_numeric(table["x"].replace("", None)).astype(float)
     assert numbers.tolist()[::2] == [0.1, 1e-300]
     assert np.isnan(numbers[1])
 

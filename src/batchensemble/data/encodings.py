@@ -1,6 +1,6 @@
-"""What columns teach, as plain numbers and texts: learned with scikit-learn, applied here.
+"""What is learned from columns, as plain numbers and texts: by scikit-learn; it is applied here.
 
-So an encoder can be kept in a file without pickling, and written down for other programs.
+So an encoder can be saved without pickle, and exported to other programs.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from sklearn.preprocessing import (
 )
 
 SATURATION = 4.0  # how far out "robust" numbers can be
-SHARED = "infrequent_sklearn"  # the output of rare words, named as there
-EDGE = 1e-7  # of probability, beyond which quantiles say nothing
+SHARED = "infrequent_sklearn"  # the output of rare words, named as scikit-learn names it
+EDGE = 1e-7  # probabilities closer to 0 or 1 are beyond the quantiles
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Gaps filled, indicators of gaps added, and the columns `scaled` scaled.
+    """Fills gaps, adds indicators of gaps, and scales the columns `scaled`.
 
     fill        (columns,), for gaps
     gaps        the columns that have an indicator
@@ -55,15 +55,8 @@ class Numbers:
         if numbers.shape[1]:
             imputer = SimpleImputer(strategy="median", add_indicator=True).fit(numbers)
             fill, gaps = imputer.statistics_, np.asarray(imputer.indicator_.features_, np.int64)
-        center, spread = np.zeros(len(scaled)), np.ones(len(scaled))
-        quantiles = np.zeros((0, len(scaled)))
-        if len(scaled):
-            filled = _filled(numbers, fill)[:, scaled]
-            if scaling == "quantile":
-                quantiles = _quantiles(filled, random_state)
-            else:
-                center, spread = _center_and_spread(filled, scaling)
-        return cls(fill, gaps, scaled, center, spread, quantiles, scaling == "robust")
+        scales = _scales(_filled(numbers, fill)[:, scaled], scaling, random_state)
+        return cls(fill, gaps, scaled, *scales, saturates=scaling == "robust")
 
     def apply(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """(rows, columns) -> (rows, columns + indicators)."""
@@ -86,28 +79,28 @@ def _filled(numbers: NDArray[np.float64], fill: NDArray[np.float64]) -> NDArray[
     return np.where(np.isnan(numbers), fill, numbers)
 
 
-def _center_and_spread(
-    numbers: NDArray[np.float64], scaling: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if scaling == "minmax":
+def _scales(
+    numbers: NDArray[np.float64], scaling: str, random_state: int | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """-> center, spread and quantiles of the columns."""
+    n_rows, n = numbers.shape
+    center, spread, quantiles = np.zeros(n), np.ones(n), np.zeros((0, n))
+    if n == 0:
+        pass
+    elif scaling == "quantile":
+        n_quantiles = min(n_rows, max(10, min(n_rows // 30, 1000)))
+        how = {"subsample": 10_000, "random_state": random_state}
+        quantiles = QuantileTransformer(n_quantiles=n_quantiles, **how).fit(numbers).quantiles_
+    elif scaling == "minmax":
         extremes = MinMaxScaler().fit(numbers)
-        return extremes.data_min_, 1 / extremes.scale_
-    if scaling == "standard":
+        center, spread = extremes.data_min_, 1 / extremes.scale_
+    elif scaling == "standard":
         moments = StandardScaler().fit(numbers)
-        return moments.mean_, moments.scale_
-    quartiles = RobustScaler(unit_variance=True).fit(numbers)
-    return quartiles.center_, quartiles.scale_
-
-
-def _quantiles(numbers: NDArray[np.float64], random_state: int | None) -> NDArray[np.float64]:
-    n_rows = len(numbers)
-    learned = QuantileTransformer(
-        n_quantiles=min(n_rows, max(10, min(n_rows // 30, 1000))),
-        subsample=10_000,
-        random_state=random_state,
-    )
-    quantiles: NDArray[np.float64] = learned.fit(numbers).quantiles_
-    return quantiles
+        center, spread = moments.mean_, moments.scale_
+    else:
+        quartiles = RobustScaler(unit_variance=True).fit(numbers)
+        center, spread = quartiles.center_, quartiles.scale_
+    return center, spread, quantiles
 
 
 def _through_quantiles(
@@ -138,14 +131,15 @@ class Words:
 
     @classmethod
     def learn(
-        cls, texts: NDArray[Any], given: Sequence[Sequence[str | None]] | None, most: int | None
+        cls, texts: NDArray[Any], known: Sequence[Sequence[str | None]] | None, most: int | None
     ) -> Self:
-        """texts (rows, columns) of str and None; `given` are the categories, if they are known."""
+        """texts (rows, columns) of str and None; `known` are the categories, None to learn them."""
         if not texts.shape[1]:
             return cls((), ())
-        known = "auto" if given is None else [np.array(words, dtype=object) for words in given]
         encoder = OneHotEncoder(
-            categories=known, max_categories=most, handle_unknown="infrequent_if_exist"
+            categories="auto" if known is None else [np.array(k, dtype=object) for k in known],
+            max_categories=most,
+            handle_unknown="infrequent_if_exist",
         ).fit(texts)
         infrequent = getattr(encoder, "infrequent_categories_", [None] * texts.shape[1])
         rare = tuple(() if words is None else tuple(words.tolist()) for words in infrequent)

@@ -1,7 +1,7 @@
 """A user's table -> named columns, each of one kind: number, boolean, category or date.
 
 Arrays, lists of rows, and eager data frames (pandas, polars, pyarrow, ...) all end in the same
-columns, so nothing behind this file needs to know which library a table came from.
+columns, so no other file needs to know which library a table came from.
 """
 
 import datetime as dt
@@ -128,8 +128,8 @@ class Columns:
 def read_columns(X: Any) -> Columns:
     """A two-dimensional array, a list of rows or an eager data frame -> `Columns`.
 
-    What cannot be read is refused with a ValueError or TypeError that names the column.
-    The columns of an array are called x0, x1, ...; `Columns` are handed back as they are.
+    The columns of an array are called x0, x1, ...; `Columns` are returned unchanged. Anything that
+    cannot be read raises a ValueError or TypeError that names the column.
     """
     if isinstance(X, Columns):
         return X
@@ -155,7 +155,7 @@ def as_frame(data: Any) -> "nw.DataFrame[Any] | nw.Series[Any] | None":
         _check_names(getattr(data, "column_names", data.columns))
         raise
     if isinstance(frame, nw.LazyFrame):
-        raise TypeError("expected a frame with its rows at hand, got a lazy one: call .collect()")
+        raise TypeError("expected an eager frame, got a lazy one: call .collect() first")
     return frame if isinstance(frame, (nw.DataFrame, nw.Series)) else None
 
 
@@ -193,6 +193,8 @@ def _read_array(name: str, values: NDArray[Any]) -> Column:
 
 def _read_objects(name: str, values: NDArray[Any]) -> Column:
     """Objects are of the kind that all their values have in common."""
+    if set(map(type, values)) == {str}:  # as in text files: no need to look at each value
+        return Column(name, "category", values.copy())
     kinds: set[type] = {type(value) for value in values if not scalars.is_missing(value)}
 
     def all_are(*accepted: type) -> bool:

@@ -28,7 +28,7 @@ def series_of(starts: Ints) -> Ints:
 
 
 def read_freq(freq: Any, times: Any) -> Any:
-    """The frequency as given -> an offset for dates, an integer for integers."""
+    """The frequency as the user wrote it -> an offset for dates, an integer for integers."""
     dated = isinstance(times, pd.DatetimeIndex)
     whole = isinstance(freq, numbers.Integral) and not isinstance(freq, bool)
     if whole is dated:
@@ -181,11 +181,11 @@ def check_grid(
     for i in sparse.tolist() if inferred else []:
         step = np.quantile(np.diff(at[starts[i] : starts[i + 1]]), 0.5, method="lower")
         if step > 1:
+            looks = _looks_like(times, starts, ids, freq, at, i)
             raise ValueError(
                 f"series {shown(ids, i)}: expected the frequency {freq_word(freq)}, got times that "
-                f"are {step} steps apart; frequencies may be mixed"
-                f"{_looks_like(times, starts, ids, freq, at, i)}; resample to one frequency, or "
-                "say which (freq)"
+                f"are {step} steps apart; frequencies may be mixed{looks}; resample to one "
+                "frequency, or say which (freq)"
             )
 
 

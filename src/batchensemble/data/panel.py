@@ -130,7 +130,7 @@ class Panel:
         )
 
     def followed_by(self, new: "Panel") -> "Panel":
-        """`new`, whose times only count, as what comes after the one series of this panel."""
+        """`new`, whose times only count from 0, as the continuation of the one series here."""
         times = self.future_times(int(new.times[-1]) + 1)[np.asarray(new.times)]
         return replace(new, ids=self.ids, times=times, freq=self.freq)
 

@@ -1,8 +1,8 @@
 """A user's time series -> a `Panel`: series after series, each on a regular grid of times.
 
 Long frames (one row for each series and time), arrays and single series all end in the same panel.
-Rows may come in any order, and what comes before the first value of a series is dropped; every
-other doubt about the data is an error that names the series, the time and the cure.
+Rows may come in any order, and missing values before the first value of a series are dropped; any
+other problem with the data is an error that names the series and the time, and says how to fix it.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data import grids, longframes
-from batchensemble.data.frames import Column, Columns, as_frame, read_columns
+from batchensemble.data.frames import MISSING, Column, Columns, as_frame, read_columns
 from batchensemble.data.grids import Ints
 from batchensemble.data.longframes import Names, has_times
 from batchensemble.data.panel import Panel, check_lengths
@@ -37,7 +37,7 @@ def read_panel(
     fill: str | None = None,
     fewest: int = 1,
 ) -> Panel:
-    """Time series of any accepted form -> `Panel`; a `Panel` is handed back as it is.
+    """Time series of any accepted form -> `Panel`; a `Panel` is returned unchanged.
 
     Accepted are long frames with the columns `names` and the exogenous `columns` (without a column
     of ids: one series), pandas and polars series, and one-dimensional arrays and lists. `freq` is
@@ -196,12 +196,12 @@ def _check_values(panel: Panel, fill: str | None) -> None:
     rows = panel.rows(series[row])
     others = len(set(series[missing])) - 1
     also = f" (also missing: values of {others} other series)" if others else ""
-    at_end = missing[row : rows.stop].all()
-    cure = "they are at the end of the series: drop these rows"
+    cure = f"{HOW_TO_FILL}, or fill them in"
+    if missing[row : rows.stop].all():
+        cure = "they are at the end of the series: drop these rows"
     raise ValueError(
         f"{panel.label(series[row])}: expected a value at every time, got {missing[rows].sum()} "
-        f"missing, the first at {grids.when(panel.times[row])}{also}; "
-        f"{cure if at_end else f'{HOW_TO_FILL}, or fill them in'}"
+        f"missing, the first at {grids.when(panel.times[row])}{also}; {cure}"
     )
 
 
@@ -231,7 +231,7 @@ def _without_gaps(panel: Panel, at: Ints, counts: Ints, fill: str) -> Panel:
 
     def spread(column: Column) -> Column:
         spaced = column.values[source]
-        spaced[added] = {"category": None, "date": np.datetime64("NaT")}.get(column.kind, np.nan)
+        spaced[added] = MISSING[column.kind]
         if column.kind == "number":
             spaced = np.where(added, _filled(spaced, series, fill), spaced)
         return Column(column.name, column.kind, spaced)

@@ -10,7 +10,7 @@ import io
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
@@ -213,38 +213,33 @@ class _Arrow:
         self._path = path
         self._errors = (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError)
         self._done = 0
+        self._parts: Callable[[int], Iterable[Any]]
         with _readable(path, *self._errors):
             if is_parquet:
-                self._file: Any = stack.enter_context(parquet.ParquetFile(path))
-                names = self._file.schema_arrow.names
-                self._n_rows = self._file.metadata.num_rows
+                file = stack.enter_context(parquet.ParquetFile(path))
+                names, self._n_rows = file.schema_arrow.names, file.metadata.num_rows
+                self._parts = lambda n_rows: file.iter_batches(batch_size=n_rows)
             else:
-                source = stack.enter_context(pa.memory_map(str(path)))
-                self._file = pa.ipc.open_file(source)
-                names = self._file.schema.names
-                parts = range(self._file.num_record_batches)
-                self._n_rows = sum(self._file.get_batch(i).num_rows for i in parts)
+                file = pa.ipc.open_file(stack.enter_context(pa.memory_map(str(path))))
+                names, parts = file.schema.names, range(file.num_record_batches)
+                self._n_rows = sum(file.get_batch(i).num_rows for i in parts)
+                self._parts = lambda n_rows: (
+                    part.slice(start, n_rows)
+                    for part in map(file.get_batch, parts)
+                    for start in range(0, part.num_rows, n_rows)
+                )
         # A frame's index without a name is kept under such names: row numbers, not data.
         self.names = [name for name in names if not name.startswith("__index_level_")]
         self.nameless = len(names) - len(self.names)
 
     def batches(self, n_rows: int = BATCH) -> Iterator[pd.DataFrame]:
         with _readable(self._path, *self._errors):
-            for batch in self._batches(n_rows):
+            for batch in self._parts(n_rows):
                 frame = batch.select(self.names).to_pandas(types_mapper=pd.ArrowDtype)
                 frame = frame.reset_index(drop=True)
                 frame.index += self._done + 1
                 self._done += len(frame)
                 yield frame
-
-    def _batches(self, n_rows: int) -> Iterator[Any]:
-        if hasattr(self._file, "iter_batches"):
-            yield from self._file.iter_batches(batch_size=n_rows)
-            return
-        for i in range(self._file.num_record_batches):
-            batch = self._file.get_batch(i)
-            for start in range(0, batch.num_rows, n_rows):
-                yield batch.slice(start, n_rows)
 
     def share_read(self) -> float | None:
         return self._done / self._n_rows if self._n_rows else None

@@ -1,4 +1,4 @@
-"""Columns -> one float32 matrix that a network can swallow, whatever the numbers were.
+"""Columns -> one finite float32 matrix for a network, however large or small the numbers are.
 
 Four blocks of outputs, in this order: a number for every number, boolean and date column; a 0/1
 indicator for each of these with gaps at fit; the positions of dates in year, week and day; one-hot
@@ -25,7 +25,7 @@ SCALINGS = ("minmax", "standard", "robust", "quantile")
 
 
 class EncodedColumn(NamedTuple):
-    """What became of one column of the user's table."""
+    """How one column of the user's table was encoded."""
 
     name: str
     kind: Kind
@@ -47,8 +47,8 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
                 and in the day if any time at fit is not midnight; (0, 0) when missing
     categories  one-hot, missing being a category of its own if it occurs at fit; unknown ones are
                 all zeros, or infrequent if there is such a column
-    A number, boolean or date output that does not vary at fit, and a column without any value at
-    fit, is 0 for ever.
+    A number, boolean or date output that does not vary at fit is always 0, and so is a column
+    without any value at fit.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Texts of files -> values of a kind: recognised once, read the same way ever after.
 
-Numbers are numbers if all are; codes such as 007 are not. Dates are those written year first, as
-ISO 8601 has them: others can be read in two ways. Texts are trimmed, and an empty cell is a gap,
-as are NA, NaN, null and their like.
+A column holds numbers if all its cells are numbers; codes such as 007 are words. Dates are written
+year first, as in ISO 8601: others can be read in two ways. Texts are trimmed, and an empty cell is
+a gap, as are NA, NaN, null and the like.
 """
 
 import re
@@ -43,7 +43,7 @@ _EXPECTED = {
 
 @dataclass(frozen=True)
 class Recognised:
-    """The kind of a column, and what somebody might want to know about the choice."""
+    """The kind of a column, and a note for the user where the choice is in doubt."""
 
     kind: Kind
     note: str = ""
@@ -61,7 +61,7 @@ def recognise(frame: pd.DataFrame, file: TableFile) -> dict[str, Recognised]:
 def read_as(frame: pd.DataFrame, kinds: Mapping[str, Kind], file: TableFile) -> pd.DataFrame:
     """The columns named in `kinds`, in that order; every batch gives the same types.
 
-    Dates are in UTC. What is not of its kind is refused with the file, the column and the row.
+    Dates are in UTC. A cell of another kind is an error that names its file, row and column.
     """
     columns = _columns(frame[list(kinds)], file)
     read = {name: _read(columns[name], kind, frame.index, file) for name, kind in kinds.items()}
@@ -94,6 +94,8 @@ def _recognise_zones(column: pd.Series, file: TableFile) -> Recognised:
 
 
 def _columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
+    if file.is_text:  # every cell is a text
+        return {str(n): Column(str(n), "category", c.to_numpy()) for n, c in frame.items()}
     try:
         return {column.name: column for column in read_columns(frame)}
     except (TypeError, ValueError) as error:
@@ -107,6 +109,16 @@ def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
     words, index = texts[~is_gap], index[~is_gap]
     if not len(words):
         return Recognised("number")
+
+    def almost(kind: Kind, is_other: NDArray[np.bool_]) -> Recognised:
+        first = is_other.argmax()
+        return _as_words(
+            column.name,
+            f"all but {_count(is_other, 'cell')} are {kind}s, the first of them "
+            f"{words[first]!r:.80} in {file.unit} {index[first]}; empty what is no {kind} to have "
+            f"it read as {kind}s",
+        )
+
     if file.is_text:
         is_number = ~np.isnan(_numbers(words, has_comma=file.has_comma))
         if file.has_comma:
@@ -118,7 +130,7 @@ def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
             return Recognised("boolean")
         is_like_one = is_number | [bool(_OTHER_NUMBER.fullmatch(word)) for word in words]
         if is_number.mean() >= MOSTLY and not is_like_one.all():
-            return _almost("number", ~is_number, column.name, words, index, file)
+            return almost("number", ~is_number)
         if is_like_one.mean() >= MOSTLY:
             return _as_words(
                 column.name,
@@ -130,7 +142,7 @@ def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
     if is_date.all():
         return Recognised("date")
     if is_date.mean() >= MOSTLY:
-        return _almost("date", ~is_date, column.name, words, index, file)
+        return almost("date", ~is_date)
     if all(map(_OTHER_DATE.match, words)):
         return _as_words(
             column.name,
@@ -142,24 +154,6 @@ def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
 
 def _as_words(name: Any, why: str) -> Recognised:
     return Recognised("category", f"{name!r} is read as words: {why}")
-
-
-def _almost(
-    kind: Kind,
-    is_other: NDArray[np.bool_],
-    name: str,
-    words: NDArray[Any],
-    index: pd.Index,
-    file: TableFile,
-) -> Recognised:
-    """Read as words, with a note that says where the first cell of another kind is."""
-    first = is_other.argmax()
-    return _as_words(
-        name,
-        f"all but {_count(is_other, 'cell')} are {kind}s, the first of them "
-        f"{words[first]!r:.80} in {file.unit} {index[first]}; empty what is no {kind} to have it "
-        f"read as {kind}s",
-    )
 
 
 def _read(column: Column, kind: Kind, index: pd.Index, file: TableFile) -> Any:
@@ -200,7 +194,7 @@ def _parsed(words: NDArray[Any], kind: Kind, file: TableFile) -> Any:
 
 
 def _typed(column: Column) -> Any:
-    """In one pandas type for each kind, whatever the values are."""
+    """One pandas type for each kind, whatever the values are."""
     if column.kind == "boolean":
         return pd.array(np.where(column.missing, None, column.values == 1), dtype="boolean")
     return column.values if column.kind != "category" else pd.Series(column.values, dtype=object)
@@ -212,7 +206,7 @@ def _trimmed(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 
 def _numbers(words: NDArray[Any], *, has_comma: bool) -> NDArray[np.float64]:
-    """NaN where a word is no number. Python would also read 1_000."""
+    """NaN where a word is no number; 1_000 is none, though Python would read it."""
     if has_comma:
         pointed = [word if "." in word else word.replace(",", ".") for word in words]
         words = np.array(pointed, dtype=object)
@@ -225,7 +219,7 @@ def _numbers(words: NDArray[Any], *, has_comma: bool) -> NDArray[np.float64]:
 
 
 def _may_be_thousands(words: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where 1.000 is a thousand or one: among words without a point, and none has a point else."""
+    """Cells such as 1.000, which may be 1 or 1000: some cells have no point, and none another."""
     has_point = np.array(["." in word for word in words], dtype=bool)
     if has_point.all() or not all(map(_THOUSANDS.fullmatch, words[has_point])):
         return np.zeros(len(words), dtype=bool)
@@ -240,7 +234,7 @@ def _number(word: str) -> float:
 
 
 def _dates(words: NDArray[Any]) -> NDArray[Any]:
-    """In UTC; NaT where a word is no date, or one beyond the years that columns may have."""
+    """In UTC; NaT where a word is no date, or its year is not between 1 and 9999."""
     plain = [word.replace("/", "-") if _DATE.fullmatch(word) else None for word in words]
     dates = pd.to_datetime(
         pd.Series(plain, dtype=object), format="ISO8601", utc=True, errors="coerce"
