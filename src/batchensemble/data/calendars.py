@@ -1,6 +1,6 @@
 """What a frequency means: how long a season is, and where in the year, week and day a time lies."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,12 +58,11 @@ def cycle_waves(times: Any, cycles: Sequence[str | int], *, exact: bool) -> NDAr
     exact=True   dates of tables: of this very year, 365 or 366 days, and to the microsecond
     exact=False  times of series: whole days out of 365.25, and week and day to the second
     """
-    passed = [_passed(times, cycle, exact) for cycle in cycles]
-    angles = 2 * np.pi * np.array(passed, dtype=np.float64).reshape(len(cycles), len(times))
-    lengths = [cycle if isinstance(cycle, int) else 1 for cycle in cycles]
-    angles /= np.array(lengths, dtype=np.float64).reshape(-1, 1)
-    waves: NDArray[np.float64] = np.nan_to_num(np.stack([np.sin(angles), np.cos(angles)]))
-    return waves
+    passed = np.array(_passed(times, cycles, exact), dtype=np.float64)
+    lengths = np.array([cycle if isinstance(cycle, int) else 1.0 for cycle in cycles])
+    angles = 2 * np.pi * passed.reshape(len(cycles), len(times)) / lengths[:, None]
+    waves: NDArray[np.float64] = np.stack([np.sin(angles), np.cos(angles)])
+    return np.nan_to_num(waves, copy=False)
 
 
 def days_since_1970(moments: NDArray[np.datetime64]) -> NDArray[np.float64]:
@@ -71,24 +70,29 @@ def days_since_1970(moments: NDArray[np.datetime64]) -> NDArray[np.float64]:
     return days
 
 
-def _passed(times: Any, cycle: str | int, exact: bool) -> Any:
-    """What has passed of a cycle: a part of 1, or a number of steps if the cycle is one."""
-    if isinstance(cycle, int):
-        return times % cycle
+def _passed(times: Any, cycles: Sequence[str | int], exact: bool) -> list[Any]:
+    """What has passed of each cycle: a part of 1, or a number of steps if the cycle is one."""
+    if all(isinstance(cycle, int) for cycle in cycles):
+        return [times % cycle for cycle in cycles]
+    parts: dict[Any, Callable[[], Any]]
     if exact:
-        days = days_since_1970(times)
-        if cycle == "year":
-            years = times.astype("datetime64[Y]")
-            start, end = years.astype("datetime64[us]"), (years + 1).astype("datetime64[us]")
-            return (times - start) / (end - start)
-        return (days + 3) % 7 / 7 if cycle == "week" else days % 1  # 1970 began on a Thursday
-    dates = pd.DatetimeIndex(times)
-    hour = dates.hour + dates.minute / 60 + dates.second / 3600
-    if cycle == "months":
-        return (dates.month - 1) / 12
-    if cycle == "year":
-        return (dates.dayofyear - 1) / 365.25
-    return (dates.dayofweek + hour / 24) / 7 if cycle == "week" else hour / 24
+        days, years = days_since_1970(times), times.astype("datetime64[Y]")
+        start, end = years.astype("datetime64[us]"), (years + 1).astype("datetime64[us]")
+        parts = {
+            "year": lambda: (times - start) / (end - start),
+            "week": lambda: (days + 3) % 7 / 7,  # 1970 began on a Thursday
+            "day": lambda: days % 1,
+        }
+    else:
+        dates = pd.DatetimeIndex(times)
+        hour = dates.hour + dates.minute / 60 + dates.second / 3600
+        parts = {
+            "months": lambda: (dates.month - 1) / 12,
+            "year": lambda: (dates.dayofyear - 1) / 365.25,
+            "week": lambda: (dates.dayofweek + hour / 24) / 7,
+            "day": lambda: hour / 24,
+        }
+    return [parts[cycle]() for cycle in cycles]
 
 
 def _word(freq: pd.offsets.BaseOffset) -> str:

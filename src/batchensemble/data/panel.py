@@ -60,7 +60,7 @@ class Panel:
         """Series i as errors call it."""
         return f"series {grids.shown(self.ids, i)}"
 
-    def numbers(self, ids: NDArray[Any]) -> Ints:
+    def numbers_of(self, ids: NDArray[Any]) -> Ints:
         """(ids,), the number of the series with each id, -1 for an id that is not here."""
         return np.asarray(pd.Index(self.ids).get_indexer(pd.Index(ids)), dtype=np.int64)
 
@@ -97,7 +97,7 @@ class Panel:
         wanted = np.array([*ids, None], dtype=object)[:-1]  # None: not to be unpacked by numpy
         if not len(wanted):
             raise ValueError("expected the id of at least one series, got none")
-        which = self.numbers(wanted)
+        which = self.numbers_of(wanted)
         for k in np.flatnonzero(which < 0)[:1]:
             known = ", ".join(map(repr, self.ids[:5].tolist())) + ", ..." * (len(self) > 5)
             raise ValueError(f"expected ids of the series {known}, got {wanted[k]!r}")
@@ -106,7 +106,7 @@ class Panel:
 
     def extended(self, new: "Panel") -> "Panel":
         """This history followed by `new` rows, which go on right after the end of their series."""
-        which = self.numbers(new.ids)
+        which = self.numbers_of(new.ids)
         for j in np.flatnonzero(which < 0)[:1]:
             raise ValueError(
                 f"expected only series that fit has seen, got {new.label(j)}: fit has not "

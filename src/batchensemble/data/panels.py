@@ -81,7 +81,7 @@ def read_future(panel: Panel, frame: Any, h: int, columns: Sequence[str]) -> Col
     longframes.check_present(table, needed, panel.names, "the frame of the future")
     series = np.zeros(len(table), np.int64)
     if needs_ids:
-        series = panel.numbers(longframes.read_ids(table, panel.names))
+        series = panel.numbers_of(longframes.read_ids(table, panel.names))
     times = grids.alike(longframes.read_times(table[panel.names.time])[0], panel.times)
     # A row is found by series and time: one number for both, -1 for a series not in the panel.
     wanted = panel.future_times(h)

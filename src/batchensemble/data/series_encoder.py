@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from batchensemble.data.calendars import calendar
 from batchensemble.data.frames import Columns
+from batchensemble.data.grids import series_of
 from batchensemble.data.panels import Panel
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.words import one_of
@@ -115,11 +116,17 @@ class SeriesEncoder:
             first_step[:, 0, -1] = 1
             parts.append(first_step.reshape(len(times), -1))
         firsts = np.repeat(panel.starts[:-1], h)
+        series = np.concatenate([series_of(panel.starts), np.repeat(np.arange(len(panel)), h)])
+        order = np.argsort(series, kind="stable")  # what is ahead comes after each series
+
+        def joined(rows: NDArray[Any], ahead: NDArray[Any]) -> NDArray[Any]:
+            return np.concatenate([rows, ahead])[order]
+
         return Encoded(
-            _after_each(panel, known.values, np.zeros(len(times), dtype=np.float32)),
-            _after_each(panel, known.covariates, np.concatenate(parts, axis=1)),
-            _after_each(panel, known.location, known.location[firsts]),
-            _after_each(panel, known.scale, known.scale[firsts]),
+            joined(known.values, np.zeros(len(times), dtype=np.float32)),
+            joined(known.covariates, np.concatenate(parts, axis=1)),
+            joined(known.location, known.location[firsts]),
+            joined(known.scale, known.scale[firsts]),
         )
 
     def _known_ahead(
@@ -168,14 +175,6 @@ def _chosen(columns: Columns | None, names: Sequence[str]) -> Columns:
     assert columns is not None
     by_name = {column.name: column for column in columns}
     return Columns(tuple(by_name[name] for name in names))
-
-
-def _after_each(panel: Panel, rows: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
-    """Append to each series its share of `more`."""
-    series = np.repeat(np.arange(len(panel)), panel.lengths)
-    added = np.repeat(np.arange(len(panel)), len(more) // len(panel))
-    order = np.argsort(np.concatenate([series, added]), kind="stable")
-    return np.concatenate([rows, more])[order]
 
 
 def _key(value: Any) -> Any:
