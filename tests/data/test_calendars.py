@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batchensemble.data.calendars import calendar, season_length
+from batchensemble.data.calendars import calendar, cycle_waves, season_length
 
 offset = pd.tseries.frequencies.to_offset
 
@@ -92,3 +92,30 @@ def test_every_step_of_a_clock_moves_it():
         day = calendar(pd.date_range("2024-01-01", periods=4, freq=freq), offset(freq))[:, 2]
         step = pd.Timedelta(offset(freq)) / pd.Timedelta(days=1)
         np.testing.assert_allclose(day, np.sin(2 * np.pi * step * np.arange(4)), rtol=1e-5)
+
+
+def test_tables_and_series_agree_on_week_and_day_and_on_the_year_to_a_day():
+    random = np.random.default_rng(0)
+    seconds = random.integers(-(10**9), 10**9, size=500)
+    moments = np.datetime64(0, "us") + seconds * np.timedelta64(1, "s")
+    cycles = ["year", "week", "day"]
+    tables, series = (cycle_waves(moments, cycles, exact=exact) for exact in (True, False))
+    assert tables.shape == (2, 3, 500)
+    np.testing.assert_allclose(tables[:, 1:], series[:, 1:], atol=1e-9)
+    apart = np.linalg.norm(tables[:, 0] - series[:, 0], axis=0)
+    assert 1e-3 < apart.max() < 2 * np.pi * 2 / 365
+
+
+def test_a_missing_date_has_no_position():
+    moments = np.array(["2024-07-01", "NaT"], "datetime64[us]")
+    waves = cycle_waves(moments, ["year", "week", "day"], exact=True)
+    assert (waves[..., 1] == 0).all()
+    np.testing.assert_allclose(np.hypot(*waves[..., 0]), 1)
+
+
+def test_integers_are_at_a_position_in_a_cycle_of_steps():
+    steps = pd.Index(np.arange(-30, 30, 3))
+    angle = 2 * np.pi * np.arange(-10, 10) / 7
+    expected = np.stack([np.sin(angle), np.cos(angle)], 1)
+    np.testing.assert_allclose(calendar(steps, 3, period=7), expected, atol=1e-6)
+    assert calendar(steps, 3).shape == (20, 0)

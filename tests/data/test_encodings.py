@@ -70,7 +70,7 @@ def test_words_are_one_hot_as_by_scikit_learn(most, seen, new):
     ours = Words.learn(seen, None, most)
     for table in (seen, new):
         np.testing.assert_array_equal(ours.apply(table), theirs.transform(table))
-    names = [name for own in ours.names(["x0", "x1", "x2"]) for name in own]
+    names = [name for outputs in ours.names(["x0", "x1", "x2"]) for name in outputs]
     assert names == theirs.get_feature_names_out().tolist()
     assert sum(ours.widths) == len(names)
 

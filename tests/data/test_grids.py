@@ -52,9 +52,9 @@ def test_starts_and_the_series_of_each_row_say_the_same():
 @pytest.mark.parametrize("freq", FREQS)
 @pytest.mark.parametrize("gaps", [[], [5, 17]])
 def test_the_frequency_is_found_also_where_times_are_missing(freq, gaps):
-    found, at = read(days(40, freq, "2020-01-03").delete(gaps))
+    step, at = read(days(40, freq, "2020-01-03").delete(gaps))
     # QS-JAN and QS-OCT are two names of one frequency
-    assert found.rule_code[:2] == read_freq(freq, days(3)).rule_code[:2]
+    assert step.rule_code[:2] == read_freq(freq, days(3)).rule_code[:2]
     assert at == [i for i in range(40) if i not in gaps]
 
 
@@ -66,11 +66,11 @@ def test_the_frequency_is_found_also_where_times_are_missing(freq, gaps):
     counts=st.lists(st.integers(1, 9), min_size=4, max_size=4),
 )
 def test_a_grid_is_that_of_date_range_and_positions_count_its_steps(freq, starts, zone, counts):
-    own = [
+    series = [
         pd.date_range(start, periods=n, freq=freq, tz=zone)
         for start, n in zip(starts, counts, strict=False)
     ]
-    times, begins, _ = lined_up(*own)
+    times, begins, _ = lined_up(*series)
     step = read_freq(freq, times)
     firsts, lengths = times[begins[:-1]], np.diff(begins)
     assert grid(firsts, lengths, step).tolist() == times.tolist()

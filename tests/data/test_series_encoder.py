@@ -28,11 +28,11 @@ def encoder(scaling="standard", calendar=False, **rest):
 @pytest.mark.parametrize("length", [1, 5, 13, 14, 30, 31])
 def test_windows_start_wherever_a_whole_one_fits_inside_a_series(length):
     series = panel()
-    found = window_starts(series, length)
+    starts = window_starts(series, length)
     owner = np.repeat([0, 1, 2], series.lengths)
     n = len(owner)
     expected = [s for s in range(n - length + 1) if owner[s] == owner[s + length - 1]]
-    assert found.tolist() == expected
+    assert starts.tolist() == expected
 
 
 @pytest.mark.parametrize("scaling", SCALINGS)
@@ -58,10 +58,10 @@ def test_a_known_series_keeps_the_scale_of_fit_and_an_unknown_one_has_its_histor
     unknown = encoder().fit(series.only(["s0"]))
     for learned_from, expected in ((series.head(5), scales), (None, None)):
         scale = unknown.encode(series, learned_from=learned_from).scale[series.starts[1:-1]]
-        own = [series.values[series.rows(i)].std() for i in (1, 2)]
-        np.testing.assert_allclose(scale, expected[1:] if expected else own)
+        alone = [series.values[series.rows(i)].std() for i in (1, 2)]
+        np.testing.assert_allclose(scale, expected[1:] if expected else alone)
     ahead = unknown.encode_ahead(series, 4, series.future_times(3), None)
-    np.testing.assert_allclose(ahead.scale.reshape(3, 7)[1:, 0], own)
+    np.testing.assert_allclose(ahead.scale.reshape(3, 7)[1:, 0], alone)
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0, -1e9, 1e-30])
@@ -104,8 +104,8 @@ def test_an_enormous_value_spoils_only_the_windows_that_hold_it():
     values = np.random.default_rng(0).normal(size=50).astype(np.float32)
     expected = encoder("window").window_scales(values, 6)
     values[10] = 1e12
-    for found, before in zip(encoder("window").window_scales(values, 6), expected, strict=True):
-        np.testing.assert_array_equal(found[11:], before[11:])
+    for scales, before in zip(encoder("window").window_scales(values, 6), expected, strict=True):
+        np.testing.assert_array_equal(scales[11:], before[11:])
 
 
 def test_columns_known_ahead_belong_to_their_time_and_past_ones_come_a_step_later():
@@ -141,26 +141,26 @@ def test_times_to_come_are_encoded_as_they_are_once_they_have_come(reach):
     )
     columns = read_future(known, h_ahead, h, ["ahead"])
     reach = min(reach, int(known.lengths.min()))
-    found = fitted.encode_ahead(known, reach, known.future_times(h), columns)
+    ahead = fitted.encode_ahead(known, reach, known.future_times(h), columns)
     expected = fitted.encode(whole)
     for i in range(3):
         rows = slice(i * (reach + h), (i + 1) * (reach + h))
         last = whole.starts[i + 1]
         same = slice(last - reach - h, last)
-        np.testing.assert_array_equal(found.values[rows][:reach], expected.values[same][:reach])
-        assert (found.values[rows][reach:] == 0).all()
-        n_ahead = found.covariates.shape[1] - fitted.n_past
+        np.testing.assert_array_equal(ahead.values[rows][:reach], expected.values[same][:reach])
+        assert (ahead.values[rows][reach:] == 0).all()
+        n_ahead = ahead.covariates.shape[1] - fitted.n_past
         np.testing.assert_array_equal(
-            found.covariates[rows, :n_ahead], expected.covariates[same, :n_ahead]
+            ahead.covariates[rows, :n_ahead], expected.covariates[same, :n_ahead]
         )
         # What is known up to the present only reaches the first step to come, and no further.
         np.testing.assert_array_equal(
-            found.covariates[rows, n_ahead:][1 : reach + 1],
+            ahead.covariates[rows, n_ahead:][1 : reach + 1],
             expected.covariates[same, n_ahead:][1 : reach + 1],
         )
-        assert (found.covariates[rows, n_ahead:][reach + 1 :] == 0).all()
-        np.testing.assert_array_equal(found.scale[rows], expected.scale[same])
-        np.testing.assert_array_equal(found.location[rows], expected.location[same])
+        assert (ahead.covariates[rows, n_ahead:][reach + 1 :] == 0).all()
+        np.testing.assert_array_equal(ahead.scale[rows], expected.scale[same])
+        np.testing.assert_array_equal(ahead.location[rows], expected.location[same])
 
 
 def test_series_without_dates_get_their_position_in_the_season():

@@ -265,9 +265,9 @@ def test_numbers_in_a_category_column_are_read_as_its_words():
 
 
 def test_a_given_vocabulary_fixes_the_outputs_and_their_order():
-    given = {"c": ["z", "y", "x", None], "k": [3, 1]}
+    vocabulary = {"c": ["z", "y", "x", None], "k": [3, 1]}
     table = pd.DataFrame({"c": ["x", None], "n": [1.0, 2.0], "k": [1, 3], "free": ["u", "v"]})
-    encoder = TableEncoder("minmax", categories=given, max_categories=3).fit(table)
+    encoder = TableEncoder("minmax", categories=vocabulary, max_categories=3).fit(table)
     names = ["n", "free_u", "free_v", "c_z", "c_y", "c_x", "c_None", "k_3", "k_1"]
     assert encoder.get_feature_names_out().tolist() == names
     expected = [[0, 1, 0, 0, 0, 1, 0, 0, 1], [1, 0, 1, 0, 0, 0, 1, 1, 0]]

@@ -108,9 +108,9 @@ def test_numbers_come_back_to_the_last_bit(tmp_path_factory, numbers):
     ],
 )
 def test_numbers_that_are_not_plain_are_words_and_said_to_be(csv, cells):
-    found = kind_of(csv(cells, separator="\t"))
-    assert found.kind == "category"
-    assert "may be a number, but is not plain" in found.note
+    recognised = kind_of(csv(cells, separator="\t"))
+    assert recognised.kind == "category"
+    assert "may be a number, but is not plain" in recognised.note
 
 
 @pytest.mark.parametrize("cells", [["1.2.3"], ["10.0.0.1"], ["A4", "7"], ["12:30"], ["1-2"]])
@@ -119,24 +119,24 @@ def test_other_words_with_digits_are_words_without_doubt(csv, cells):
 
 
 def test_a_few_cells_that_are_no_numbers_are_told_with_the_first_line(csv):
-    found = kind_of(csv(["1.5"] * 30 + ["unknown", "?"]))
-    assert found.kind == "category"
-    assert "all but 2 cells are numbers, the first of them 'unknown' in line 32" in found.note
+    recognised = kind_of(csv(["1.5"] * 30 + ["unknown", "?"]))
+    assert recognised.kind == "category"
+    assert "all but 2 cells are numbers, the first of them 'unknown' in line 32" in recognised.note
     assert kind_of(csv(["1.5", "a", "b"])).note == ""
 
 
 def test_a_few_cells_that_are_no_dates_are_told_with_the_first_line(csv):
-    found = kind_of(csv(["2026-01-31"] * 30 + ["soon", "2026-02-30"]))
-    assert found.kind == "category"
-    assert "all but 2 cells are dates, the first of them 'soon' in line 32" in found.note
+    recognised = kind_of(csv(["2026-01-31"] * 30 + ["soon", "2026-02-30"]))
+    assert recognised.kind == "category"
+    assert "all but 2 cells are dates, the first of them 'soon' in line 32" in recognised.note
     assert kind_of(csv(["2026-01-31", "soon"])).note == ""
 
 
 @pytest.mark.parametrize("cell", ["31.01.2026", "1/31/2026", "01-02-26", "1/2/2026 10:00"])
 def test_dates_that_can_be_read_in_two_ways_are_told(csv, cell):
-    found = kind_of(csv([cell, cell]))
-    assert found.kind == "category"
-    assert f"{cell!r} may be a date" in found.note
+    recognised = kind_of(csv([cell, cell]))
+    assert recognised.kind == "category"
+    assert f"{cell!r} may be a date" in recognised.note
 
 
 @pytest.mark.parametrize("cell", ["1.2.3456789", "a 1.2.2026", "1.2-2026", "192.168.0.1"])
@@ -164,9 +164,9 @@ def test_typed_files_say_their_kinds_themselves_but_for_dates_kept_as_text(tmp_p
     )
     frame.to_parquet(tmp_path / "f.parquet")
     with open_table(tmp_path / "f.parquet") as file:
-        found = recognise(next(file.batches()), file)
+        recognised = recognise(next(file.batches()), file)
     kinds = ["category", "date", "number", "boolean", "date", "date", "category"]
-    assert [one.kind for one in found.values()] == kinds
+    assert [one.kind for one in recognised.values()] == kinds
 
 
 @pytest.mark.parametrize(
@@ -189,13 +189,13 @@ def test_a_column_is_read_as_it_was_at_fit_whatever_it_looks_like_now(csv, cells
     assert {part.dtype for part in parts} == {whole.dtype}
     joined = pd.concat(parts)
     pd.testing.assert_series_equal(joined, whole)
-    found = [None if pd.isna(value) else value for value in whole]
+    got = [None if pd.isna(value) else value for value in whole]
     if kind == "date":
-        found = [value and str(value) for value in found]
-        assert all((a is None) == (b is None) for a, b in zip(found, values, strict=True))
-        assert all(b in a for a, b in zip(found, values, strict=True) if a)
+        got = [value and str(value) for value in got]
+        assert all((a is None) == (b is None) for a, b in zip(got, values, strict=True))
+        assert all(b in a for a, b in zip(got, values, strict=True) if a)
     else:
-        assert found == values
+        assert got == values
     # What an estimator makes of it is of that kind, or without any value.
     column = read_columns(whole.to_frame())[0]
     assert column.kind == kind or column.missing.all()

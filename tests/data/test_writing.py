@@ -25,10 +25,10 @@ def test_batches_come_back_as_one_table_bit_for_bit(tmp_path, name):
     with TableWriter(tmp_path / name) as writer:
         for part in PARTS:
             writer.write(part)
-    found = read_back(tmp_path / name)
-    assert found["label"].tolist() == ["a", "b, c", "d"]
-    assert pd.to_numeric(found["n"]).tolist() == [1, 2, 3]
-    numbers = pd.to_numeric(found["x"].replace("", None)).astype(float)
+    table = read_back(tmp_path / name)
+    assert table["label"].tolist() == ["a", "b, c", "d"]
+    assert pd.to_numeric(table["n"]).tolist() == [1, 2, 3]
+    numbers = pd.to_numeric(table["x"].replace("", None)).astype(float)
     assert numbers.tolist()[::2] == [0.1, 1e-300]
     assert np.isnan(numbers[1])
 
@@ -77,7 +77,9 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path):
         check_place(tmp_path / "device")
     source = tmp_path / "f.csv"
     source.write_text("a\n1\n")
-    with pytest.raises(ValueError, match=r"expected another file than .*f\.csv itself"):
+    with pytest.raises(
+        ValueError, match=r"the output would overwrite the input .*f\.csv; choose another"
+    ):
         check_place(tmp_path / "." / "f.csv", beside=[source])
     check_place(tmp_path / "g.csv", beside=[source])
 

@@ -1,22 +1,14 @@
 """What a frequency means: how long a season is, and where in the year, week and day a time lies."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 # How many steps make the season that people mean, by the first word of a pandas frequency.
-_SEASONS = {
-    "Y": 1,
-    "A": 1,
-    "Q": 4,
-    "M": 12,
-    "W": 52,
-    "B": 5,
-    "D": 7,
-    "h": 24,
-    "min": 60,
-    "s": 60,
-}
+_SEASONS = {"Y": 1, "A": 1, "Q": 4, "M": 12, "W": 52, "B": 5, "D": 7, "h": 24, "min": 60, "s": 60}
 _DAY = pd.Timedelta(days=1)
 
 
@@ -34,29 +26,73 @@ def season_length(freq: pd.offsets.BaseOffset | int) -> int:
     return int(steps) if steps >= 1 and steps == int(steps) else 1
 
 
-def calendar(times: pd.Index, freq: pd.offsets.BaseOffset | int) -> NDArray[np.float32]:
-    """(times, features): sine and cosine of the position in each cycle longer than a step.
+def calendar(
+    times: pd.Index, freq: pd.offsets.BaseOffset | int, period: int = 1
+) -> NDArray[np.float32]:
+    """(times, features) of series: the sines of all cycles longer than a step, then the cosines.
 
-    The year for steps shorter than one, the week for days and less, the day for less than a day;
-    none for integers.
+    The year for steps shorter than one, the week for days and less, the day for less than a day.
+    For integers, one cycle of `period` steps if it is above 1.
     """
+    cycles: Sequence[str | int] = ()
     if isinstance(freq, int):
-        return np.empty((len(times), 0), dtype=np.float32)
-    dates = pd.DatetimeIndex(times)
-    hour = dates.hour + dates.minute / 60 + dates.second / 3600
-    cycles = []
-    word = _word(freq)
-    is_shorter = isinstance(freq, pd.offsets.Tick) and pd.Timedelta(freq) < _DAY
-    if word in ("Q", "M"):
-        cycles.append((dates.month - 1) / 12)
-    elif word in ("W", "B", "D") or is_shorter:
-        cycles.append((dates.dayofyear - 1) / 365.25)
-    if word in ("B", "D") or is_shorter:
-        cycles.append((dates.dayofweek + hour / 24) / 7)
-    if is_shorter:
-        cycles.append(hour / 24)
-    angles = 2 * np.pi * np.array(cycles, dtype=np.float64).reshape(len(cycles), len(times))
-    return np.concatenate([np.sin(angles), np.cos(angles)]).T.astype(np.float32)
+        times, cycles = times // freq, [period] if period > 1 else []
+    else:
+        word = _word(freq)
+        is_shorter = isinstance(freq, pd.offsets.Tick) and pd.Timedelta(freq) < _DAY
+        if word in ("Q", "M"):
+            cycles = ["months"]
+        elif word in ("W", "B", "D") or is_shorter:
+            cycles = ["year", "week", "day"][: 3 if is_shorter else 1 if word == "W" else 2]
+    waves = cycle_waves(times, cycles, exact=False)
+    return waves.reshape(2 * len(cycles), len(times)).T.astype(np.float32)
+
+
+def cycle_waves(times: Any, cycles: Sequence[str | int], *, exact: bool) -> NDArray[np.float64]:
+    """(2, cycles, times): sine and cosine of the position in each cycle; 0 for a missing time.
+
+    A cycle is "year", "months" (of a year), "week" (from Monday), "day", or, for integers, a number
+    of steps. A position is the part of its cycle that has passed, from 0 to 1, by the clock on the
+    wall. There are two conventions, since saved models have learned from either:
+
+    exact=True   dates of tables: of this very year, 365 or 366 days, and to the microsecond
+    exact=False  times of series: whole days out of 365.25, and week and day to the second
+    """
+    passed = np.array(_passed(times, cycles, exact), dtype=np.float64)
+    lengths = np.array([cycle if isinstance(cycle, int) else 1.0 for cycle in cycles])
+    angles = 2 * np.pi * passed.reshape(len(cycles), len(times)) / lengths[:, None]
+    waves: NDArray[np.float64] = np.stack([np.sin(angles), np.cos(angles)])
+    return np.nan_to_num(waves, copy=False)
+
+
+def days_since_1970(moments: NDArray[np.datetime64]) -> NDArray[np.float64]:
+    days: NDArray[np.float64] = (moments - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+    return days
+
+
+def _passed(times: Any, cycles: Sequence[str | int], exact: bool) -> list[Any]:
+    """What has passed of each cycle: a part of 1, or a number of steps if the cycle is one."""
+    if all(isinstance(cycle, int) for cycle in cycles):
+        return [times % cycle for cycle in cycles]
+    parts: dict[Any, Callable[[], Any]]
+    if exact:
+        days, years = days_since_1970(times), times.astype("datetime64[Y]")
+        start, end = years.astype("datetime64[us]"), (years + 1).astype("datetime64[us]")
+        parts = {
+            "year": lambda: (times - start) / (end - start),
+            "week": lambda: (days + 3) % 7 / 7,  # 1970 began on a Thursday
+            "day": lambda: days % 1,
+        }
+    else:
+        dates = pd.DatetimeIndex(times)
+        hour = dates.hour + dates.minute / 60 + dates.second / 3600
+        parts = {
+            "months": lambda: (dates.month - 1) / 12,
+            "year": lambda: (dates.dayofyear - 1) / 365.25,
+            "week": lambda: (dates.dayofweek + hour / 24) / 7,
+            "day": lambda: hour / 24,
+        }
+    return [parts[cycle]() for cycle in cycles]
 
 
 def _word(freq: pd.offsets.BaseOffset) -> str:

@@ -1,6 +1,6 @@
-"""What columns teach, as plain numbers and texts: learned with scikit-learn, applied here.
+"""What is learned from columns, as plain numbers and texts: by scikit-learn; it is applied here.
 
-So an encoder can be kept in a file without pickling, and written down for other programs.
+So an encoder can be saved without pickle, and exported to other programs.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from sklearn.preprocessing import (
 )
 
 SATURATION = 4.0  # how far out "robust" numbers can be
-SHARED = "infrequent_sklearn"  # the output of rare words, named as there
-EDGE = 1e-7  # of probability, beyond which quantiles say nothing
+SHARED = "infrequent_sklearn"  # the output of rare words, named as scikit-learn names it
+EDGE = 1e-7  # probabilities closer to 0 or 1 are beyond the quantiles
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Gaps filled, indicators of gaps added, and the columns `scaled` scaled.
+    """Fills gaps, adds indicators of gaps, and scales the columns `scaled`.
 
     fill        (columns,), for gaps
     gaps        the columns that have an indicator
@@ -53,18 +53,10 @@ class Numbers:
         """numbers (rows, columns): no column is all NaN."""
         fill, gaps = np.zeros(0), np.zeros(0, np.int64)
         if numbers.shape[1]:
-            imputer = SimpleImputer(strategy="median", add_indicator=True)
-            imputer.set_output(transform="default").fit(numbers)
+            imputer = SimpleImputer(strategy="median", add_indicator=True).fit(numbers)
             fill, gaps = imputer.statistics_, np.asarray(imputer.indicator_.features_, np.int64)
-        center, spread = np.zeros(len(scaled)), np.ones(len(scaled))
-        quantiles = np.zeros((0, len(scaled)))
-        if len(scaled):
-            filled = _filled(numbers, fill)[:, scaled]
-            if scaling == "quantile":
-                quantiles = _quantiles(filled, random_state)
-            else:
-                center, spread = _center_and_spread(filled, scaling)
-        return cls(fill, gaps, scaled, center, spread, quantiles, scaling == "robust")
+        scales = _scales(_filled(numbers, fill)[:, scaled], scaling, random_state)
+        return cls(fill, gaps, scaled, *scales, saturates=scaling == "robust")
 
     def apply(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """(rows, columns) -> (rows, columns + indicators)."""
@@ -87,28 +79,28 @@ def _filled(numbers: NDArray[np.float64], fill: NDArray[np.float64]) -> NDArray[
     return np.where(np.isnan(numbers), fill, numbers)
 
 
-def _center_and_spread(
-    numbers: NDArray[np.float64], scaling: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if scaling == "minmax":
-        extremes = MinMaxScaler().set_output(transform="default").fit(numbers)
-        return extremes.data_min_, 1 / extremes.scale_
-    if scaling == "standard":
-        moments = StandardScaler().set_output(transform="default").fit(numbers)
-        return moments.mean_, moments.scale_
-    quartiles = RobustScaler(unit_variance=True).set_output(transform="default").fit(numbers)
-    return quartiles.center_, quartiles.scale_
-
-
-def _quantiles(numbers: NDArray[np.float64], random_state: int | None) -> NDArray[np.float64]:
-    n_rows = len(numbers)
-    learned = QuantileTransformer(
-        n_quantiles=min(n_rows, max(10, min(n_rows // 30, 1000))),
-        subsample=10_000,
-        random_state=random_state,
-    )
-    quantiles: NDArray[np.float64] = learned.fit(numbers).quantiles_
-    return quantiles
+def _scales(
+    numbers: NDArray[np.float64], scaling: str, random_state: int | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """-> center, spread and quantiles of the columns."""
+    n_rows, n = numbers.shape
+    center, spread, quantiles = np.zeros(n), np.ones(n), np.zeros((0, n))
+    if n == 0:
+        pass
+    elif scaling == "quantile":
+        n_quantiles = min(n_rows, max(10, min(n_rows // 30, 1000)))
+        how = {"subsample": 10_000, "random_state": random_state}
+        quantiles = QuantileTransformer(n_quantiles=n_quantiles, **how).fit(numbers).quantiles_
+    elif scaling == "minmax":
+        extremes = MinMaxScaler().fit(numbers)
+        center, spread = extremes.data_min_, 1 / extremes.scale_
+    elif scaling == "standard":
+        moments = StandardScaler().fit(numbers)
+        center, spread = moments.mean_, moments.scale_
+    else:
+        quartiles = RobustScaler(unit_variance=True).fit(numbers)
+        center, spread = quartiles.center_, quartiles.scale_
+    return center, spread, quantiles
 
 
 def _through_quantiles(
@@ -139,45 +131,47 @@ class Words:
 
     @classmethod
     def learn(
-        cls, texts: NDArray[Any], given: Sequence[Sequence[str | None]] | None, most: int | None
+        cls, texts: NDArray[Any], known: Sequence[Sequence[str | None]] | None, most: int | None
     ) -> Self:
-        """texts (rows, columns) of str and None; `given` are the categories, if they are known."""
+        """texts (rows, columns) of str and None; `known` are the categories, None to learn them."""
         if not texts.shape[1]:
             return cls((), ())
-        known = "auto" if given is None else [np.array(own, dtype=object) for own in given]
-        encoder = OneHotEncoder(categories=known, max_categories=most)
-        encoder.set_params(handle_unknown="infrequent_if_exist").fit(texts)
-        few = getattr(encoder, "infrequent_categories_", [None] * texts.shape[1])
-        rare = tuple(() if own is None else tuple(own.tolist()) for own in few)
+        encoder = OneHotEncoder(
+            categories="auto" if known is None else [np.array(k, dtype=object) for k in known],
+            max_categories=most,
+            handle_unknown="infrequent_if_exist",
+        ).fit(texts)
+        infrequent = getattr(encoder, "infrequent_categories_", [None] * texts.shape[1])
+        rare = tuple(() if words is None else tuple(words.tolist()) for words in infrequent)
         categories = tuple(
-            tuple(word for word in own.tolist() if word not in shared)
-            for own, shared in zip(encoder.categories_, rare, strict=True)
+            tuple(word for word in words.tolist() if word not in few)
+            for words, few in zip(encoder.categories_, rare, strict=True)
         )
         return cls(categories, rare)
 
     @property
     def widths(self) -> list[int]:
         """How many outputs each column has."""
-        return [len(own) + bool(few) for own, few in zip(self.categories, self.rare, strict=True)]
+        return [
+            len(words) + bool(few) for words, few in zip(self.categories, self.rare, strict=True)
+        ]
 
     def names(self, columns: Sequence[str]) -> list[list[str]]:
         """Of each column's outputs."""
         return [
-            [f"{column}_{word}" for word in own] + [f"{column}_{SHARED}"] * bool(few)
-            for column, own, few in zip(columns, self.categories, self.rare, strict=True)
+            [f"{column}_{word}" for word in words] + [f"{column}_{SHARED}"] * bool(few)
+            for column, words, few in zip(columns, self.categories, self.rare, strict=True)
         ]
 
     def apply(self, texts: NDArray[Any]) -> NDArray[np.float32]:
         """(rows, columns) -> (rows, outputs); an unknown word is rare, or all zeros."""
         outputs = np.zeros((len(texts), sum(self.widths)), np.float32)
-        first = 0
-        for column, own, few, width in zip(
-            texts.T, self.categories, self.rare, self.widths, strict=True
-        ):
-            place = {word: first + i for i, word in enumerate(own)}
-            unknown = first + len(own) if few else -1
+        last = np.cumsum(self.widths)
+        for column, words, few, end in zip(texts.T, self.categories, self.rare, last, strict=True):
+            first = end - len(words) - bool(few)
+            place = {word: first + i for i, word in enumerate(words)}
+            unknown = end - 1 if few else -1
             places = np.array([place.get(word, unknown) for word in column], np.int64)
             rows = np.flatnonzero(places >= 0)
             outputs[rows, places[rows]] = 1
-            first += width
         return outputs

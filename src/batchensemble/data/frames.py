@@ -1,7 +1,7 @@
 """A user's table -> named columns, each of one kind: number, boolean, category or date.
 
 Arrays, lists of rows, and eager data frames (pandas, polars, pyarrow, ...) all end in the same
-columns, so nothing behind this file needs to know which library a table came from.
+columns, so no other file needs to know which library a table came from.
 """
 
 import datetime as dt
@@ -18,9 +18,23 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from scipy import sparse
 
-Kind = Literal["number", "boolean", "category", "date"]
+from batchensemble.data import scalars
+from batchensemble.data.scalars import category_text
 
-_YEARS = "expected dates between the years 1 and 9999 in UTC"
+__all__ = ["MISSING", "Column", "Columns", "Kind", "as_array", "as_frame", "category_text"]
+__all__ += ["read_columns"]
+
+Kind = Literal["number", "boolean", "category", "date"]
+MISSING = {
+    "number": np.nan,
+    "boolean": np.nan,
+    "category": None,
+    "date": np.datetime64("NaT", "us"),
+}
+
+_NUMBERS = (numbers.Real, np.bool_, Decimal)
+_WORDS = (str, bytes, *_NUMBERS)  # words and numbers in one column are categories
+_DURATIONS = (dt.timedelta, np.timedelta64, dt.time)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,27 +66,30 @@ class Column:
         """
         if kind == self.kind:
             return self
-        if self.missing.all():
-            return Column(self.name, kind, _nothing(kind, len(self.values)))
+        missing = self.missing
+        if missing.all():
+            dtype = object if kind == "category" else None
+            return Column(self.name, kind, np.full(len(missing), MISSING[kind], dtype))
         if kind == "category" and self.kind != "date":
-            seen = self.values.tolist()
-            words = (
-                [bool(v) if v in (0, 1) else v for v in seen] if self.kind == "boolean" else seen
-            )
-            return Column(self.name, kind, _texts(words))
+            values = self.values
+            if self.kind == "boolean":
+                values = np.array([None, False, True])[np.where(missing, 0, 1 + values).astype(int)]
+            return Column(self.name, kind, scalars.texts(values.tolist()))
         if kind == "number" and self.kind == "boolean":
             return Column(self.name, kind, self.values)
         if kind == "boolean" and self.kind == "number":
-            odd = np.flatnonzero(~np.isin(self.values, (0, 1)) & ~self.missing)
-            if not odd.size:
-                return Column(self.name, kind, self.values)
-            got = f"the number {self.values[odd[0]]:g} in row {odd[0]}"
-            raise ValueError(
-                f"column {self.name!r}: expected True/False or 1/0 as at fit, got {got}"
-            )
+            for row in np.flatnonzero(~np.isin(self.values, (0, 1)) & ~missing)[:1]:
+                raise ValueError(
+                    f"column {self.name!r}: expected True/False or 1/0 as at fit, got the number "
+                    f"{self.values[row]:g} in row {row}"
+                )
+            return Column(self.name, kind, self.values)
+        row = int(np.flatnonzero(~missing)[0])
+        value = self.values[row]
         raise ValueError(
             f"column {self.name!r}: expected a {kind} column as at fit, got a {self.kind} column "
-            f"({_first(self)}); {_cure(self, kind)}"
+            f"(row {row} is {repr(value) if isinstance(value, str) else value}); "
+            f"{_cure(self, kind)}"
         )
 
 
@@ -111,57 +128,43 @@ class Columns:
 def read_columns(X: Any) -> Columns:
     """A two-dimensional array, a list of rows or an eager data frame -> `Columns`.
 
-    What cannot be read is refused with a ValueError or TypeError that names the column.
-    The columns of an array are called x0, x1, ...; `Columns` are handed back as they are.
+    The columns of an array are called x0, x1, ...; `Columns` are returned unchanged. Anything that
+    cannot be read raises a ValueError or TypeError that names the column.
     """
     if isinstance(X, Columns):
         return X
     if sparse.issparse(X):
         raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
-    try:
-        frame = nw.from_native(X, pass_through=True, allow_series=True)
-    except DuplicateError:
-        _check_names(X.columns)
-        raise
-    if isinstance(frame, nw.LazyFrame):
-        raise TypeError("expected a frame with its rows at hand, got a lazy one: call X.collect()")
+    frame = as_frame(X)
     if isinstance(frame, nw.Series):
         raise ValueError("expected a table, got a series; for a table of one column: X.to_frame()")
     if isinstance(frame, nw.DataFrame):
         names = _check_names(frame.columns)
         _check_shape(frame.shape)
-        return Columns(tuple(_read_series(name, frame[:, j]) for j, name in enumerate(names)))
-    array = _as_array(X)
+        return Columns(tuple(map(_read_series, names, frame.iter_columns())))
+    array = as_array(X)
     _check_shape(array.shape)
     return Columns(tuple(_read_array(f"x{j}", array[:, j]) for j in range(array.shape[1])))
 
 
-def category_text(value: Any) -> str | None:
-    """The name of a category: text as it is; a whole number without decimals; else `str`.
-
-    So 1, 1.0 and "1" are one category (a gap turns integers into floats, which must not rename
-    them), 1.5 is "1.5", True is "True", and None, NaN, NaT and NA are all missing (None).
-    """
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, bytes):
-        return value.decode(errors="backslashreplace")
-    if _is_missing(value):
-        return None
-    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
-        return str(value)
-    if isinstance(value, numbers.Integral) and abs(int(value)) < 2**64:
-        return str(int(value))
-    real = _real(value)
-    return str(int(real)) if real.is_integer() and abs(real) < 2**64 else repr(real)
+def as_frame(data: Any) -> "nw.DataFrame[Any] | nw.Series[Any] | None":
+    """A frame or a series of any library, as narwhals has it; None for anything else."""
+    try:
+        frame = nw.from_native(data, pass_through=True, allow_series=True)
+    except DuplicateError:
+        _check_names(getattr(data, "column_names", data.columns))
+        raise
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("expected an eager frame, got a lazy one: call .collect() first")
+    return frame if isinstance(frame, (nw.DataFrame, nw.Series)) else None
 
 
-def _read_series(name: str, series: "nw.Series[Any]") -> Column:
+def _read_series(name: str, series: Any) -> Column:
     dtype = series.dtype
     if dtype in (nw.Int128, nw.UInt128):
         series = series.cast(nw.Float64)
     if dtype in (nw.Categorical, nw.Enum):  # as an array, pyarrow's gaps would be lost
-        return Column(name, "category", _texts(series.to_list()))
+        return Column(name, "category", scalars.texts(series.to_list()))
     values = series.to_numpy()  # dates with a time zone come out in UTC
     if values.ndim != 1:
         raise _refusal(name, 0, f"a nested value ({dtype})")
@@ -176,11 +179,11 @@ def _read_array(name: str, values: NDArray[Any]) -> Column:
         with np.errstate(over="ignore"):  # a long double may become infinite: refused as such
             return _number(name, values.astype(np.float64))
     if kind == "m":
-        return _number(name, _seconds(name, values))
+        return _number(name, scalars.seconds(name, values))
     if kind == "M":
-        return Column(name, "date", _microseconds(name, values))
+        return Column(name, "date", scalars.microseconds(name, values))
     if kind in "UST":
-        return Column(name, "category", _texts(values.tolist()))
+        return Column(name, "category", scalars.texts(values.tolist()))
     if kind == "O":
         return _read_objects(name, values)
     if kind == "c":
@@ -190,23 +193,27 @@ def _read_array(name: str, values: NDArray[Any]) -> Column:
 
 def _read_objects(name: str, values: NDArray[Any]) -> Column:
     """Objects are of the kind that all their values have in common."""
-    kinds: set[type] = {type(value) for value in values if not _is_missing(value)}
+    if set(map(type, values)) == {str}:  # as in text files: no need to look at each value
+        return Column(name, "category", values.copy())
+    kinds: set[type] = {type(value) for value in values if not scalars.is_missing(value)}
 
     def all_are(*accepted: type) -> bool:
         return all(issubclass(kind, accepted) for kind in kinds)
 
     if any(issubclass(kind, (complex, np.complexfloating)) for kind in kinds):
         raise ValueError(f"Complex data not supported, but column {name!r} holds complex numbers")
-    if kinds and all_are(bool, np.bool_):
-        return Column(name, "boolean", np.array([_real(value, name) for value in values]))
-    if all_are(numbers.Real, np.bool_, Decimal) or all_are(dt.timedelta, np.timedelta64, dt.time):
-        return _number(name, np.array([_real(value, name) for value in values]))
-    if all_are(str, bytes, numbers.Real, np.bool_, Decimal):
-        return Column(name, "category", _texts(values))
+    if all_are(*_NUMBERS) or all_are(*_DURATIONS):
+        reals = np.array([scalars.real(value, name) for value in values])
+        if kinds and all_are(bool, np.bool_):
+            return Column(name, "boolean", reals)
+        return _number(name, reals)
+    if all_are(*_WORDS):
+        return Column(name, "category", scalars.texts(values))
     if all_are(dt.date, np.datetime64):
-        return Column(name, "date", _dates(name, values))
-    plain = (str, bytes, numbers.Real, np.bool_, Decimal)
-    row = next(i for i, v in enumerate(values) if not _is_missing(v) and not isinstance(v, plain))
+        return Column(name, "date", scalars.dates(name, values))
+    row = next(
+        i for i, v in enumerate(values) if not (scalars.is_missing(v) or isinstance(v, _WORDS))
+    )
     others = sorted(kind.__name__ for kind in kinds - {type(values[row])})
     beside = f" among {', '.join(others)}" if others else ""
     raise _refusal(name, row, type(values[row]).__name__ + beside)
@@ -222,78 +229,8 @@ def _number(name: str, values: NDArray[np.float64]) -> Column:
     return Column(name, "number", values)
 
 
-def _real(value: Any, name: str = "") -> float:
-    if _is_missing(value):
-        return float("nan")
-    if isinstance(value, np.timedelta64):
-        return float(_seconds(name, np.asarray(value)))
-    if isinstance(value, dt.timedelta):
-        return value.total_seconds()
-    if isinstance(value, dt.time):
-        return value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
-    try:
-        return float(value)
-    except OverflowError:  # an integer past 1.8e308
-        return float("inf") if value > 0 else float("-inf")
-
-
-def _seconds(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
-    """timedelta64 -> float64; by a product, because a cast to a finer unit may overflow."""
-    unit, count = np.datetime_data(values.dtype)
-    if unit in ("Y", "M"):
-        raise TypeError(f"column {name!r}: years or months have no fixed length; use days")
-    one = np.timedelta64(1, "s" if unit == "generic" else unit) / np.timedelta64(1, "s")  # type: ignore[call-overload]
-    seconds = values.astype(np.int64).astype(np.float64) * (count * one)
-    return np.where(np.isnat(values), np.nan, seconds)
-
-
-def _microseconds(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """datetime64 of any unit -> datetime64[us]; outside these years the cast could overflow."""
-    years = values.astype("datetime64[Y]").astype(np.int64) + 1970
-    outside = np.flatnonzero(~np.isnat(values) & ((years < 1) | (years > 9999)))
-    if outside.size:
-        raise ValueError(f"column {name!r}: {_YEARS}, got {values[outside[0]]}")
-    return values.astype("datetime64[us]")
-
-
-def _dates(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Python dates, with or without time and zone, and datetime64 scalars -> UTC."""
-    dates = np.full(len(values), "NaT", dtype="datetime64[us]")
-    for row, value in enumerate(values):
-        if isinstance(value, np.datetime64):
-            dates[row] = _microseconds(name, np.array([value]))[0]
-        elif not _is_missing(value):
-            try:
-                aware = isinstance(value, dt.datetime) and value.tzinfo is not None
-                dates[row] = value.astimezone(dt.UTC).replace(tzinfo=None) if aware else value
-            except OverflowError:
-                raise ValueError(f"column {name!r}: {_YEARS}, got {value}") from None
-    return dates
-
-
-def _texts(values: Iterable[Any]) -> NDArray[Any]:
-    texts = [value if type(value) is str else category_text(value) for value in values]
-    return np.array(texts, dtype=object)
-
-
-def _nothing(kind: Kind, n_rows: int) -> NDArray[Any]:
-    if kind == "category":
-        return np.full(n_rows, None, dtype=object)
-    if kind == "date":
-        return np.full(n_rows, "NaT", dtype="datetime64[us]")
-    return np.full(n_rows, np.nan)
-
-
-def _is_missing(value: Any) -> bool:
-    """None, NaN of any kind, NaT and pandas' NA (told by name: pandas need not be installed)."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(value, Decimal):
-        return value.is_nan()
-    return isinstance(value, (float, np.generic)) and bool(value != value)
-
-
-def _as_array(X: Any) -> NDArray[Any]:
+def as_array(X: Any) -> NDArray[Any]:
+    """An array of what is no frame; lists and masked arrays as objects, None being a gap."""
     if isinstance(X, np.ma.MaskedArray):  # numpy alone would bring the masked values back
         shown: NDArray[Any] = X.data.astype(X.dtype if X.dtype.kind in "mM" else object)
         shown[np.ma.getmaskarray(X)] = None
@@ -306,7 +243,8 @@ def _as_array(X: Any) -> NDArray[Any]:
             f"expected a table (2D array, list of equally long rows, or data frame), got a "
             f"{type(X).__name__} that numpy cannot read: {error}"
         ) from error
-    if array.ndim == 1 and any(isinstance(row, (list, tuple, np.ndarray)) for row in array):
+    is_flat = array.ndim == 1 and array.dtype == object
+    if is_flat and any(isinstance(row, (list, tuple, np.ndarray)) for row in array):
         raise ValueError("expected rows of equal length, got a list of rows of different lengths")
     return array
 
@@ -337,12 +275,6 @@ def _refusal(name: str, row: int, got: str) -> TypeError:
         f"column {name!r}, row {row} (counted from 0): argument must be a string or a number, or "
         f"all of a column a boolean or a date, not {got}"
     )
-
-
-def _first(column: Column) -> str:
-    row = int(np.flatnonzero(~column.missing)[0])
-    value = column.values[row]
-    return f"row {row} is {value!r}" if isinstance(value, str) else f"row {row} is {value}"
 
 
 def _cure(column: Column, kind: Kind) -> str:

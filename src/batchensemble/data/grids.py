@@ -28,7 +28,7 @@ def series_of(starts: Ints) -> Ints:
 
 
 def read_freq(freq: Any, times: Any) -> Any:
-    """The frequency as given -> an offset for dates, an integer for integers."""
+    """The frequency as the user wrote it -> an offset for dates, an integer for integers."""
     dated = isinstance(times, pd.DatetimeIndex)
     whole = isinstance(freq, numbers.Integral) and not isinstance(freq, bool)
     if whole is dated:
@@ -107,12 +107,10 @@ def positions(times: Any, starts: Ints, freq: Any) -> Ints:
         since = now - now[starts[:-1]][series]
         return np.where(since % step, -1, since // step)
     at = np.full(len(times), -1, dtype=np.int64)
-    for anchor, which, base in _phases(times[starts[:-1]], freq):
-        rows = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in which])
-        own = times[rows]
-        found = _calendar(anchor, freq, end=own.max()).get_indexer(own)
-        since = found - np.repeat(base, np.diff(starts)[which])
-        at[rows] = np.where((found < 0) | (since < 0), -1, since)
+    for anchor, rows, base in _phases(times[starts[:-1]], starts, freq):
+        on_calendar = _calendar(anchor, freq, end=times[rows].max()).get_indexer(times[rows])
+        is_off = (on_calendar < 0) | (on_calendar < base)
+        at[rows] = np.where(is_off, -1, on_calendar - base)
     return at
 
 
@@ -125,17 +123,16 @@ def grid(firsts: Any, counts: Ints, freq: Any) -> Any:
     if step is not None:
         return _as_times(ticks(firsts)[series] + since * step, firsts)
     out = np.empty(starts[-1], dtype=np.int64)
-    for anchor, which, base in _phases(firsts, freq):
-        calendar = _calendar(anchor, freq, periods=int((base + counts[which]).max()))
-        rows = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in which])
-        out[rows] = calendar.asi8[np.repeat(base, counts[which]) + since[rows]]
+    for anchor, rows, base in _phases(firsts, starts, freq):
+        steps = base + since[rows]
+        out[rows] = _calendar(anchor, freq, periods=int(steps.max()) + 1).asi8[steps]
     return _as_times(out, firsts)
 
 
-def _phases(firsts: Any, freq: Any) -> Iterator[tuple[Any, Ints, Ints]]:
-    """Series that share a calendar grid: its first time, which they are, where they start on it.
+def _phases(firsts: Any, starts: Ints, freq: Any) -> Iterator[tuple[Any, Ints, Ints]]:
+    """For each calendar grid: its first time, the rows of its series, and where these series start.
 
-    One grid for all is the rule; but every second week, say, has two. -1 starts nowhere.
+    One grid for all series is the rule; but every second week, say, has two. -1 starts nowhere.
     """
     todo = np.arange(len(firsts))
     while todo.size:
@@ -143,7 +140,9 @@ def _phases(firsts: Any, freq: Any) -> Iterator[tuple[Any, Ints, Ints]]:
         anchor = left.min()
         base = _calendar(anchor, freq, end=left.max()).get_indexer(left)
         here = (base >= 0) | (left == anchor)
-        yield anchor, todo[here], base[here]
+        which = todo[here]
+        rows = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in which])
+        yield anchor, rows, np.repeat(base[here], np.diff(starts)[which])
         todo = todo[~here]
 
 
@@ -177,22 +176,22 @@ def check_grid(
     for row in np.flatnonzero(at < 0)[:1]:
         i = series[row]
         looks = _looks_like(times, starts, ids, freq, at, i)
-        raise off_grid(shown(ids, i), times[row], freq, times[starts[i]], looks)
+        raise off_grid(f"series {shown(ids, i)}", times[row], freq, times[starts[i]], looks)
     sparse = np.flatnonzero((at[starts[1:] - 1] >= lengths) & (lengths > 2))
     for i in sparse.tolist() if inferred else []:
         step = np.quantile(np.diff(at[starts[i] : starts[i + 1]]), 0.5, method="lower")
         if step > 1:
+            looks = _looks_like(times, starts, ids, freq, at, i)
             raise ValueError(
                 f"series {shown(ids, i)}: expected the frequency {freq_word(freq)}, got times that "
-                f"are {step} steps apart; frequencies may be mixed"
-                f"{_looks_like(times, starts, ids, freq, at, i)}; resample to one frequency, or "
-                "say which (freq)"
+                f"are {step} steps apart; frequencies may be mixed{looks}; resample to one "
+                "frequency, or say which (freq)"
             )
 
 
 def off_grid(series: str, time: Any, freq: Any, first: Any, looks: str = "") -> ValueError:
     return ValueError(
-        f"series {series}: expected times of the frequency {freq_word(freq)} from {when(first)} "
+        f"{series}: expected times of the frequency {freq_word(freq)} from {when(first)} "
         f"on, got {when(time)}; frequencies may be mixed{looks}; resample to one frequency, or "
         "say another (freq)"
     )
@@ -202,16 +201,16 @@ def _looks_like(times: Any, starts: Ints, ids: NDArray[Any], freq: Any, at: Ints
     """What series i looks like by itself, and one that has the frequency of all."""
     alone = times[starts[i] : starts[i + 1]]
     try:
-        own = infer_freq(alone, starts_of([len(alone)]), ids[[i]])
+        alone_freq = infer_freq(alone, starts_of([len(alone)]), ids[[i]])
     except ValueError:
         return ""
-    if own == freq:
+    if alone_freq == freq:
         return ""
     steady = np.diff(at, prepend=0) == 1
     steady[starts[:-1]] = True
     regular = (np.add.reduceat(~steady, starts[:-1]) == 0) & (np.diff(starts) > 1)
     seen = f", and series {shown(ids, regular.argmax())} like {freq_word(freq)}"
-    return f" (it looks like {freq_word(own)}{seen if regular.any() else ''})"
+    return f" (it looks like {freq_word(alone_freq)}{seen if regular.any() else ''})"
 
 
 def ticks(times: Any) -> Ints:

@@ -8,9 +8,9 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
+from batchensemble.data.frames import as_array, as_frame
 from batchensemble.data.grids import guess_freq, shown, when
 
 
@@ -23,25 +23,13 @@ class Names:
     target: str = "y"
 
 
-def as_frame(data: Any) -> "nw.DataFrame[Any] | None":
-    """A narwhals frame, or None if the data are no frame."""
-    try:
-        frame = nw.from_native(data, pass_through=True)
-    except DuplicateError as error:
-        raise ValueError(f"column names must be unique, got: {error}; rename them") from None
-    if isinstance(frame, nw.LazyFrame):
-        raise TypeError("expected a frame with its rows at hand, got a lazy one: call .collect()")
-    return frame if isinstance(frame, nw.DataFrame) else None
-
-
 def has_times(data: Any) -> bool:
     """Whether the data say when: arrays, lists and polars series do not."""
-    return isinstance(data, pd.Series) or as_frame(data) is not None
+    return isinstance(data, pd.Series) or isinstance(as_frame(data), nw.DataFrame)
 
 
 def one_series(data: Any, names: Names) -> "nw.DataFrame[Any]":
     """A pandas or polars series, an array or a list as a long frame of one series."""
-    series = nw.from_native(data, pass_through=True, allow_series=True)
     if isinstance(data, pd.Series):
         name = names.target if data.name is None else str(data.name)
         if isinstance(data.index, pd.MultiIndex):
@@ -52,27 +40,20 @@ def one_series(data: Any, names: Names) -> "nw.DataFrame[Any]":
         columns = {names.time: data.index, names.target: data.array}
         frame: nw.DataFrame[Any] = nw.from_native(pd.DataFrame(columns), eager_only=True)
         return frame.with_columns(nw.lit(name).alias(names.id))
+    series = as_frame(data)
     if isinstance(series, nw.Series):
         table: nw.DataFrame[Any] = series.alias(names.target).to_frame()
         return table.with_row_index(names.time).with_columns(nw.col(names.time).cast(nw.Int64))
-    values = _as_array(data)
-    return nw.from_native(
-        pd.DataFrame({names.time: np.arange(len(values)), names.target: values}), eager_only=True
-    )
-
-
-def _as_array(data: Any) -> NDArray[Any]:
-    if isinstance(data, np.ma.MaskedArray):  # numpy alone would bring the masked values back
-        data = np.ma.filled(data.astype(np.float64), np.nan)
-    expected = "expected a long frame, a pandas or polars series, or a 1-D array of numbers"
+    accepted = "expected a long frame, a pandas or polars series, or a 1-D array of numbers"
     if not isinstance(data, (np.ndarray, list, tuple)):
-        raise TypeError(f"{expected}, got {type(data).__name__}")
-    array = np.asarray(data, dtype=None if isinstance(data, np.ndarray) else object)
-    if array.ndim != 1:
-        column = array.ndim == 2 and array.shape[1] == 1
+        raise TypeError(f"{accepted}, got {type(data).__name__}")
+    values = as_array(data)
+    if values.ndim != 1:
+        column = values.ndim == 2 and values.shape[1] == 1
         cure = "call .ravel()" if column else "several series need a long frame"
-        raise ValueError(f"{expected}, got an array of shape {array.shape}; {cure}")
-    return array
+        raise ValueError(f"{accepted}, got an array of shape {values.shape}; {cure}")
+    columns = {names.time: np.arange(len(values)), names.target: values}
+    return nw.from_native(pd.DataFrame(columns), eager_only=True)
 
 
 def check_present(table: "nw.DataFrame[Any]", wanted: list[str], names: Names, what: str) -> None:
@@ -134,16 +115,17 @@ def read_target(series: "nw.Series[Any]", ids: NDArray[Any], times: Any) -> NDAr
     values: Any = (series.cast(nw.Float64) if series.dtype.is_numeric() else series).to_numpy()
     if values.dtype.kind in "biuf":
         return np.asarray(values, dtype=np.float64)
-    objects, missing = list(values), pd.isna(values)
-    for row, value in enumerate(objects):
-        number = isinstance(value, (numbers.Real, Decimal, np.bool_))
-        if not missing[row] and (not number or isinstance(value, np.timedelta64)):
+    missing = pd.isna(values)
+    for row in np.flatnonzero(~missing).tolist():
+        value = values[row]
+        is_number = isinstance(value, (numbers.Real, Decimal, np.bool_))
+        if not is_number or isinstance(value, np.timedelta64):
             got = repr(str(value)) if isinstance(value, str) else str(value)
             raise ValueError(
                 f"series {shown(ids, row)} at {when(times[row])}: expected a number in "
                 f"{series.name!r}, got {got} ({type(value).__name__}); convert it to numbers"
             )
-    return np.array([np.nan if m else float(v) for v, m in zip(objects, missing, strict=True)])
+    return np.array([np.nan if m else float(v) for v, m in zip(values, missing, strict=True)])
 
 
 def _check_nulls(series: "nw.Series[Any]", what: str) -> None:

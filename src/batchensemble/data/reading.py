@@ -1,7 +1,7 @@
 """Tables in files, read a batch at a time.
 
-The cells of a CSV are the texts they are; what they mean is for `cells` to say. A batch is a pandas
-frame whose index numbers the rows as the file does: by its lines in a CSV, from 1 elsewhere.
+The cells of a CSV stay texts; `text` says what they mean. A batch is a pandas frame whose index
+numbers the rows as the file does: by its lines in a CSV, from 1 elsewhere.
 """
 
 import csv
@@ -10,8 +10,8 @@ import io
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -22,7 +22,7 @@ BATCH = 2**14
 SEPARATORS = (",", ";", "\t")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET = (".parquet", ".pq")
-FEATHER = (".feather", ".arrow")
+SUFFIXES = (*CSV, *PARQUET, ".feather", ".arrow")
 PIPE = Path("-")
 
 
@@ -34,7 +34,7 @@ class TableFile(Protocol):
     is_text: bool  # whether every cell is a text
     has_comma: bool  # whether a text "1,5" is a number
     names: list[str]
-    nameless: int  # columns without a name, which are left away
+    nameless: int  # columns without a name, which are left out
 
     def batches(self, n_rows: int = BATCH) -> Iterator[pd.DataFrame]: ...
 
@@ -50,17 +50,18 @@ def open_table(path: Path) -> Iterator[TableFile]:
         raise ValueError(f"expected a file, got the folder {path}; name a file inside it")
     if path != PIPE and not path.is_file():
         raise FileNotFoundError(f"there is no file {path}; check the path")
-    with ExitStack() as stack, _told(path):
+    with ExitStack() as stack:
         table: TableFile
         if suffix in CSV:
-            raw: BinaryIO = sys.stdin.buffer
-            if path != PIPE:
-                raw = stack.enter_context(path.open("rb"))
-            table = _Csv(path, raw, is_packed=suffix.endswith(".gz"))
-            stack.callback(table.detach)
+            table = _Csv(path, stack, is_packed=suffix.endswith(".gz"))
         else:
             table = _Arrow(path, stack, is_parquet=suffix in PARQUET)
-        _check_names(table)
+        twice = [repr(name) for name, count in Counter(table.names).items() if count > 1]
+        if twice:
+            raise ValueError(
+                f"{table.name}: expected every column to have a name of its own, got more than "
+                f"once: {', '.join(twice)}; rename them"
+            )
         yield table
 
 
@@ -68,7 +69,7 @@ def check_suffix(path: Path) -> str:
     """How the file's name ends, one of those that are known."""
     if path == PIPE:
         return ".csv"
-    for suffix in sorted((*CSV, *PARQUET, *FEATHER), key=len, reverse=True):
+    for suffix in SUFFIXES:
         if path.name.lower().endswith(suffix):
             return suffix
     raise ValueError(
@@ -79,38 +80,29 @@ def check_suffix(path: Path) -> str:
 
 def is_table(path: Path) -> bool:
     """Whether the name is that of a table."""
-    return path.name.lower().endswith((*CSV, *PARQUET, *FEATHER))
-
-
-def _check_names(table: TableFile) -> None:
-    twice = [name for name, count in Counter(table.names).items() if count > 1]
-    if twice:
-        raise ValueError(
-            f"{table.name}: expected every column to have a name of its own, got more than once: "
-            f"{', '.join(map(repr, twice))}; rename them"
-        )
+    return path.name.lower().endswith(SUFFIXES)
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """What goes wrong inside a file is said with its name."""
-    name = _name(path)
+def _readable(path: Path, *errors: type[Exception]) -> Iterator[None]:
+    """Errors of reading name the file."""
     try:
         yield
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{name} cannot be read: expected text in UTF-8, got the byte "
+            f"{_name(path)} cannot be read: expected text in UTF-8, got the byte "
             f"0x{error.object[error.start]:02x}{_line_of_odd_bytes(path)}; save it as UTF-8 "
             "(`CSV UTF-8` in spreadsheets)"
         ) from error
-    except (csv.Error, gzip.BadGzipFile, EOFError, zlib.error) as error:
+    except errors as error:
+        cause = " ".join(str(error).split())[:200]
         raise ValueError(
-            f"{name} cannot be read: {error}; it may be cut off or of another format"
+            f"{_name(path)} cannot be read: {cause}; it may be cut off or of another format"
         ) from error
 
 
 def _line_of_odd_bytes(path: Path) -> str:
-    """Where text ends to be UTF-8; of plain files, which can be read once more."""
+    """Where text stops being UTF-8; only of plain files, which can be read once more."""
     if path == PIPE or path.name.lower().endswith(".gz"):
         return ""
     with path.open("rb") as file:
@@ -130,23 +122,27 @@ class _Csv:
     unit = "line"
     is_text = True
 
-    def __init__(self, path: Path, raw: BinaryIO, *, is_packed: bool) -> None:
+    def __init__(self, path: Path, stack: ExitStack, *, is_packed: bool) -> None:
         self.name = _name(path)
-        self._raw = raw
+        self._path = path
+        self._raw: BinaryIO = sys.stdin.buffer
+        if path != PIPE:
+            self._raw = stack.enter_context(path.open("rb"))
         self._size = None if path == PIPE else path.stat().st_size
-        binary: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
-        self._text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
-        first = self._text.readline()
-        if not first.strip():
-            got = "begins with an empty line" if first else "is empty"
-            raise ValueError(
-                f"{self.name} {got}: expected a line of column names, and rows below it"
-            )
-        separator = max(SEPARATORS, key=lambda mark: len(_cells([first], mark)))
-        self.has_comma = separator == ";"
-        lines = chain([first], self._text)
-        self._rows = csv.reader(lines, delimiter=separator, strict=True)
-        self._header = [name.strip() for name in next(self._rows)]
+        binary: Any = gzip.GzipFile(fileobj=self._raw) if is_packed else self._raw
+        text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
+        stack.callback(text.detach)  # so standard input stays open
+        with self._readable():
+            first = text.readline()
+            if not first.strip():
+                got = "begins with an empty line" if first else "is empty"
+                raise ValueError(
+                    f"{self.name} {got}: expected a line of column names, and rows below it"
+                )
+            separator = max(SEPARATORS, key=lambda mark: len(_cells(first, mark)))
+            self.has_comma = separator == ";"
+            self._rows = csv.reader(chain([first], text), delimiter=separator, strict=True)
+            self._header = [name.strip() for name in next(self._rows)]
         self.names = [name for name in self._header if name]
         self.nameless = len(self._header) - len(self.names)
 
@@ -162,34 +158,34 @@ class _Csv:
         """Rows with the number of their first line; blank lines are passed over."""
         width = len(self._header)
         line = self._rows.line_num + 1
-        try:
-            for row in self._rows:
-                if len(row) > 1 or (row and (row[0].strip() or width == 1)):
-                    if len(row) < width or any(row[width:]):
-                        raise ValueError(
-                            f"{self.name}, line {line}: expected {width} cells as in the first "
-                            f"line, got {len(row)}; it may be cut off, or a text with a separator "
-                            "in it needs quotes"
-                        )
-                    yield line, row[:width]
-                line = self._rows.line_num + 1
-        except csv.Error as error:
-            raise ValueError(
-                f"{self.name}, line {line}: {error}; a quote may not be closed, or the file be cut "
-                "off"
-            ) from error
+        with self._readable():
+            try:
+                for row in self._rows:
+                    if len(row) > 1 or (row and (row[0].strip() or width == 1)):
+                        if len(row) < width or any(row[width:]):
+                            raise ValueError(
+                                f"{self.name}, line {line}: expected {width} cells as in the first "
+                                f"line, got {len(row)}; it may be cut off, or a text with a "
+                                "separator in it needs quotes"
+                            )
+                        yield line, row[:width]
+                    line = self._rows.line_num + 1
+            except csv.Error as error:
+                raise ValueError(
+                    f"{self.name}, line {line}: {error}; a quote may not be closed, or the file be "
+                    "cut off"
+                ) from error
 
     def share_read(self) -> float | None:
         return self._raw.tell() / self._size if self._size else None
 
-    def detach(self) -> None:
-        """Let standard input stay open."""
-        self._text.detach()
+    def _readable(self) -> AbstractContextManager[None]:
+        return _readable(self._path, csv.Error, gzip.BadGzipFile, EOFError, zlib.error)
 
 
-def _cells(lines: Iterable[str], separator: str) -> list[str]:
+def _cells(line: str, separator: str) -> list[str]:
     try:
-        return next(csv.reader(lines, delimiter=separator))
+        return next(csv.reader([line], delimiter=separator))
     except csv.Error:
         return []
 
@@ -217,48 +213,33 @@ class _Arrow:
         self._path = path
         self._errors = (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError)
         self._done = 0
-        with self._readable():
+        self._parts: Callable[[int], Iterable[Any]]
+        with _readable(path, *self._errors):
             if is_parquet:
-                self._file: Any = stack.enter_context(parquet.ParquetFile(path))
-                names = self._file.schema_arrow.names
-                self._n_rows = self._file.metadata.num_rows
+                file = stack.enter_context(parquet.ParquetFile(path))
+                names, self._n_rows = file.schema_arrow.names, file.metadata.num_rows
+                self._parts = lambda n_rows: file.iter_batches(batch_size=n_rows)
             else:
-                source = stack.enter_context(pa.memory_map(str(path)))
-                self._file = pa.ipc.open_file(source)
-                names = self._file.schema.names
-                parts = range(self._file.num_record_batches)
-                self._n_rows = sum(self._file.get_batch(i).num_rows for i in parts)
+                file = pa.ipc.open_file(stack.enter_context(pa.memory_map(str(path))))
+                names, parts = file.schema.names, range(file.num_record_batches)
+                self._n_rows = sum(file.get_batch(i).num_rows for i in parts)
+                self._parts = lambda n_rows: (
+                    part.slice(start, n_rows)
+                    for part in map(file.get_batch, parts)
+                    for start in range(0, part.num_rows, n_rows)
+                )
         # A frame's index without a name is kept under such names: row numbers, not data.
         self.names = [name for name in names if not name.startswith("__index_level_")]
         self.nameless = len(names) - len(self.names)
 
     def batches(self, n_rows: int = BATCH) -> Iterator[pd.DataFrame]:
-        with self._readable():
-            for batch in self._batches(n_rows):
+        with _readable(self._path, *self._errors):
+            for batch in self._parts(n_rows):
                 frame = batch.select(self.names).to_pandas(types_mapper=pd.ArrowDtype)
                 frame = frame.reset_index(drop=True)
                 frame.index += self._done + 1
                 self._done += len(frame)
                 yield frame
 
-    def _batches(self, n_rows: int) -> Iterator[Any]:
-        if hasattr(self._file, "iter_batches"):
-            yield from self._file.iter_batches(batch_size=n_rows)
-            return
-        for i in range(self._file.num_record_batches):
-            batch = self._file.get_batch(i)
-            for start in range(0, batch.num_rows, n_rows):
-                yield batch.slice(start, n_rows)
-
     def share_read(self) -> float | None:
         return self._done / self._n_rows if self._n_rows else None
-
-    @contextmanager
-    def _readable(self) -> Iterator[None]:
-        try:
-            yield
-        except self._errors as error:
-            cause = " ".join(str(error).split())[:200]
-            raise ValueError(
-                f"{self._path} cannot be read: {cause}; it may be cut off or of another format"
-            ) from error

@@ -9,7 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data.calendars import calendar
-from batchensemble.data.frames import Column, Columns
+from batchensemble.data.frames import Columns
+from batchensemble.data.grids import series_of
 from batchensemble.data.panels import Panel
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.words import one_of
@@ -85,14 +86,16 @@ class SeriesEncoder:
 
     def encode(self, panel: Panel, *, learned_from: Panel | None = None) -> Encoded:
         """The rows of a panel; a series that fit has not seen is scaled by `learned_from`'s."""
-        scales = [self._scale_of(k, panel, learned_from or panel) for k in range(len(panel))]
+        source = learned_from or panel
+        scales = [
+            self.scales_.get(_key(i)) or self._scale(source.values[source.rows(k)])
+            for k, i in enumerate(panel.ids)
+        ]
         location, scale = np.repeat(np.array(scales), panel.lengths, axis=0).T
         values = (panel.values - location) / scale
-        parts = [self._timed(panel.times, panel.freq)]
-        if self.future:
-            parts.append(self.encoders_["future"].transform(_chosen(panel.columns, self.future)))
+        parts = self._known_ahead(panel.times, panel.freq, panel.columns)
         if self.past:
-            past = self.encoders_["past"].transform(_chosen(panel.columns, self.past))
+            past = self._encoded("past", panel.columns)
             # What belongs to a time is known one step later. The first row of a series has nothing
             # before it, and no window reads its covariates: it is there for its lagged value.
             shifted = np.concatenate([past[:1], past[:-1]])
@@ -106,34 +109,39 @@ class SeriesEncoder:
         panel = history.tail(reach)
         known = self.encode(panel, learned_from=history)
         h = len(times) // len(panel)
-        parts = [self._timed(times, panel.freq)]
-        if self.future:
-            parts.append(self.encoders_["future"].transform(columns))
+        parts = self._known_ahead(times, panel.freq, columns)
         if self.past:
-            last = self.encoders_["past"].transform(_chosen(panel.columns, self.past))
             first_step = np.zeros((len(panel), h, self.n_past), dtype=np.float32)
-            first_step[:, 0, :-1] = last[panel.starts[1:] - 1]
+            first_step[:, 0, :-1] = self._encoded("past", panel.columns)[panel.starts[1:] - 1]
             first_step[:, 0, -1] = 1
             parts.append(first_step.reshape(len(times), -1))
-        ahead = np.concatenate(parts, axis=1)
+        firsts = np.repeat(panel.starts[:-1], h)
+        series = np.concatenate([series_of(panel.starts), np.repeat(np.arange(len(panel)), h)])
+        order = np.argsort(series, kind="stable")  # what is ahead comes after each series
+
+        def joined(rows: NDArray[Any], ahead: NDArray[Any]) -> NDArray[Any]:
+            return np.concatenate([rows, ahead])[order]
+
         return Encoded(
-            _after_each(panel, known.values, np.zeros(len(times), dtype=np.float32)),
-            _after_each(panel, known.covariates, ahead),
-            _after_each(panel, known.location, np.repeat(known.location[panel.starts[:-1]], h)),
-            _after_each(panel, known.scale, np.repeat(known.scale[panel.starts[:-1]], h)),
+            joined(known.values, np.zeros(len(times), dtype=np.float32)),
+            joined(known.covariates, np.concatenate(parts, axis=1)),
+            joined(known.location, known.location[firsts]),
+            joined(known.scale, known.scale[firsts]),
         )
 
-    def _scale_of(self, k: int, panel: Panel, learned_from: Panel) -> tuple[float, float]:
-        known = self.scales_.get(_key(panel.ids[k]))
-        return known or self._scale(learned_from.values[learned_from.rows(k)])
+    def _known_ahead(
+        self, times: pd.Index, freq: Any, columns: Columns | None
+    ) -> list[NDArray[np.float32]]:
+        """Covariates that are known at any time: the calendar, and the future columns."""
+        parts = [calendar(times, freq, self.period)] if self.calendar else []
+        if self.future:
+            parts.append(self._encoded("future", columns))
+        return parts or [np.empty((len(times), 0), dtype=np.float32)]
 
-    def _timed(self, times: pd.Index, freq: Any) -> NDArray[np.float32]:
-        if not self.calendar:
-            return np.empty((len(times), 0), dtype=np.float32)
-        if isinstance(freq, int) and self.period > 1:
-            angle = 2 * np.pi * (np.asarray(times) // freq % self.period) / self.period
-            return np.column_stack([np.sin(angle), np.cos(angle)]).astype(np.float32)
-        return calendar(times, freq)
+    def _encoded(self, when: str, columns: Columns | None) -> NDArray[np.float32]:
+        """The exogenous columns known in the "future" or the "past"."""
+        names = self.future if when == "future" else self.past
+        return self.encoders_[when].transform(_chosen(columns, names))
 
     def window_scales(self, values: NDArray[np.float32], reach: int) -> tuple[Floats, Floats]:
         """Location and scale of the window that starts at each row, from its `reach` known values.
@@ -149,8 +157,8 @@ class SeriesEncoder:
         size = max(1, WINDOW_FLOATS // reach)
         for first in range(0, n, size):
             windows = every[first : first + size].astype(np.float64)
-            own = slice(first, first + len(windows))
-            location[own], scale[own] = windows.mean(axis=1), windows.std(axis=1)
+            rows = slice(first, first + len(windows))
+            location[rows], scale[rows] = windows.mean(axis=1), windows.std(axis=1)
         scale[:n] = np.maximum(scale[:n], LEAST_WINDOW_SCALE)
         return location, scale
 
@@ -166,16 +174,7 @@ def window_starts(panel: Panel, length: int) -> NDArray[np.int64]:
 def _chosen(columns: Columns | None, names: Sequence[str]) -> Columns:
     assert columns is not None
     by_name = {column.name: column for column in columns}
-    chosen: tuple[Column, ...] = tuple(by_name[name] for name in names)
-    return Columns(chosen)
-
-
-def _after_each(panel: Panel, rows: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
-    """Append to each series its share of `more`."""
-    series = np.repeat(np.arange(len(panel)), panel.lengths)
-    added = np.repeat(np.arange(len(panel)), len(more) // len(panel))
-    order = np.argsort(np.concatenate([series, added]), kind="stable")
-    return np.concatenate([rows, more])[order]
+    return Columns(tuple(by_name[name] for name in names))
 
 
 def _key(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Columns -> one float32 matrix that a network can swallow, whatever the numbers were.
+"""Columns -> one finite float32 matrix for a network, however large or small the numbers are.
 
 Four blocks of outputs, in this order: a number for every number, boolean and date column; a 0/1
 indicator for each of these with gaps at fit; the positions of dates in year, week and day; one-hot
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from batchensemble.data.calendars import cycle_waves, days_since_1970
 from batchensemble.data.encodings import Numbers, Words
 from batchensemble.data.frames import Column, Columns, Kind, category_text, read_columns
 from batchensemble.words import one_of
@@ -24,7 +25,7 @@ SCALINGS = ("minmax", "standard", "robust", "quantile")
 
 
 class EncodedColumn(NamedTuple):
-    """What became of one column of the user's table."""
+    """How one column of the user's table was encoded."""
 
     name: str
     kind: Kind
@@ -46,8 +47,8 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
                 and in the day if any time at fit is not midnight; (0, 0) when missing
     categories  one-hot, missing being a category of its own if it occurs at fit; unknown ones are
                 all zeros, or infrequent if there is such a column
-    A number, boolean or date output that does not vary at fit, and a column without any value at
-    fit, is 0 for ever.
+    A number, boolean or date output that does not vary at fit is always 0, and so is a column
+    without any value at fit.
 
     Parameters
     ----------
@@ -83,13 +84,40 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        self._learn(read_columns(X))
+        self._check_parameters()
+        columns = read_columns(X)
+        vocabulary = self._vocabulary(columns)
+        self.n_features_in_ = len(columns)
+        self.names_ = columns.names
+        self.kinds_: list[Kind] = [
+            "category" if column.name in vocabulary else column.kind for column in columns
+        ]
+        self.empty_ = np.array([c.name not in vocabulary and c.missing.all() for c in columns])
+        self.clocks_ = np.array([c.kind == "date" and _has_time_of_day(c) for c in columns])
+        words = self._of_kind("category")
+        self.learned_ = [j for j in words if self.names_[j] not in vocabulary]
+        self.given_ = [j for j in words if self.names_[j] in vocabulary]
+
+        self._learn_numbers(self._numbers(columns))
+        dense = self._dense(columns)
+        self.constant_ = dense.min(axis=0) == dense.max(axis=0)
+
+        texts = self._texts(columns, self.learned_)
+        self.words_ = Words.learn(texts, None, self.max_categories)
+        known = [vocabulary[self.names_[j]] for j in self.given_]
+        self.given_words_ = Words.learn(self._texts(columns, self.given_), known, None)
+
+        n_outputs = Counter(j for _, j in self._outputs())
+        self.n_features_out_ = n_outputs.total()
+        self.columns_ = [
+            EncodedColumn(name, kind, n_outputs[j])
+            for j, (name, kind) in enumerate(zip(self.names_, self.kinds_, strict=True))
+        ]
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float32]:
         columns = read_columns(X)
-        self._learn(columns)
-        return self._encode(columns)
+        return self.fit(columns)._encode(columns)
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """(rows, columns) -> (rows, n_features_out_); columns are matched by position."""
@@ -108,36 +136,6 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         return np.array([name for name, _ in self._outputs()], dtype=object)
 
     # ------------------------------------------------------------------------------- learning
-
-    def _learn(self, columns: Columns) -> None:
-        self._check_parameters()
-        given = self._vocabulary(columns)
-        self.n_features_in_ = len(columns)
-        self.names_ = columns.names
-        self.kinds_: list[Kind] = [
-            "category" if column.name in given else column.kind for column in columns
-        ]
-        self.empty_ = np.array([c.name not in given and c.missing.all() for c in columns])
-        self.clocks_ = np.array([c.kind == "date" and _has_time_of_day(c) for c in columns])
-        self.learned_ = [j for j in self._of_kind("category") if self.names_[j] not in given]
-        self.given_ = [j for j in self._of_kind("category") if self.names_[j] in given]
-
-        self._learn_numbers(self._numbers(columns))
-        dense = self._dense(columns)
-        self.constant_ = dense.min(axis=0) == dense.max(axis=0)
-
-        texts = self._texts(columns, self.learned_)
-        self.words_ = Words.learn(texts, None, self.max_categories)
-        vocabulary = [given[self.names_[j]] for j in self.given_]
-        self.given_words_ = Words.learn(self._texts(columns, self.given_), vocabulary, None)
-
-        owners = [owner for _, owner in self._outputs()]
-        n_outputs = Counter(owners)
-        self.n_features_out_ = len(owners)
-        self.columns_ = [
-            EncodedColumn(name, kind, n_outputs[j])
-            for j, (name, kind) in enumerate(zip(self.names_, self.kinds_, strict=True))
-        ]
 
     def _learn_numbers(self, numbers: NDArray[np.float64]) -> None:
         """numbers (rows, columns): no column is all NaN."""
@@ -190,12 +188,13 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
     def _dense(self, columns: Columns) -> NDArray[np.float64]:
         """Numbers, indicators and dates, before constants are removed and the rest is clipped."""
         numbers = self.numbers_.apply(self._units(self._numbers(columns)))
-        cycles = [
-            wave
+        waves = [
+            cycle_waves(columns[j].as_kind("date").values, self._cycles(j), exact=True)
             for j in self._of_kind("date")
-            for wave in _cycles(columns[j].as_kind("date"), with_time=self.clocks_[j])
         ]
-        return np.column_stack([numbers, *cycles])
+        # of each cycle the sine, then the cosine
+        blocks = [each.swapaxes(0, 1).reshape(-1, columns.n_rows).T for each in waves]
+        return np.hstack([numbers, *blocks])
 
     def _numbers(self, columns: Columns) -> NDArray[np.float64]:
         """(rows, numbers, booleans and dates): what the imputer and the scaler see."""
@@ -203,7 +202,8 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         for i, j in enumerate(self._numeric()):
             if not self.empty_[j]:
                 column = columns[j].as_kind(self.kinds_[j])
-                numbers[:, i] = _days(column) if column.kind == "date" else column.values
+                is_date = column.kind == "date"
+                numbers[:, i] = days_since_1970(column.values) if is_date else column.values
         return numbers
 
     def _units(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -227,6 +227,9 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
     def _numeric(self) -> list[int]:
         return [j for j, kind in enumerate(self.kinds_) if kind != "category" or self.empty_[j]]
 
+    def _cycles(self, j: int) -> list[str]:
+        return ["year", "week", "day"] if self.clocks_[j] else ["year", "week"]
+
     def _words(self) -> list[tuple[Words, list[int]]]:
         return [(self.words_, self.learned_), (self.given_words_, self.given_)]
 
@@ -237,32 +240,16 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         gaps = [numeric[i] for i in self.numbers_.gaps]
         outputs += [(f"{self.names_[j]}_missing", j) for j in gaps]
         for j in dates:
-            for cycle in ("year", "week", "day")[: 3 if self.clocks_[j] else 2]:
+            for cycle in self._cycles(j):
                 outputs += [(f"{self.names_[j]}_{cycle}_{wave}", j) for wave in ("sin", "cos")]
         for words, positions in self._words():
-            for j, names in zip(
-                positions, words.names([self.names_[j] for j in positions]), strict=True
-            ):
-                outputs += [(name, j) for name in names]
+            names = words.names([self.names_[j] for j in positions])
+            outputs += [
+                (name, j) for j, each in zip(positions, names, strict=True) for name in each
+            ]
         return outputs
 
 
 def _has_time_of_day(column: Column) -> bool:
     moments = column.values[~column.missing]
     return bool(np.any(moments != moments.astype("datetime64[D]")))
-
-
-def _days(column: Column) -> NDArray[np.float64]:
-    days: NDArray[np.float64] = (column.values - np.datetime64(0, "us")) / np.timedelta64(1, "D")
-    return days
-
-
-def _cycles(column: Column, *, with_time: bool) -> list[NDArray[np.float64]]:
-    """Sine and cosine of the position in the year, the week (from Monday) and, maybe, the day."""
-    moments, days = column.values, _days(column)
-    years = moments.astype("datetime64[Y]")
-    start, end = years.astype("datetime64[us]"), (years + 1).astype("datetime64[us]")
-    turns = [(moments - start) / (end - start), (days + 3) % 7 / 7]  # 1970 began on a Thursday
-    turns += [days % 1] if with_time else []
-    waves = [wave(2 * np.pi * turn) for turn in turns for wave in (np.sin, np.cos)]
-    return [np.nan_to_num(wave) for wave in waves]

@@ -1,4 +1,4 @@
-"""A table of one's own, from a file."""
+"""A whole file as one table, and its target as numbers or classes."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ class Table:
 
 
 @dataclass(frozen=True)
-class OwnTable:
+class FileTable:
     """All of a file: every column read as its kind, the index numbering rows as the file does.
 
     `unit` is what the index counts, "line" or "row". Times are in UTC, and have zones in the file
     where the column is `zoned`. `notes` are doubts about columns, by their names; `nameless`
-    columns are left away.
+    counts the columns that were left out because they have no name.
     """
 
     name: str
@@ -48,10 +48,10 @@ class OwnTable:
     nameless: int
 
 
-def read_own(path: Path, *, names: Collection[str | None] = ()) -> OwnTable:
+def read_file(path: Path, *, names: Collection[str | None] = ()) -> FileTable:
     """A .csv, .csv.gz, .tsv, .parquet or .feather file, whole.
 
-    Columns in `names` name things: what is no number there is a word, true, false and dates, too.
+    In the columns `names`, which name things, all but numbers are words, even true and dates.
     """
     with open_table(path) as file:
         batches = list(file.batches())
@@ -59,25 +59,34 @@ def read_own(path: Path, *, names: Collection[str | None] = ()) -> OwnTable:
             raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
         whole = pd.concat(batches)
         del batches
-        found = recognise(whole, file)
+        columns = recognise(whole, file)
         kinds: dict[str, Kind] = {
-            name: "category" if name in names and one.kind != "number" else one.kind
-            for name, one in found.items()
+            name: "category" if name in names and column.kind != "number" else column.kind
+            for name, column in columns.items()
         }
-        notes = {name: one.note for name, one in found.items() if one.note}
-        zoned = frozenset(name for name, one in found.items() if one.has_zones)
-        frame = read_as(whole, kinds, file)
-        return OwnTable(file.name, file.unit, zoned, frame, kinds, notes, file.nameless)
+        return FileTable(
+            file.name,
+            file.unit,
+            frozenset(name for name, column in columns.items() if column.has_zones),
+            read_as(whole, kinds, file),
+            kinds,
+            {name: column.note for name, column in columns.items() if column.note},
+            file.nameless,
+        )
+
+
+OwnTable = FileTable  # as `cli` calls it
+read_own = read_file
 
 
 def read_table(path: str | Path, target: str, task: Task | None = None) -> Table:
     """A file as a table of the study, its rows in the file's order.
 
     Every column but `target` is a feature; an empty cell of a feature is a gap. Unless `task`
-    is given, it is that of `recognise_task`.
+    is passed, it is that of `recognise_task`.
     """
     path = Path(path)
-    frame = read_own(path).frame.reset_index(drop=True)
+    frame = read_file(path).frame.reset_index(drop=True)
     one_of(target, frame.columns, f"the target column of {path.name}")
     if len(frame.columns) < 2:
         raise ValueError(f"expected a column besides the target {target!r} in {path}")
@@ -87,15 +96,14 @@ def read_table(path: str | Path, target: str, task: Task | None = None) -> Table
             f"expected a value of {target!r} in every row of {path}, got {len(gaps)} gaps, the "
             f"first in row {gaps[0] + 1}; drop these rows, or the file is cut off"
         )
-    kind = task or recognise_task(frame[target])[0]
-    y = read_target(frame[target], kind, str(path))
-    return Table(
-        path.name.removesuffix(".gz").rpartition(".")[0], kind, frame.drop(columns=target), y
-    )
+    task = task or recognise_task(frame[target])[0]
+    y = read_target(frame[target], task, str(path))
+    name = path.name.removesuffix(".gz").rpartition(".")[0]
+    return Table(name, task, frame.drop(columns=target), y)
 
 
 def recognise_task(y: pd.Series) -> tuple[Task, str]:
-    """What a target without gaps asks for, and why.
+    """The task that a target without gaps stands for, and why.
 
     Texts and truth values are classes, and so are whole numbers with at most 20 different values
     that each occur twice on average; all other numbers make a regression.
@@ -122,34 +130,22 @@ def read_target(y: pd.Series, task: str, file: str) -> NDArray[Any]:
             f"expected numbers or classes in the target {y.name!r} of {file}, got dates; "
             "turn them into numbers, days since a day for example"
         )
-    return _numbers(y, file) if task == "regression" else _labels(y)
-
-
-def _numbers(y: pd.Series, file: str) -> NDArray[np.float64]:
-    if pd.api.types.is_bool_dtype(y):
+    is_flag = pd.api.types.is_bool_dtype(y)
+    is_number = pd.api.types.is_numeric_dtype(y) and not is_flag
+    if task == "classification":
+        kind: Any = bool if is_flag else np.int64 if is_number and _is_whole(y) else None
+        labels: NDArray[Any] = y.to_numpy(dtype=kind or (np.float64 if is_number else object))
+        return labels
+    if not is_number:
+        got = "true and false; classify them, or write 1 and 0"
+        words = f"words such as {y.iloc[0]!r}; classify them, or correct the column"
         raise ValueError(
-            f"expected numbers in the target {y.name!r} of {file}, got true and false; classify "
-            "them, or write 1 and 0"
-        )
-    if not pd.api.types.is_numeric_dtype(y):
-        raise ValueError(
-            f"expected numbers in the target {y.name!r} of {file}, got words such as {y.iloc[0]!r}"
+            f"expected numbers in the target {y.name!r} of {file}, got {got if is_flag else words}"
         )
     values: NDArray[np.float64] = y.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"expected finite numbers in the target {y.name!r} of {file}")
     return values
-
-
-def _labels(y: pd.Series) -> NDArray[Any]:
-    labels: NDArray[Any]
-    if pd.api.types.is_bool_dtype(y):
-        labels = y.to_numpy(dtype=bool)
-    elif pd.api.types.is_numeric_dtype(y):
-        labels = y.to_numpy(dtype=np.int64 if _is_whole(y) else np.float64)
-    else:
-        labels = y.astype(object).to_numpy()
-    return labels
 
 
 def check_told_apart(column: pd.Series, things: str, file: str) -> None:

@@ -1,8 +1,8 @@
-"""Cells of files -> values of a kind: recognised once, read the same way ever after.
+"""Texts of files -> values of a kind: recognised once, read the same way ever after.
 
-Numbers are numbers if all are; codes such as 007 are not. Dates are those written year first, as
-ISO 8601 has them: others can be read in two ways. Texts are trimmed, and an empty cell is a gap,
-as are NA, NaN, null and their like.
+A column holds numbers if all its cells are numbers; codes such as 007 are words. Dates are written
+year first, as in ISO 8601: others can be read in two ways. Texts are trimmed, and an empty cell is
+a gap, as are NA, NaN, null and the like.
 """
 
 import re
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.data.frames import Column, Kind, read_columns
+from batchensemble.data.frames import MISSING, Column, Kind, read_columns
 from batchensemble.data.reading import TableFile
 
 GAPS = frozenset(
@@ -34,11 +34,16 @@ _OTHER_NUMBER = re.compile(
     rf"{_SIGN}\s?[+-]?{_SIGN}\s?(\d{{1,3}}([,.'’\s]\d{{3}})+|\d+)([.,]\d+)?\s?{_SIGN}"
 )
 _OTHER_DATE = re.compile(r"\d{1,2}([-/.])\d{1,2}\1(\d{4}|\d{2})(?!\d)")
+_EXPECTED = {
+    "number": "a finite number, written plainly",
+    "boolean": "true or false",
+    "date": "a date such as 2026-01-31",
+}
 
 
 @dataclass(frozen=True)
 class Recognised:
-    """The kind of a column, and what somebody might want to know about the choice."""
+    """The kind of a column, and a note for the user where the choice is in doubt."""
 
     kind: Kind
     note: str = ""
@@ -48,33 +53,30 @@ class Recognised:
 def recognise(frame: pd.DataFrame, file: TableFile) -> dict[str, Recognised]:
     """The kind of every column of a whole table."""
     columns = _columns(frame, file)
-    found = {name: _recognise(column, frame.index, file) for name, column in columns.items()}
-    dates = [name for name, one in found.items() if one.kind == "date"]
-    return found | {name: _recognise_zones(frame[name], file) for name in dates}
+    kinds = {name: _recognise(column, frame.index, file) for name, column in columns.items()}
+    dates = [name for name, recognised in kinds.items() if recognised.kind == "date"]
+    return kinds | {name: _recognise_zones(frame[name], file) for name in dates}
 
 
 def read_as(frame: pd.DataFrame, kinds: Mapping[str, Kind], file: TableFile) -> pd.DataFrame:
     """The columns named in `kinds`, in that order; every batch gives the same types.
 
-    Dates are in UTC. What is not of its kind is refused with the file, the column and the row.
+    Dates are in UTC. A cell of another kind is an error that names its file, row and column.
     """
-    own, index = _columns(frame[list(kinds)], file), frame.index
-    read = pd.DataFrame({n: _read(own[n], kind, index, file) for n, kind in kinds.items()})
-    return read.set_axis(index)
+    columns = _columns(frame[list(kinds)], file)
+    read = {name: _read(columns[name], kind, frame.index, file) for name, kind in kinds.items()}
+    return pd.DataFrame(read).set_axis(frame.index)
 
 
 def zoned(column: pd.Series) -> pd.Series:
     """Of the cells with dates: whether they have a zone."""
     cells = column.dropna()
     if not all(isinstance(cell, str) for cell in cells[:1]):
-        return pd.Series(_zone_of(column.dtype) is not None, cells.index)
+        dtype = getattr(column.dtype, "pyarrow_dtype", column.dtype)
+        return pd.Series(getattr(dtype, "tz", None) is not None, cells.index)
     words = pd.Series([cell.strip() for cell in cells], cells.index, dtype=object)
     words = words[~words.isin(GAPS)]
     return words.map(lambda word: bool(_ZONE.fullmatch(word))).astype(bool)
-
-
-def _zone_of(dtype: Any) -> Any:
-    return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
 
 
 def _recognise_zones(column: pd.Series, file: TableFile) -> Recognised:
@@ -84,15 +86,16 @@ def _recognise_zones(column: pd.Series, file: TableFile) -> Recognised:
     if has_zone.all():
         note = f"the times of {column.name!r} have zones: they are read, and written, in UTC"
         return Recognised("date", note, has_zones=True)
-    return Recognised(
-        "category",
-        f"{column.name!r} is read as words: some of its times have zones and others do not, the "
-        f"first of these in {file.unit} {has_zone.idxmin()}; write all alike to have them read as "
-        "dates",
+    return _as_words(
+        column.name,
+        "some of its times have zones and others do not, the first of these in "
+        f"{file.unit} {has_zone.idxmin()}; write all alike to have them read as dates",
     )
 
 
 def _columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
+    if file.is_text:  # every cell is a text
+        return {str(n): Column(str(n), "category", c.to_numpy()) for n, c in frame.items()}
     try:
         return {column.name: column for column in read_columns(frame)}
     except (TypeError, ValueError) as error:
@@ -103,12 +106,21 @@ def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
     if column.kind != "category":
         return Recognised(column.kind)
     texts, is_gap = _trimmed(column.values)
-    words = texts[~is_gap]
+    words, index = texts[~is_gap], index[~is_gap]
     if not len(words):
         return Recognised("number")
+
+    def almost(kind: Kind, is_other: NDArray[np.bool_]) -> Recognised:
+        first = is_other.argmax()
+        return _as_words(
+            column.name,
+            f"all but {_count(is_other, 'cell')} are {kind}s, the first of them "
+            f"{words[first]!r:.80} in {file.unit} {index[first]}; empty what is no {kind} to have "
+            f"it read as {kind}s",
+        )
+
     if file.is_text:
-        numbers = _numbers(words, has_comma=file.has_comma)
-        is_number = ~np.isnan(numbers)
+        is_number = ~np.isnan(_numbers(words, has_comma=file.has_comma))
         if file.has_comma:
             is_number &= ~_may_be_thousands(words)
         if is_number.all():
@@ -118,45 +130,30 @@ def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
             return Recognised("boolean")
         is_like_one = is_number | [bool(_OTHER_NUMBER.fullmatch(word)) for word in words]
         if is_number.mean() >= MOSTLY and not is_like_one.all():
-            return _almost("number", ~is_number, column.name, words, index[~is_gap], file)
+            return almost("number", ~is_number)
         if is_like_one.mean() >= MOSTLY:
-            odd = words[~is_number][0]
-            return Recognised(
-                "category",
-                f"{column.name!r} is read as words: {odd!r:.80} may be a number, but is not plain. "
-                "Write numbers such as 1234.5, without separators or signs of money and percent, "
-                "to have them read as numbers",
+            return _as_words(
+                column.name,
+                f"{words[~is_number][0]!r:.80} may be a number, but is not plain. Write numbers "
+                "such as 1234.5, without separators or signs of money and percent, to have them "
+                "read as numbers",
             )
     is_date = ~np.isnat(_dates(words))
     if is_date.all():
         return Recognised("date")
     if is_date.mean() >= MOSTLY:
-        return _almost("date", ~is_date, column.name, words, index[~is_gap], file)
+        return almost("date", ~is_date)
     if all(map(_OTHER_DATE.match, words)):
-        return Recognised(
-            "category",
-            f"{column.name!r} is read as words: {words[0]!r:.80} may be a date, but which? "
-            "Write dates year first, such as 2026-01-31, to have them read as dates",
+        return _as_words(
+            column.name,
+            f"{words[0]!r:.80} may be a date, but which? Write dates year first, such as "
+            "2026-01-31, to have them read as dates",
         )
     return Recognised("category")
 
 
-def _almost(
-    kind: Kind,
-    is_other: NDArray[np.bool_],
-    name: str,
-    words: NDArray[Any],
-    index: pd.Index,
-    file: TableFile,
-) -> Recognised:
-    """Words all the same, with a note where the others are."""
-    first = np.flatnonzero(is_other)[0]
-    return Recognised(
-        "category",
-        f"{name!r} is read as words: all but {_count(is_other, 'cell')} are {kind}s, the first of "
-        f"them {words[first]!r:.80} in {file.unit} {index[first]}; empty what is no {kind} to "
-        f"have it read as {kind}s",
-    )
+def _as_words(name: Any, why: str) -> Recognised:
+    return Recognised("category", f"{name!r} is read as words: {why}")
 
 
 def _read(column: Column, kind: Kind, index: pd.Index, file: TableFile) -> Any:
@@ -166,46 +163,38 @@ def _read(column: Column, kind: Kind, index: pd.Index, file: TableFile) -> Any:
         except ValueError as error:
             raise ValueError(f"{file.name}: {error}") from None
     texts, is_gap = _trimmed(column.values)
-    words = texts[~is_gap]
     if kind == "category":
         texts[is_gap] = None
         return _typed(Column(column.name, kind, texts))
-    if kind == "date":
-        values: NDArray[Any] = np.full(len(texts), "NaT", dtype="datetime64[us]")
-        values[~is_gap] = _dates(words)
-    else:
-        values = np.full(len(texts), np.nan)
-        if kind == "boolean":
-            numbers = _numbers(words, has_comma=False)
-            zero_one = np.where(np.isin(numbers, (0, 1)), numbers, np.nan)
-            values[~is_gap] = [
-                BOOLEANS.get(word.lower(), number)
-                for word, number in zip(words, zero_one, strict=True)
-            ]
-        else:
-            values[~is_gap] = _numbers(words, has_comma=file.has_comma)
+    values = np.full(len(texts), MISSING[kind])
+    values[~is_gap] = _parsed(texts[~is_gap], kind, file)
     read = Column(column.name, kind, values)
     wrong = read.missing & ~is_gap
     if kind == "number":
         wrong |= np.isinf(values)
     for row in np.flatnonzero(wrong)[:1]:
+        more = _count(wrong[row + 1 :], "more such cell")
         raise ValueError(
             f"{file.name}, {file.unit} {index[row]}, column {column.name!r}: expected "
-            f"{_EXPECTED[kind]}, got {texts[row]!r:.80}{_more(wrong)}; correct the cell, or empty "
-            "it"
+            f"{_EXPECTED[kind]}, got {texts[row]!r:.80}"
+            f"{f' (and {more} near it)' if wrong.sum() > 1 else ''}; correct the cell, or empty it"
         )
     return _typed(read)
 
 
-_EXPECTED = {
-    "number": "a finite number, written plainly",
-    "boolean": "true or false",
-    "date": "a date such as 2026-01-31",
-}
+def _parsed(words: NDArray[Any], kind: Kind, file: TableFile) -> Any:
+    """The values of words, missing where a word is not of the kind."""
+    if kind == "date":
+        return _dates(words)
+    if kind == "number":
+        return _numbers(words, has_comma=file.has_comma)
+    numbers = _numbers(words, has_comma=False)
+    zero_one = np.where(np.isin(numbers, (0, 1)), numbers, np.nan)
+    return [BOOLEANS.get(word.lower(), n) for word, n in zip(words, zero_one, strict=True)]
 
 
 def _typed(column: Column) -> Any:
-    """In one pandas type for each kind, whatever the values are."""
+    """One pandas type for each kind, whatever the values are."""
     if column.kind == "boolean":
         return pd.array(np.where(column.missing, None, column.values == 1), dtype="boolean")
     return column.values if column.kind != "category" else pd.Series(column.values, dtype=object)
@@ -217,28 +206,24 @@ def _trimmed(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 
 def _numbers(words: NDArray[Any], *, has_comma: bool) -> NDArray[np.float64]:
-    """NaN where a word is no number. Python would also read 1_000."""
+    """NaN where a word is no number; 1_000 is none, though Python would read it."""
     if has_comma:
-        words = np.array([_pointed(word) for word in words], dtype=object)
-    if "_" not in "".join(words):
-        try:
-            numbers: NDArray[np.float64] = words.astype(np.float64)
-            return numbers
-        except ValueError:
-            pass
+        pointed = [word if "." in word else word.replace(",", ".") for word in words]
+        words = np.array(pointed, dtype=object)
+    try:
+        if "_" not in "".join(words):
+            return np.asarray(words, dtype=np.float64)
+    except ValueError:
+        pass
     return np.array([_number(word) for word in words], dtype=np.float64)
 
 
 def _may_be_thousands(words: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where 1.000 is a thousand or one: among words without a point, and none has a point else."""
+    """Cells such as 1.000, which may be 1 or 1000: some cells have no point, and none another."""
     has_point = np.array(["." in word for word in words], dtype=bool)
     if has_point.all() or not all(map(_THOUSANDS.fullmatch, words[has_point])):
         return np.zeros(len(words), dtype=bool)
     return has_point
-
-
-def _pointed(word: str) -> str:
-    return word.replace(",", ".") if "." not in word else word
 
 
 def _number(word: str) -> float:
@@ -249,7 +234,7 @@ def _number(word: str) -> float:
 
 
 def _dates(words: NDArray[Any]) -> NDArray[Any]:
-    """In UTC; NaT where a word is no date, or one beyond the years that columns may have."""
+    """In UTC; NaT where a word is no date, or its year is not between 1 and 9999."""
     plain = [word.replace("/", "-") if _DATE.fullmatch(word) else None for word in words]
     dates = pd.to_datetime(
         pd.Series(plain, dtype=object), format="ISO8601", utc=True, errors="coerce"
@@ -261,8 +246,3 @@ def _dates(words: NDArray[Any]) -> NDArray[Any]:
 def _count(mask: NDArray[np.bool_], thing: str) -> str:
     n = int(mask.sum())
     return f"{n} {thing}{'s' * (n != 1)}"
-
-
-def _more(wrong: NDArray[np.bool_]) -> str:
-    n = int(wrong.sum()) - 1
-    return f" (and {n} more such cell{'s' * (n != 1)} near it)" if n else ""

@@ -15,26 +15,26 @@ from batchensemble.modelfile.files import check_writable, replacing
 
 
 def check_place(path: Path, *, beside: Sequence[Path] = ()) -> None:
-    """Refuse, before any work is done, what could not be written or would replace its source."""
+    """Refuse, before any work is done, a path that cannot be written or is one of the inputs."""
     if path == PIPE:
         return
     check_writable(path)
     for source in beside:
         if source.exists() and path.exists() and source.samefile(path):
-            raise ValueError(f"expected another file than {path} itself to write; name a new one")
+            raise ValueError(f"the output would overwrite the input {path}; choose another path")
 
 
 def _with_words(frame: pd.DataFrame) -> pd.DataFrame:
-    """True and false as files have them, and as `reading` reads them."""
+    """True and false as words in lower case, as `text` reads them."""
     words = {True: "true", False: "false"}
     return frame.assign(**{name: frame[name].map(words) for name in frame.select_dtypes("bool")})
 
 
 class TableWriter:
-    """A table that grows by batches, and is there under its name when all of it is.
+    """Writes a table batch by batch; the file appears under its name once all of it is written.
 
-    By the path's ending a CSV, Parquet or Feather file; "-" is a CSV to standard output, as it
-    comes. The first batch decides the columns and their types.
+    A CSV, Parquet or Feather file, by the path's ending; "-" is a CSV to standard output, written
+    as it comes. The first batch decides the columns and their types.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,11 +51,10 @@ class TableWriter:
             self._arrow = import_arrow(self._path)
         self._file = self._stack.enter_context(replacing(self._path))
         if self._suffix in CSV:
-            packed = self._suffix.endswith(".gz")
-            # Without its name and time of writing, the same table is the same file.
-            how: Any = {"filename": "", "mtime": 0}
-            binary = gzip.GzipFile(fileobj=self._file, mode="wb", **how) if packed else self._file
-            if packed:
+            binary: Any = self._file
+            if self._suffix.endswith(".gz"):
+                # Without its name and time of writing, the same table is the same file.
+                binary = gzip.GzipFile("", "wb", fileobj=self._file, mtime=0)
                 self._stack.enter_context(binary)
             self._text = io.TextIOWrapper(binary, encoding="utf-8", newline="")
             self._stack.callback(self._text.detach)

@@ -24,7 +24,7 @@ class Series:
 
 
 def make_seasonal(n: int = 480, *, season: int = 12, seed: int = 0) -> Series:
-    """Months of a trend, a season that grows with it, and autocorrelated noise: always here."""
+    """Monthly values: a trend, a season that grows with it, and autocorrelated noise."""
     random = np.random.default_rng(seed)
     noise = np.zeros(n)
     for t in range(1, n):

@@ -1,0 +1,97 @@
+"""Single values of Python, numpy and pandas -> numbers, dates in UTC, and names of categories."""
+
+import datetime as dt
+import numbers
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_YEARS = "expected dates between the years 1 and 9999 in UTC"
+
+
+def category_text(value: Any) -> str | None:
+    """The name of a category: text as it is; a whole number without decimals; else `str`.
+
+    So 1, 1.0 and "1" are one category (a gap turns integers into floats, which must not rename
+    them), 1.5 is "1.5", True is "True", and None, NaN, NaT and NA are all missing (None).
+    """
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    if is_missing(value):
+        return None
+    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
+        return str(value)
+    if isinstance(value, numbers.Integral) and abs(int(value)) < 2**64:
+        return str(int(value))
+    number = real(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 2**64 else repr(number)
+
+
+def real(value: Any, name: str = "") -> float:
+    """A number, NaN if missing; durations in seconds; `name` is that of the column, for errors."""
+    if is_missing(value):
+        return float("nan")
+    if isinstance(value, np.timedelta64):
+        return float(seconds(name, np.asarray(value)))
+    if isinstance(value, dt.timedelta):
+        return value.total_seconds()
+    if isinstance(value, dt.time):
+        return value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
+    try:
+        return float(value)
+    except OverflowError:  # an integer past 1.8e308
+        return float("inf") if value > 0 else float("-inf")
+
+
+def seconds(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
+    """timedelta64 -> float64; by a product, because a cast to a finer unit may overflow."""
+    unit, count = np.datetime_data(values.dtype)
+    if unit in ("Y", "M"):
+        raise TypeError(f"column {name!r}: years or months have no fixed length; use days")
+    one = np.timedelta64(1, "s" if unit == "generic" else unit) / np.timedelta64(1, "s")  # type: ignore[call-overload]
+    counted = values.astype(np.int64).astype(np.float64) * (count * one)
+    return np.where(np.isnat(values), np.nan, counted)
+
+
+def microseconds(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """datetime64 of any unit -> datetime64[us]; outside these years the cast could overflow."""
+    years = values.astype("datetime64[Y]").astype(np.int64) + 1970
+    outside = np.flatnonzero(~np.isnat(values) & ((years < 1) | (years > 9999)))
+    if outside.size:
+        raise ValueError(f"column {name!r}: {_YEARS}, got {values[outside[0]]}")
+    return values.astype("datetime64[us]")
+
+
+def dates(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Python dates, with or without time and zone, and datetime64 scalars -> UTC."""
+    moments = np.full(len(values), "NaT", dtype="datetime64[us]")
+    for row, value in enumerate(values):
+        if isinstance(value, np.datetime64):
+            moments[row] = microseconds(name, np.array([value]))[0]
+        elif not is_missing(value):
+            try:
+                aware = isinstance(value, dt.datetime) and value.tzinfo is not None
+                moments[row] = value.astimezone(dt.UTC).replace(tzinfo=None) if aware else value
+            except OverflowError:
+                raise ValueError(f"column {name!r}: {_YEARS}, got {value}") from None
+    return moments
+
+
+def texts(values: Iterable[Any]) -> NDArray[Any]:
+    """The names of categories, None where there is no value."""
+    names = [value if type(value) is str else category_text(value) for value in values]
+    return np.array(names, dtype=object)
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN of any kind, NaT and pandas' NA (told by name: pandas need not be installed)."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return isinstance(value, (float, np.generic)) and bool(value != value)

@@ -1,0 +1,168 @@
+"""Laws of `Panel`: series are cut, picked and continued, and answers look like the user's data."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from long_frames import FREQS, assert_same, exogenous, long
+
+from batchensemble.data.panels import read_panel
+
+NAN = float("nan")
+
+
+def test_the_shortest_series_is_named_with_what_it_lacks():
+    message = r"series 'b': expected at least 8 rows, got 3: it needs 5 more \(1 other series are"
+    with pytest.raises(ValueError, match=message):
+        read_panel(long([5, 3, 9]), fewest=8)
+    assert len(read_panel(long([5, 3, 9]), fewest=3)) == 3
+    assert len(read_panel(long([9]).drop([4]), fewest=9, fill="ffill").values) == 9
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    lengths=st.lists(st.integers(4, 12), min_size=1, max_size=4),
+    freq=st.sampled_from(FREQS),
+    data=st.data(),
+)
+def test_a_head_extended_by_what_it_lacks_is_the_panel(lengths, freq, data):
+    frame = long(lengths, freq, shift=1, x=np.arange, w=exogenous)
+    panel = read_panel(frame, columns=["x", "w"], freq=freq)
+    dropped = np.array([data.draw(st.integers(0, n - 1)) for n in lengths])
+    head = panel.head(dropped)
+    assert head.lengths.tolist() == (panel.lengths - dropped).tolist()
+    rest = [frame[frame.unique_id == i].tail(d) for i, d in zip(panel.ids, dropped, strict=True)]
+    if dropped.any():
+        new = read_panel(pd.concat(rest[::-1]), columns=["x", "w"], freq=panel.freq)
+        head = head.extended(new)
+    assert_same(panel, head)
+
+
+def test_a_tail_holds_the_last_rows_and_all_of_a_short_series():
+    panel = read_panel(long([5, 2], x=np.arange), columns=["x"])
+    tail = panel.tail(3)
+    assert tail.lengths.tolist() == [3, 2]
+    assert tail.columns[0].values.tolist() == [2, 3, 4, 5, 6]
+    assert_same(panel.tail(9), panel)
+    with pytest.raises(ValueError, match="n to be at least 1 row of each series, got 0"):
+        panel.tail(0)
+    for dropped, got in ((2, 2), ([0, -1], -1)):
+        with pytest.raises(
+            ValueError, match=f"series 'b': expected to drop .* its 2 rows, got {got}"
+        ):
+            panel.head(dropped)
+
+
+def test_series_are_picked_by_id_in_the_order_asked_for():
+    frame = long([3, 4, 5], x=np.arange)
+    panel = read_panel(frame, columns=["x"])
+    picked = panel.only(["c", "a"])
+    assert picked.ids.tolist() == ["c", "a"]
+    assert picked.columns[0].values.tolist() == [7, 8, 9, 10, 11, 0, 1, 2]
+    assert_same(panel.only(panel.ids), panel)
+    for ids, words in ((["z"], r"series 'a', 'b', 'c', got 'z'"), ([], "at least one series")):
+        with pytest.raises(ValueError, match=words):
+            panel.only(ids)
+
+
+def test_new_rows_must_go_on_where_their_series_ends():
+    frame = long([10, 10])
+    panel = read_panel(frame).head(5)
+
+    def extended(rows, freq="D", **changed):
+        return panel.extended(read_panel(frame.iloc[rows].assign(**changed), freq=freq))
+
+    assert extended([15]).lengths.tolist() == [5, 6]
+    with pytest.raises(
+        ValueError,
+        match="series 'b': expected new rows after its end at 2020-01-05, got one at 2020-01-04",
+    ):
+        extended([5, 13, 14, 15])
+    with pytest.raises(
+        ValueError,
+        match=r"series 'a': .*got none for 2020-01-06, 2020-01-07; add them .*not filled",
+    ):
+        extended([7])
+    with pytest.raises(ValueError, match="got series 'z': fit has not seen it"):
+        extended([5], unique_id="z")
+    with pytest.raises(ValueError, match="frequency 'D', got 'h'"):
+        extended([5], freq="h")
+    noon = pd.to_datetime(["2020-01-06 12:00"])
+    with pytest.raises(
+        ValueError, match=r"series 'a': .*'D' from 2020-01-05 on, got 2020-01-06 12:00"
+    ):
+        extended([5], ds=noon)
+    with pytest.raises(
+        ValueError, match=r"times of the type datetime64\[.*\] as at fit, got .*UTC"
+    ):
+        extended([5], ds=pd.to_datetime(["2020-01-06"]).tz_localize("UTC"))
+
+
+def test_new_rows_bring_the_columns_of_the_history_in_any_order():
+    frame = long([6], x=np.arange, w=exogenous)
+    panel = read_panel(frame, columns=["x", "w"])
+    last = frame.tail(2)
+    new = read_panel(last, columns=["w", "x"], freq="D")
+    assert_same(panel, panel.head(2).extended(new))
+    with pytest.raises(
+        ValueError, match=r"expected the exogenous columns \['x', 'w'\] as at fit, got \['x'\]"
+    ):
+        panel.head(2).extended(read_panel(last.drop(columns="w"), columns=["x"], freq="D"))
+    words = read_panel(last.assign(x="u"), columns=["x", "w"], freq="D")
+    with pytest.raises(ValueError, match="column 'x': expected a number column as at fit"):
+        panel.head(2).extended(words)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    freq=st.sampled_from(FREQS),
+    starts=st.lists(st.dates(dt.date(1950, 1, 1), dt.date(2050, 1, 1)), min_size=1, max_size=4),
+    zone=st.sampled_from([None, "UTC", "America/New_York"]),
+    h=st.integers(1, 9),
+)
+def test_future_times_are_those_of_date_range(freq, starts, zone, h):
+    grids = [pd.date_range(start, periods=3 + h, freq=freq, tz=zone) for start in starts]
+    frame = pd.concat(
+        [pd.DataFrame({"unique_id": i, "ds": g[:3], "y": 1.0}) for i, g in enumerate(grids)]
+    )
+    times = read_panel(frame, freq=freq).future_times(h)
+    assert times.tolist() == [moment for grid in grids for moment in grid[3:]]
+
+
+@pytest.mark.parametrize(
+    "dtype", [pl.Date, pl.Datetime("ns"), pl.Datetime("ms", "Asia/Tokyo"), pl.Int32]
+)
+@pytest.mark.parametrize("words", [pl.String, pl.Categorical, pl.Enum(["u", "v"])])
+def test_an_answer_in_polars_joins_the_users_frame(dtype, words):
+    days = [dt.datetime(2020, 1, 1) + dt.timedelta(days=i) for i in range(6)]
+    column = pl.Series(range(6) if dtype == pl.Int32 else days)
+    zone = getattr(dtype, "time_zone", None)
+    ds = column.dt.replace_time_zone(zone).cast(dtype) if zone else column.cast(dtype)
+    ids = pl.Series(["u", "v"] * 3, dtype=words)
+    # each series goes in steps of two days
+    frame = pl.DataFrame({"unique_id": ids, "ds": ds, "y": [1.0] * 6})
+    panel = read_panel(frame)
+    answer = panel.head(1).frame(
+        {"unique_id": panel.ids, "ds": panel.head(1).future_times(1), "mean": np.ones(2)}
+    )
+    assert isinstance(answer, pl.DataFrame)
+    assert answer.columns == ["unique_id", "ds", "mean"]
+    assert len(frame.join(answer, on=["unique_id", "ds"])) == 2
+
+
+def test_answers_come_in_the_library_the_data_came_in():
+    table = pa.table({"ds": [1, 2, 3], "y": [1.0, 2.0, 3.0]})
+    for data, kind in ((table, pa.Table), (long([5]), pd.DataFrame), ([1, 2], pd.DataFrame)):
+        panel = read_panel(data)
+        answer = panel.frame({"id": panel.ids, "ds": panel.future_times(1), "mean": [1.5]})
+        assert isinstance(answer, kind)
+        assert list(answer.columns if kind is pd.DataFrame else answer.column_names) == [
+            "id",
+            "ds",
+            "mean",
+        ]
