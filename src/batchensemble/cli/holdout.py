@@ -1,0 +1,191 @@
+"""Train on one part of the data; score and calibrate the model with the part held out."""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble.cli.comparison import score_classes, score_numbers, score_paths
+from batchensemble.cli.errors import about_file
+from batchensemble.cli.format import percent
+from batchensemble.cli.training_data import TrainingData
+from batchensemble.data.reading import PIPE, check_suffix, is_table
+from batchensemble.data.writing import check_place
+from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.estimators.base import pick_device
+from batchensemble.estimators.presets import SERIES_PRESETS, resolve
+from batchensemble.training.loop import TrainingDiverged
+
+FEWEST_ROWS = 20  # fewer say too little
+FEWEST_HORIZONS = 4  # that a series must have, to have one held out
+NO_HOLDOUT = "--holdout is 0"
+
+
+@dataclass(frozen=True)
+class Split:
+    """What `fit`, `calibrate` and the scores get; nothing is held out if `held_out` is empty."""
+
+    learned: tuple[Any, ...]
+    n_learned: int
+    judged_on: str  # or why nothing is held out
+    held_out: tuple[Any, ...] = ()
+    n_judged: int = 0
+    score: Callable[[Any], dict[str, float]] = lambda model: {}
+
+
+def model_path(data: Path, out: Path | None) -> Path:
+    """Where the model goes, checked before any work."""
+    if out == PIPE or (out is None and data == PIPE):
+        raise ValueError("the model needs a file name: add -o MODEL.be")
+    if out is None:
+        out = Path(data.name[: -len(check_suffix(data))] + ".be")
+    if is_table(out):
+        raise ValueError(f"expected a name for the model such as m.be, got that of a table: {out}")
+    check_place(out, beside=[data])
+    return out
+
+
+def train(
+    data: TrainingData,
+    settings: dict[str, Any],
+    *,
+    holdout: float,
+    seed: int,
+    calibrate: bool | None = None,
+) -> Any:
+    """An estimator with these settings, fitted; its `origin_` says how it went.
+
+    Unless `calibrate` is given, tables are calibrated and series are not. A forecaster knows the
+    held-out steps in the end: it forecasts from the end of the file.
+    """
+    is_series = data.y is None
+    calibrate = not is_series if calibrate is None else calibrate
+    pick_device(settings.get("device", "auto"))  # all other errors of series are about the file
+    try:
+        with about_file(data.origin.file if is_series else None):
+            prepare = _prepare_series if is_series else _prepare_table
+            model, split = prepare(data, settings | {"random_state": seed}, holdout, calibrate)
+            model.fit(*split.learned)
+            scores = split.score(model)
+            calibrated = _calibrate(model, split.held_out) if calibrate else ""
+            if is_series and split.held_out and not calibrate:
+                model.update(*split.held_out)
+    except TrainingDiverged as error:
+        raise ValueError(str(error)) from error
+    model.verbose = False
+    model.origin_ = asdict(
+        replace(
+            data.origin,
+            n_learned=split.n_learned,
+            n_judged=split.n_judged,
+            scores=scores,
+            judged_on=split.judged_on,
+            calibrated=calibrated,
+        )
+    )
+    return model
+
+
+def _prepare_table(
+    data: TrainingData, settings: dict[str, Any], holdout: float, calibrate: bool
+) -> tuple[Any, Split]:
+    X, y = data.frame, np.asarray(data.y)
+    is_classes = data.origin.task == "classification"
+    model = (Classifier if is_classes else Regressor)(**settings)
+    rows, judges = hold_out(y, holdout, settings["random_state"], is_classes=is_classes)
+    learned = X.iloc[rows], pd.Series(y[rows], name=data.origin.target)
+    if not len(judges):
+        return model, Split(learned, len(rows), _too_few(holdout, len(rows)))
+    held_out = X.iloc[judges], y[judges]
+    score = score_classes if is_classes else score_numbers
+    return model, Split(
+        learned,
+        len(rows),
+        f"{len(judges):,} random held-out rows",
+        held_out,
+        len(judges),
+        lambda model: score(held_out[1], model.predict_dist(held_out[0])),
+    )
+
+
+def _prepare_series(
+    data: TrainingData, settings: dict[str, Any], holdout: float, calibrate: bool
+) -> tuple[Any, Split]:
+    """One horizon is held out; to calibrate, `holdout` of each series: one says too little."""
+    model = Forecaster(**data.roles, **settings)
+    h = int(resolve(model.preset, settings, SERIES_PRESETS)["horizon"])
+    panel = model._read(data.frame, fill=model.fill, freq=model.freq)
+    n_rows, shortest = len(panel.values), int(panel.lengths.min())
+    if not holdout or shortest < FEWEST_HORIZONS * h:
+        reason = f"it takes series of at least {FEWEST_HORIZONS} times the horizon of {h} steps"
+        return model, Split((panel,), n_rows, reason if holdout else NO_HOLDOUT)
+    n = max(h, round(holdout * shortest)) if calibrate else h
+    return model, Split(
+        (panel.head(n),),
+        n_rows - n * len(panel),
+        f"the last {h} steps of each series, held out",
+        (panel.tail(n),),
+        h * len(panel),
+        lambda model: score_last_window(model, data.frame),
+    )
+
+
+def score_last_window(model: Forecaster, df: pd.DataFrame) -> dict[str, float]:
+    """The last horizon of each series, forecast by a model that did not learn from it."""
+    how: dict[str, Any] = {"n_windows": 1, "refit": False}
+    truth = model.cross_validation(df, **how)[model.target_col].to_numpy()
+    dist = model.cross_validation_dist(df, **how)
+    return score_paths(model, df, truth.reshape(len(dist), dist.horizon), dist)
+
+
+def _calibrate(model: Any, held_out: tuple[Any, ...]) -> str:
+    """What it changed, or why it could not be done."""
+    if not held_out:
+        return "Not calibrated: no rows were held back"
+    try:
+        at_90 = model.calibrate(*held_out).calibration_report().loc[0.9]
+    except ValueError as error:
+        if isinstance(model, Forecaster):
+            model.update(*held_out)
+        return f"Not calibrated: {error}"
+    things = "sets" if isinstance(model, Classifier) else "intervals"
+    rows = "later forecasts" if isinstance(model, Forecaster) else "these rows"
+    if math.isnan(at_90["coverage_after"]):
+        return f"Calibrated {things}, with too few {rows} to say what that changed"
+    return (
+        f"Calibrated: {percent(0.9)} {things} covered {percent(at_90['coverage_before'])} of "
+        f"{rows} before and {percent(at_90['coverage_after'])} after"
+    )
+
+
+def hold_out(
+    y: NDArray[Any], holdout: float, seed: int, *, is_classes: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows to learn from and to score, drawn at random and not by class.
+
+    The guarantee of calibration is about rows as they come.
+    """
+    n_judges = round(holdout * len(y))
+    if n_judges < FEWEST_ROWS or len(y) - n_judges < FEWEST_ROWS:
+        n_judges = 0
+    order = np.random.default_rng(seed).permutation(len(y))
+    judges, kept = np.split(order, [n_judges])
+    if is_classes:  # a class that was not learned could not be scored: its rows are learned from
+        is_new = ~np.isin(y[judges], y[kept])
+        judges, kept = judges[~is_new], np.concatenate([kept, judges[is_new]])
+    return np.sort(kept), np.sort(judges)
+
+
+def _too_few(holdout: float, n_rows: int) -> str:
+    """Why nothing was held out, and the share that would do."""
+    if not holdout:
+        return NO_HOLDOUT
+    share = math.ceil(100 * FEWEST_ROWS / n_rows) / 100
+    cure = f"; use --holdout {share:g}" if share <= 0.5 else ""
+    n_judges = round(holdout * n_rows)
+    return f"{percent(holdout)} of {n_rows} rows is {n_judges}, and it takes {FEWEST_ROWS}{cure}"
