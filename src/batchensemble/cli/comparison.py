@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batchensemble import metrics
 from batchensemble.cli.columns import check_columns, read_series, table_kinds
 from batchensemble.cli.evaluation import (
     MOST_CLASSES,
@@ -25,17 +26,6 @@ from batchensemble.data.frames import Kind
 from batchensemble.data.reading import open_table
 from batchensemble.data.text import read_as
 from batchensemble.estimators import Classifier, Forecaster, Regressor
-from batchensemble.metrics import (
-    interval_coverage,
-    pit_coverage_curve,
-    reliability_curve,
-    rmse,
-    selective_accuracy,
-    selective_rmse,
-    summarise_classification,
-    summarise_paths,
-    summarise_regression,
-)
 from batchensemble.predictive import CategoricalPredictive, GaussianPredictive, SamplePredictive
 
 MOST_WINDOWS = 100
@@ -128,10 +118,10 @@ def _compare_classes(
         sets = model.predict_set(X, facts["coverage"])
         scores["coverage_of_sets"] = float(sets[np.arange(len(y)), y].mean())
         scores["size_of_sets"] = float(sets.sum(axis=1).mean())
-    bins = reliability_curve(y, probabilities=dist.mean)
+    bins = metrics.reliability_curve(y, probabilities=dist.mean)
     full = bins.counts > 0
     curve = Curve.of("confidence", "accuracy", bins.confidence[full], bins.accuracy[full])
-    kept = selective_accuracy(y, probabilities=dist.mean, uncertainty=dist.total)
+    kept = metrics.selective_accuracy(y, probabilities=dist.mean, uncertainty=dist.total)
     beside = {name: columns[name] for name in ("prediction", "confidence", "total")}
     return {
         "task": "classification",
@@ -195,7 +185,7 @@ def _of_intervals(
     things: str,
 ) -> dict[str, Any]:
     """Scores and curves of the intervals that `predict` writes, calibrated where the model is."""
-    curve = pit_coverage_curve(pit)
+    curve = metrics.pit_coverage_curve(pit)
     if hasattr(model, "calibration_"):
         new = interval_scores(y, mean=dist.mean, std=dist.std)
         curve = model.calibration_.coverage_curve(new.reshape(len(new), -1))
@@ -205,9 +195,9 @@ def _of_intervals(
             if scores.pop(name, None) is not None and level in actual:
                 scores[name] = actual[level]
     lower, upper = columns["lower"].to_numpy(), columns["upper"].to_numpy()
-    scores["coverage"] = interval_coverage(np.ravel(y), lower=lower, upper=upper)
+    scores["coverage"] = metrics.interval_coverage(np.ravel(y), lower=lower, upper=upper)
     doubt = dist.std.reshape(len(dist), -1).mean(axis=1)
-    kept = selective_rmse(y, mean=dist.mean, uncertainty=doubt)
+    kept = metrics.selective_rmse(y, mean=dist.mean, uncertainty=doubt)
     return {
         "scores": scores,
         "calibration": Curve.of("nominal", "empirical", curve.levels, curve.empirical),
@@ -241,15 +231,15 @@ def _continued(model: Forecaster, new: pd.DataFrame, path: Path) -> tuple[pd.Dat
 
 def score_numbers(y: NDArray[Any], dist: GaussianPredictive) -> dict[str, float]:
     """The library's summary, and as a baseline the RMSE of predicting the mean."""
-    baseline = rmse(y, mean=np.full(len(y), y.mean()))
-    return summarise_regression(y, dist) | {"rmse_of_mean": baseline}
+    baseline = metrics.rmse(y, mean=np.full(len(y), y.mean()))
+    return metrics.summarise_regression(y, dist) | {"rmse_of_mean": baseline}
 
 
 def score_classes(labels: NDArray[Any], dist: CategoricalPredictive) -> dict[str, float]:
     """The library's summary, and as a baseline the accuracy of the most common class."""
     counts = np.unique(labels, return_counts=True)[1]
     baseline = float(counts.max() / len(labels))
-    return summarise_classification(labels, dist) | {"accuracy_of_commonest": baseline}
+    return metrics.summarise_classification(labels, dist) | {"accuracy_of_commonest": baseline}
 
 
 def score_paths(
@@ -261,9 +251,9 @@ def score_paths(
     after = ahead.starts[:, None] + model._reach  # the first step of each window
 
     def repeated(n: int) -> float:
-        return rmse(truth, mean=panel.values[after - n + np.arange(dist.horizon) % n])
+        return metrics.rmse(truth, mean=panel.values[after - n + np.arange(dist.horizon) % n])
 
-    scores = summarise_paths(truth, dist) | {"rmse_of_last": repeated(1)}
+    scores = metrics.summarise_paths(truth, dist) | {"rmse_of_last": repeated(1)}
     shortest = int(panel.lengths.min()) - dist.horizon - n_windows + 1  # what a first window knows
     if 1 < model.season_ <= shortest:
         scores["rmse_of_season"] = repeated(model.season_)

@@ -2,14 +2,13 @@
 
 from typing import Annotated
 
-import typer
 from rich.console import Console
+
+from batchensemble.cli.options import option
 
 
 def datasets(
-    download: Annotated[
-        bool, typer.Option("--download", help="Download missing datasets from their public source.")
-    ] = False,
+    download: Annotated[bool, option("Download what is missing.", "--download")] = False,
 ) -> None:
     """List the datasets of the study: which are here, and where to get the others."""
     from batchensemble.study.datasets.catalogue import print_datasets

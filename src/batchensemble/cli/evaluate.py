@@ -17,6 +17,7 @@ from batchensemble.cli.options import (
     DeviceOption,
     JsonOption,
     ModelArgument,
+    option,
 )
 
 MOST_ROWS, MOST_COLUMNS = 5, 7  # of the least certain rows
@@ -26,11 +27,10 @@ def evaluate(
     model: ModelArgument,
     data: DataArgument,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A page to write, such as report.html.")
+        Path | None, option("A page to write, such as report.html.", "--out", "-o")
     ] = None,
     target: Annotated[
-        str | None,
-        typer.Option("--target", "-t", help="The column with the truth; by default as in fit."),
+        str | None, option("The column with the truth; by default as in fit.", "--target", "-t")
     ] = None,
     coverage: CoverageOption = 0.9,
     device: DeviceOption = "auto",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,7 +12,7 @@ from rich.markup import escape
 
 from batchensemble.cli.errors import Terminal
 from batchensemble.cli.format import as_json, counted, print_grid, size
-from batchensemble.cli.options import DataArgument, JsonOption, forecast_option
+from batchensemble.cli.options import DataArgument, JsonOption, Names, forecast_option, option
 
 Method = Literal["batch_ensemble", "deep_ensemble", "mc_dropout", "single"]
 Preset = Literal["default", "paper"]
@@ -19,36 +20,28 @@ Task = Literal["regression", "classification", "forecast"]
 Fill = Literal["interpolate", "ffill"]
 
 
-def _training_option(text: str, **more: Any) -> Any:
-    return typer.Option(help=text, rich_help_panel="Training", **more)
+training_option = partial(option, rich_help_panel="Training")
 
 
 def fit(
     data: DataArgument,
-    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
+    target: Annotated[str, option("The column to predict.", "--target", "-t")],
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="The model to write; by default DATA's name with .be."),
+        Path | None, option("The model to write; by default DATA's name with .be.", "--out", "-o")
     ] = None,
     task: Annotated[
         Task | None,
-        typer.Option(
-            metavar="TASK",
-            help="regression, classification or forecast; by default recognised from the data.",
-        ),
+        option("regression, classification or forecast; by default recognised.", metavar="TASK"),
     ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="A column not to learn from; may be repeated.")
-    ] = None,
+    drop: Annotated[Names, option("A column not to learn from; may be repeated.")] = None,
     holdout: Annotated[
-        float,
-        typer.Option(min=0, max=0.5, metavar="SHARE", help="Share of rows held out for scoring."),
+        float, option("Share of rows held out for scoring.", min=0, max=0.5, metavar="SHARE")
     ] = 0.2,
     calibrate: Annotated[
         bool | None,
-        typer.Option(
-            help="Correct the intervals with the held-out rows. Default: yes for tables, no for "
-            "series, where it holds out SHARE of each series instead of one horizon."
+        option(
+            "Correct the intervals with the held-out rows. On by default for tables; for series it "
+            "holds out SHARE of each instead of one horizon."
         ),
     ] = None,
     time: Annotated[str | None, forecast_option("The time column; makes it a forecast.")] = None,
@@ -56,36 +49,30 @@ def fit(
         str | None, forecast_option("The column that names the series, if there are several.")
     ] = None,
     horizon: Annotated[
-        int | None, forecast_option("Steps to forecast; 12 by default.", min=1)
+        int | None, forecast_option("Steps to forecast, 12 by default.", min=1)
     ] = None,
     freq: Annotated[
-        str | None,
-        forecast_option("Time between steps, such as D, MS or h; by default inferred."),
+        str | None, forecast_option("Time between steps, such as D, MS or h; else inferred.")
     ] = None,
     fill: Annotated[Fill | None, forecast_option("How to fill gaps in the series.")] = None,
     future: Annotated[
-        list[str] | None,
-        forecast_option("A column whose future values are known; may be repeated."),
+        Names, forecast_option("A column whose future values are known; may be repeated.")
     ] = None,
     past: Annotated[
-        list[str] | None,
-        forecast_option("A column known only up to the present; may be repeated."),
+        Names, forecast_option("A column known only up to the present; may be repeated.")
     ] = None,
     method: Annotated[
         Method,
-        _training_option("batch_ensemble, deep_ensemble, mc_dropout or single.", metavar="METHOD"),
+        training_option("batch_ensemble, deep_ensemble, mc_dropout or single.", metavar="METHOD"),
     ] = "batch_ensemble",
-    members: Annotated[int, _training_option("Size of the ensemble.", min=1)] = 10,
-    preset: Annotated[Preset, _training_option("A set of default settings.")] = "default",
-    epochs: Annotated[
-        int | None, _training_option("Maximum number; training may stop earlier.", min=1)
-    ] = None,
+    members: Annotated[int, training_option("Size of the ensemble.", min=1)] = 10,
+    preset: Annotated[Preset, training_option("A set of default settings.")] = "default",
+    epochs: Annotated[int | None, training_option("Maximum number of epochs.", min=1)] = None,
     time_limit: Annotated[
-        float | None,
-        _training_option("Stop training after this many seconds and keep the model.", min=0.001),
+        float | None, training_option("Seconds after which training stops.", min=0.001)
     ] = None,
-    seed: Annotated[int, _training_option("The same seed gives the same model.", min=0)] = 0,
-    device: Annotated[str, _training_option('"auto", "cpu" or "cuda".')] = "auto",
+    seed: Annotated[int, training_option("The same seed gives the same model.", min=0)] = 0,
+    device: Annotated[str, training_option('"auto", "cpu" or "cuda".')] = "auto",
     json: JsonOption = False,
 ) -> None:
     """Train a model on a file, and say how far to trust it.

@@ -1,7 +1,6 @@
 """Numbers, values and JSON as the commands print them."""
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -58,22 +57,15 @@ def print_grid(console: Console, rows: Iterable[Sequence[str]]) -> None:
 
 def as_json(value: Any) -> str:
     """One line; NaN and infinity become null."""
-    return json.dumps(_jsonable(value), ensure_ascii=False, allow_nan=False)
+    finite = json.loads(json.dumps(value, default=_jsonable), parse_constant=lambda word: None)
+    return json.dumps(finite, ensure_ascii=False)
 
 
 def _jsonable(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return _jsonable(asdict(value))
-    if isinstance(value, dict):
-        return {str(name): _jsonable(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_jsonable(one) for one in value]
+        return asdict(value)
     if hasattr(value, "tolist"):  # numpy's arrays and numbers
-        return _jsonable(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int | str):
-        return value
+        return value.tolist()
     if isinstance(value, Path):
         return str(value)
     raise TypeError(f"expected plain values for JSON, got {type(value).__name__}")

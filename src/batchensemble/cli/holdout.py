@@ -1,8 +1,7 @@
 """Train on one part of the data; score and calibrate the model with the part held out."""
 
 import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +23,6 @@ from batchensemble.training.loop import TrainingDiverged
 FEWEST_ROWS = 20  # fewer say too little
 FEWEST_HORIZONS = 4  # that a series must have, to have one held out
 NO_HOLDOUT = "--holdout is 0"
-
-
-@dataclass(frozen=True)
-class Split:
-    """What `fit`, `calibrate` and the scores get; nothing is held out if `held_out` is empty."""
-
-    learned: tuple[Any, ...]
-    n_learned: int
-    judged_on: str  # or why nothing is held out
-    held_out: tuple[Any, ...] = ()
-    n_judged: int = 0
-    score: Callable[[Any], dict[str, float]] = lambda model: {}
 
 
 def model_path(data: Path, out: Path | None) -> Path:
@@ -66,56 +53,49 @@ def train(
     is_series = data.y is None
     calibrate = not is_series if calibrate is None else calibrate
     pick_device(settings.get("device", "auto"))  # all other errors of series are about the file
+    prepare = _prepare_series if is_series else _prepare_table
     try:
         with about_file(data.origin.file if is_series else None):
-            prepare = _prepare_series if is_series else _prepare_table
-            model, split = prepare(data, settings | {"random_state": seed}, holdout, calibrate)
-            model.fit(*split.learned)
-            scores = split.score(model)
-            calibrated = _calibrate(model, split.held_out) if calibrate else ""
-            if is_series and split.held_out and not calibrate:
-                model.update(*split.held_out)
+            model, learned, held_out, facts = prepare(
+                data, settings | {"random_state": seed}, holdout, calibrate
+            )
+            model.fit(*learned)
+            if held_out:
+                score = _score_series if is_series else _score_table
+                facts["scores"] = score(model, held_out, data.frame)
+            if calibrate:
+                facts["calibrated"] = _calibrate(model, held_out)
+            elif is_series and held_out:
+                model.update(*held_out)
     except TrainingDiverged as error:
         raise ValueError(str(error)) from error
     model.verbose = False
-    model.origin_ = asdict(
-        replace(
-            data.origin,
-            n_learned=split.n_learned,
-            n_judged=split.n_judged,
-            scores=scores,
-            judged_on=split.judged_on,
-            calibrated=calibrated,
-        )
-    )
+    model.origin_ = asdict(replace(data.origin, **facts))
     return model
+
+
+Prepared = tuple[Any, tuple[Any, ...], tuple[Any, ...], dict[str, Any]]
+"""An estimator, the arguments of its `fit` and of its `calibrate`, and facts for its origin."""
 
 
 def _prepare_table(
     data: TrainingData, settings: dict[str, Any], holdout: float, calibrate: bool
-) -> tuple[Any, Split]:
+) -> Prepared:
     X, y = data.frame, np.asarray(data.y)
     is_classes = data.origin.task == "classification"
     model = (Classifier if is_classes else Regressor)(**settings)
     rows, judges = hold_out(y, holdout, settings["random_state"], is_classes=is_classes)
     learned = X.iloc[rows], pd.Series(y[rows], name=data.origin.target)
+    facts: dict[str, Any] = {"n_learned": len(rows), "n_judged": len(judges)}
     if not len(judges):
-        return model, Split(learned, len(rows), _too_few(holdout, len(rows)))
-    held_out = X.iloc[judges], y[judges]
-    score = score_classes if is_classes else score_numbers
-    return model, Split(
-        learned,
-        len(rows),
-        f"{len(judges):,} random held-out rows",
-        held_out,
-        len(judges),
-        lambda model: score(held_out[1], model.predict_dist(held_out[0])),
-    )
+        return model, learned, (), facts | {"judged_on": _too_few(holdout, len(rows))}
+    facts["judged_on"] = f"{len(judges):,} random held-out rows"
+    return model, learned, (X.iloc[judges], y[judges]), facts
 
 
 def _prepare_series(
     data: TrainingData, settings: dict[str, Any], holdout: float, calibrate: bool
-) -> tuple[Any, Split]:
+) -> Prepared:
     """One horizon is held out; to calibrate, `holdout` of each series: one says too little."""
     model = Forecaster(**data.roles, **settings)
     h = int(resolve(model.preset, settings, SERIES_PRESETS)["horizon"])
@@ -123,19 +103,24 @@ def _prepare_series(
     n_rows, shortest = len(panel.values), int(panel.lengths.min())
     if not holdout or shortest < FEWEST_HORIZONS * h:
         reason = f"it takes series of at least {FEWEST_HORIZONS} times the horizon of {h} steps"
-        return model, Split((panel,), n_rows, reason if holdout else NO_HOLDOUT)
+        judged_on = reason if holdout else NO_HOLDOUT
+        return model, (panel,), (), {"n_learned": n_rows, "judged_on": judged_on}
     n = max(h, round(holdout * shortest)) if calibrate else h
-    return model, Split(
-        (panel.head(n),),
-        n_rows - n * len(panel),
-        f"the last {h} steps of each series, held out",
-        (panel.tail(n),),
-        h * len(panel),
-        lambda model: score_last_window(model, data.frame),
-    )
+    facts = {
+        "n_learned": n_rows - n * len(panel),
+        "n_judged": h * len(panel),
+        "judged_on": f"the last {h} steps of each series, held out",
+    }
+    return model, (panel.head(n),), (panel.tail(n),), facts
 
 
-def score_last_window(model: Forecaster, df: pd.DataFrame) -> dict[str, float]:
+def _score_table(model: Any, held_out: tuple[Any, ...], _: pd.DataFrame) -> dict[str, float]:
+    X, y = held_out
+    score: Any = score_classes if isinstance(model, Classifier) else score_numbers
+    return dict(score(y, model.predict_dist(X)))
+
+
+def _score_series(model: Forecaster, _: tuple[Any, ...], df: pd.DataFrame) -> dict[str, float]:
     """The last horizon of each series, forecast by a model that did not learn from it."""
     how: dict[str, Any] = {"n_windows": 1, "refit": False}
     truth = model.cross_validation(df, **how)[model.target_col].to_numpy()

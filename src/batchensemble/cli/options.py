@@ -1,9 +1,17 @@
 """Arguments and options that several commands share."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+
+def option(text: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=text, **more)
+
+
+forecast_option = partial(option, rich_help_panel="Forecasts")
 
 DataArgument = Annotated[
     Path,
@@ -13,15 +21,9 @@ DataArgument = Annotated[
     ),
 ]
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by fit.")]
+Names = list[str] | None
 CoverageOption = Annotated[
-    float,
-    typer.Option(
-        min=0.01, max=0.999, help="Share of true values that intervals and sets should contain."
-    ),
+    float, option("Share of true values that intervals and sets should hold.", min=0.01, max=0.999)
 ]
-DeviceOption = Annotated[str, typer.Option(help='"auto", "cpu" or "cuda".')]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-
-
-def forecast_option(text: str, **more: Any) -> Any:
-    return typer.Option(help=text, rich_help_panel="Forecasts", **more)
+DeviceOption = Annotated[str, option('"auto", "cpu" or "cuda".')]
+JsonOption = Annotated[bool, option("Print one JSON object instead of text.", "--json")]

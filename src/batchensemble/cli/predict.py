@@ -16,6 +16,7 @@ from batchensemble.cli.options import (
     JsonOption,
     ModelArgument,
     forecast_option,
+    option,
 )
 
 
@@ -30,16 +31,11 @@ def predict(
         ),
     ] = None,
     out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help=".csv, .csv.gz, .parquet, .feather, or - to print a CSV."),
+        Path, option(".csv, .csv.gz, .parquet, .feather, or - to print a CSV.", "--out", "-o")
     ] = Path("-"),
     coverage: CoverageOption = 0.9,
-    keep: Annotated[
-        str, typer.Option(help="Columns of DATA to copy: names separated by commas, or all.")
-    ] = "",
-    horizon: Annotated[
-        int | None, forecast_option("Steps to forecast; by default as in fit.", min=1)
-    ] = None,
+    keep: Annotated[str, option("Columns of DATA to copy: comma-separated, or all.")] = "",
+    horizon: Annotated[int | None, forecast_option("Steps; by default as in fit.", min=1)] = None,
     ahead: Annotated[
         Path | None, forecast_option("A file with the future values of the --future columns.")
     ] = None,

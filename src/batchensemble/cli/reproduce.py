@@ -6,40 +6,27 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from batchensemble.cli.options import DeviceOption
+from batchensemble.cli.options import DeviceOption, Names, option
 
-ProfileOption = Annotated[
-    str, typer.Option(help="full, or quick: fewer epochs, seeds and rows, in minutes.")
-]
-OnlyOption = Annotated[
-    list[str] | None, typer.Option(help="Run only this dataset; may be repeated.")
-]
-JobsOption = Annotated[
-    int, typer.Option(help="Parallel processes; -1: one per core, or one on a GPU.")
-]
+ProfileOption = Annotated[str, option("full, or quick: fewer epochs, seeds and rows, in minutes.")]
+OnlyOption = Annotated[Names, option("Run only this dataset; may be repeated.")]
+JobsOption = Annotated[int, option("Parallel processes; -1: one per core, or one on a GPU.")]
 
 
 def reproduce(
     profile: ProfileOption = "full",
     only: OnlyOption = None,
-    method: Annotated[
-        list[str] | None, typer.Option(help="Run only this method; may be repeated.")
-    ] = None,
+    method: Annotated[Names, option("Run only this method; may be repeated.")] = None,
     table: Annotated[
-        list[Path] | None,
-        typer.Option(help="Your own .csv, .csv.gz or .parquet file; needs --target."),
+        list[Path] | None, option("Your own .csv, .csv.gz or .parquet file; needs --target.")
     ] = None,
-    target: Annotated[
-        list[str] | None, typer.Option(help="The target column of --table; one for each.")
-    ] = None,
+    target: Annotated[Names, option("The target column of --table; one for each.")] = None,
     plugin: Annotated[
-        list[Path] | None,
-        typer.Option(help="A Python file that adds your own datasets or methods."),
+        list[Path] | None, option("A Python file that adds your own datasets or methods.")
     ] = None,
     device: DeviceOption = "auto",
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Results folder; by default results/PROFILE."),
+        Path | None, option("Results folder; by default results/PROFILE.", "--out", "-o")
     ] = None,
     jobs: JobsOption = -1,
 ) -> None:
@@ -78,11 +65,7 @@ def ablate(
     device: DeviceOption = "auto",
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Results folder; by default results/full or results/quick-ablations.",
-        ),
+        option("Results folder; by default results/full or quick-ablations.", "--out", "-o"),
     ] = None,
     jobs: JobsOption = -1,
 ) -> None:
@@ -106,9 +89,7 @@ def ablate(
 
 def report(
     results: Annotated[Path, typer.Argument(help="Results folder written by reproduce.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path(
-        "report.html"
-    ),
+    out: Annotated[Path, option("The page to write.", "--out", "-o")] = Path("report.html"),
 ) -> None:
     """Write the results as one HTML page that works offline in any browser."""
     from batchensemble.study.report import write_report

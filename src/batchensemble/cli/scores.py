@@ -45,10 +45,9 @@ OTHER_NAMES = {
     "total": "uncertainty",
 }
 SHARES = ("accuracy", "coverage")
-FEW = (
-    *("rmse", "rmse_of_mean", "rmse_of_season", "rmse_of_last"),
-    *("accuracy", "accuracy_of_commonest", "coverage", "coverage_of_sets", "size_of_sets"),
-    *("coverage_80", "coverage_90", "coverage_95", "crps", "nll", "brier", "ece"),
+DETAILS = (  # left out on a terminal
+    *("coverage_80_sum", "rmsce", "miscalibration_area", "energy_score", "variogram_score"),
+    *("total", "aleatoric", "epistemic"),
 )
 
 
@@ -64,7 +63,7 @@ def in_words(
             meaning.format(target=target, coverage=percent(coverage), unit=unit),
         )
         for name, meaning in MEANINGS.items()
-        if name in scores and (name in FEW or not few)
+        if name in scores and not (few and name in DETAILS)
     ]
 
 

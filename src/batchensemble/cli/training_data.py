@@ -54,7 +54,7 @@ def read_training_table(
 ) -> TrainingData:
     """A table for a regression or a classification."""
     table = read_own(path)
-    rows = _with_target(table, target)
+    rows, facts = _with_target(table, target)
     for name in drop:
         one_of(name, [n for n in table.kinds if n != target], f"the --drop column of {table.name}")
     if task != "classification":
@@ -62,22 +62,24 @@ def read_training_table(
         _refuse_ambiguous(table, target, "numbers or classes in the target", cure)
     task, why = (task, "set with --task") if task else _recognise_task(table, rows[target])
     y = read_target(rows[target], task, table.name)
-    left_out, notes = dict.fromkeys(drop, "dropped with --drop"), list[str]()
+    left_out = dict.fromkeys(drop, "dropped with --drop")
     for name, kind in table.kinds.items():
         if name not in (target, *drop):
             reason = _why_useless(rows[name], kind)
             if reason:
                 left_out[name] = reason
             elif _numbers_rows(table.frame[name], kind):
-                notes.append(f"{name!r} numbers the rows; if it means nothing, add --drop {name}")
+                facts["notes"] += (
+                    f"{name!r} numbers the rows; if it means nothing, add --drop {name}",
+                )
     columns = {n: k for n, k in table.kinds.items() if n != target and n not in left_out}
-    origin = _origin(table, rows, task, why, target, columns, left_out, notes)
     if not columns:
-        reasons = [*(f"{name!r} {reason}" for name, reason in left_out.items()), *origin.notes]
+        reasons = [*(f"{name!r} {reason}" for name, reason in left_out.items()), *facts["notes"]]
         raise ValueError(
             f"{table.name}: expected a column besides the target {target!r} to learn from, got "
             + "; ".join(["none", *reasons])
         )
+    origin = Origin(task=task, why=why, columns=columns, left_out=left_out, **facts)
     return TrainingData(origin, rows[list(columns)], y)
 
 
@@ -92,7 +94,7 @@ def read_training_series(
 ) -> TrainingData:
     """A long table of series for a forecast."""
     table = read_own(path, names=[series])
-    rows = _with_target(table, target)
+    rows, facts = _with_target(table, target)
     _refuse_ambiguous(table, target, "numbers in the target")
     _refuse_ambiguous(table, time, "dates or whole numbers as times")
     if table.kinds[target] != "number":
@@ -119,7 +121,7 @@ def read_training_series(
     n_series = 1 if series is None else df[series].nunique()
     why = f"--time was given; {n_series:,} series" if n_series > 1 else "--time was given"
     return TrainingData(
-        _origin(table, rows, "forecast", why, target, columns, left_out),
+        Origin(task="forecast", why=why, columns=columns, left_out=left_out, **facts),
         df[[*named, target]],
         roles={
             "id_col": series or "unique_id",
@@ -131,31 +133,23 @@ def read_training_series(
     )
 
 
-def _origin(
-    table: OwnTable,
-    rows: pd.DataFrame,
-    task: str,
-    why: str,
-    target: str,
-    columns: dict[str, Kind],
-    left_out: dict[str, str],
-    notes: Sequence[str] = (),
-) -> Origin:
-    nameless = f"left out {counted(table.nameless, 'column')} without a name"
-    notes = (*table.notes.values(), *([nameless] if table.nameless else []), *notes)
-    n = len(table.frame)
-    return Origin(table.name, task, why, target, n, n - len(rows), columns, left_out, notes)
-
-
-def _with_target(table: OwnTable, target: str) -> pd.DataFrame:
-    """The rows that have one."""
+def _with_target(table: OwnTable, target: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The rows that have one, and facts for the origin."""
     one_of(target, table.kinds, f"the target column of {table.name}")
     rows = table.frame[table.frame[target].notna()]
     if rows.empty:
         raise ValueError(
             f"{table.name}: the target {target!r} is empty in every row; choose another --target"
         )
-    return rows
+    n = len(table.frame)
+    nameless = f"left out {counted(table.nameless, 'column')} without a name"
+    return rows, {
+        "file": table.name,
+        "target": target,
+        "n_rows": n,
+        "n_without_target": n - len(rows),
+        "notes": (*table.notes.values(), *([nameless] if table.nameless else [])),
+    }
 
 
 def _refuse_ambiguous(table: OwnTable, name: str, wanted: str, cure: str = "") -> None:
