@@ -7,9 +7,11 @@ import sys
 
 import numpy as np
 import pandas as pd
+import pytest
 from sample_files import QUICK, houses, sales
 
 from batchensemble import load
+from batchensemble.training.networks import MLP, Recurrent
 
 
 def plain(text):
@@ -108,6 +110,49 @@ def test_what_was_fitted_by_hand_is_predicted_and_inspected_too(shell):
     )
     shell("evaluate", "hand.be", "test.csv", "--target", "price")
     assert load("hand.be").n_parameters_ == model.n_parameters_
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """Rows that went through the networks of tables, and windows through those of series."""
+    counts = {"rows": 0, "windows": 0}
+    forward, simulate = MLP.forward, Recurrent.simulate
+
+    def count_rows(self, x, masks=None):
+        counts["rows"] += len(x)
+        return forward(self, x, masks)
+
+    def count_windows(self, x, noise, masks=None):
+        counts["windows"] += len(x)
+        return simulate(self, x, noise, masks)
+
+    monkeypatch.setattr(MLP, "forward", count_rows)
+    monkeypatch.setattr(Recurrent, "simulate", count_windows)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("command", "thing", "n"),
+    [
+        ("predict price.be new.csv", "rows", 30),
+        ("predict town.be test.csv", "rows", 40),
+        ("predict sales.be", "windows", 2),
+        ("predict calibrated.be", "windows", 2),
+        ("evaluate price.be test.csv", "rows", 38),
+        ("evaluate town.be test.csv", "rows", 39),
+        ("evaluate sales.be sold.csv", "windows", 18),
+        ("evaluate calibrated.be sold.csv", "windows", 18),
+    ],
+)
+def test_a_row_goes_through_the_network_once(shell, passes, command, thing, n):
+    sales().query("month >= '2022-01-01'").to_csv("sold.csv", index=False)
+    if "calibrated" in command:
+        series = ("-t", "sales", "--time", "month", "--series", "store", "--horizon", 4)
+        words = ("--calibrate", "--holdout", 0.3, "-o", "calibrated.be")
+        shell("fit", "sales.csv", *series, *words, *QUICK)
+    passes.update(rows=0, windows=0)
+    shell(*command.split())
+    assert passes[thing] == n
 
 
 def test_without_arguments_it_shows_help(shell):

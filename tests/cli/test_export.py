@@ -17,7 +17,7 @@ def test_what_was_fitted_from_a_file_runs_elsewhere(shell):
     new = shell.read("new.csv", dtype={"plot": str})
     X = new.assign(sold=pd.to_datetime(new["sold"]), garden=new["garden"].astype(bool))
     model = load("price.be")
-    X = X[model.encoder_.names_]
+    X = X[model.model_.encoder.names_]
     (mean,) = session.run(["mean"], onnx_inputs(model, X))
     np.testing.assert_allclose(np.ravel(mean), model.predict(X), rtol=1e-4)
 

@@ -83,7 +83,7 @@ def test_without_rows_to_spare_all_are_learned_from_and_nothing_is_claimed(
     assert (learned.origin_["n_judged"], learned.origin_["scores"]) == (0, {})
     assert learned.origin_["judged_on"].replace("\N{NO-BREAK SPACE}", " ") == why
     assert learned.origin_["calibrated"] == "Not calibrated: no rows were held back"
-    assert not hasattr(learned, "calibration_")
+    assert learned.calibration_ is None
 
 
 def test_a_forecaster_is_judged_on_the_last_steps_and_then_goes_on_from_them(tmp_path):
@@ -109,7 +109,7 @@ def test_a_forecaster_is_calibrated_if_told_by_what_it_did_not_learn(tmp_path):
     plain = train(data, settings, holdout=0.3, seed=0)
     learned = train(data, settings, holdout=0.3, seed=0, calibrate=True)
     assert plain.origin_["calibrated"] == ""
-    assert not hasattr(plain, "calibration_")
+    assert plain.calibration_ is None
     assert (plain.origin_["n_learned"], learned.origin_["n_learned"]) == (112, 84)
     assert "90 % intervals covered" in learned.origin_["calibrated"].replace(
         "\N{NO-BREAK SPACE}", " "
@@ -122,7 +122,7 @@ def test_too_few_forecasts_leave_a_series_uncalibrated_and_say_so(tmp_path):
     data = series(tmp_path, sales(24))
     learned = train(data, QUICK | {"horizon": 5}, holdout=0.2, seed=0, calibrate=True)
     assert learned.origin_["calibrated"].startswith("Not calibrated: expected at least 9 stretches")
-    assert not hasattr(learned, "calibration_")
+    assert learned.calibration_ is None
 
 
 def test_short_series_are_learned_whole(tmp_path):
@@ -175,7 +175,9 @@ def test_the_rows_that_judged_a_model_calibrate_it(tmp_path, target):
     things = "intervals" if target == "price" else "sets"
     said = learned.origin_["calibrated"].replace("\N{NO-BREAK SPACE}", " ")
     assert f"90 % {things} covered" in said
-    before, after = (prediction_columns(model, data.frame, 0.9) for model in (plain, learned))
+    before, after = (
+        prediction_columns(model, model.predict_dist(data.frame), 0.9) for model in (plain, learned)
+    )
     if target == "price":
         assert not before["lower"].equals(after["lower"])
     else:

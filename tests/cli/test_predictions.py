@@ -80,8 +80,8 @@ def test_classes_have_their_probabilities_and_parts_in_nats(shell, new):
 
 
 def test_wider_coverage_gives_wider_intervals_and_nothing_else(shell, price, new):
-    X = typed(new)
-    narrow, wide = (prediction_columns(price, X, share) for share in (0.5, 0.95))
+    dist = price.predict_dist(typed(new))
+    narrow, wide = (prediction_columns(price, dist, share) for share in (0.5, 0.95))
     assert (wide["lower"] < narrow["lower"]).all()
     assert (wide["upper"] > narrow["upper"]).all()
     same = ["mean", "std", "aleatoric", "epistemic"]

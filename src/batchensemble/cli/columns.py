@@ -17,7 +17,8 @@ from batchensemble.words import closest
 
 def table_kinds(model: Regressor | Classifier) -> dict[str, Kind]:
     """The kinds of the columns that a model learned from, in its order."""
-    return dict(zip(model.encoder_.names_, model.encoder_.kinds_, strict=True))
+    encoder = model.model_.encoder
+    return dict(zip(encoder.names_, encoder.kinds_, strict=True))
 
 
 def series_kinds(model: Forecaster) -> dict[str, Kind]:
@@ -29,7 +30,7 @@ def series_kinds(model: Forecaster) -> dict[str, Kind]:
         kinds[model.id_col] = "number" if is_number else "category"
     kinds[model.time_col] = "date" if isinstance(panel.times, pd.DatetimeIndex) else "number"
     kinds[model.target_col] = "number"
-    for encoder in model.encoder_.encoders_.values():
+    for encoder in model.model_.encoder.encoders_.values():
         kinds |= dict(zip(encoder.names_, encoder.kinds_, strict=True))
     return kinds
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from batchensemble import metrics
 from batchensemble.cli.columns import check_columns, read_series, table_kinds
+from batchensemble.cli.errors import about_file
 from batchensemble.cli.evaluation import (
     MOST_CLASSES,
     Curve,
@@ -26,6 +27,7 @@ from batchensemble.data.frames import Kind
 from batchensemble.data.reading import open_table
 from batchensemble.data.text import read_as
 from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.estimators.forecast import Forecast
 from batchensemble.predictive import CategoricalPredictive, GaussianPredictive, SamplePredictive
 
 MOST_WINDOWS = 100
@@ -37,7 +39,7 @@ def evaluate_file(model: Any, path: Path, *, target: str | None, coverage: float
         "file": str(path),
         "coverage": coverage,
         "seed": model.random_state if isinstance(model.random_state, int) else None,
-        "n_calibrated": len(getattr(model, "calibration_", ())),
+        "n_calibrated": len(model.calibration_ or ()),
     }
     if isinstance(model, Forecaster):
         if target not in (None, model.target_col):
@@ -84,7 +86,8 @@ def _compare_numbers(
     model: Any, X: pd.DataFrame, truth: pd.Series, unit: str, facts: dict[str, Any]
 ) -> dict[str, Any]:
     y = truth.to_numpy(dtype=np.float64)
-    dist, columns = model.predict_dist(X), prediction_columns(model, X, facts["coverage"])
+    dist = model.predict_dist(X)
+    columns = prediction_columns(model, dist, facts["coverage"])
     scores = score_numbers(y, dist)
     scores.pop("coverage_90")
     beside = {"truth": y, **{name: columns[name] for name in ("mean", "lower", "upper", "std")}}
@@ -111,11 +114,12 @@ def _compare_classes(
     labels = truth.to_numpy().astype(
         model.classes_.dtype
     )  # only now: a cast would cut unknown ones
-    dist, columns = model.predict_dist(X), prediction_columns(model, X, facts["coverage"])
+    dist = model.predict_dist(X)
+    columns = prediction_columns(model, dist, facts["coverage"])
     y = dist.encode(labels)
     scores = score_classes(labels, dist)
-    if hasattr(model, "calibration_"):
-        sets = model.predict_set(X, facts["coverage"])
+    if model.calibration_ is not None:
+        sets = model.calibration_.sets(dist.mean, facts["coverage"])
         scores["coverage_of_sets"] = float(sets[np.arange(len(y)), y].mean())
         scores["size_of_sets"] = float(sets.sum(axis=1).mean())
     bins = metrics.reliability_curve(y, probabilities=dist.mean)
@@ -137,7 +141,7 @@ def _evaluate_series(model: Forecaster, path: Path, facts: dict[str, Any]) -> Ev
     """Rows that follow what the model knows are forecast, from every time that leaves a horizon."""
     new, n_without = read_series(model, path)
     df, counts = _continued(model, new, path)
-    h = int(model._settings["horizon"])
+    h = model.model_.horizon
     n_windows = min(int(counts.min()) - h + 1, MOST_WINDOWS)
     if n_windows < 1:
         raise ValueError(
@@ -145,13 +149,13 @@ def _evaluate_series(model: Forecaster, path: Path, facts: dict[str, Any]) -> Ev
             f"forecasts, got {int(counts.min())} for {counts.idxmin()!r}; add rows, or fit with a "
             "shorter --horizon"
         )
-    how: dict[str, Any] = {"n_windows": n_windows, "refit": False}
-    frame = model.cross_validation(df, level=[100 * facts["coverage"]], **how)
-    dist = model.cross_validation_dist(df, **how)
+    with about_file(path):
+        past = model.backtest(df, n_windows=n_windows, refit=False)
+    truth, dist = past.truth, past.dist
+    frame = past.frame(past.columns([100 * facts["coverage"]]), with_truth=True)
     frame.columns = ["series", "time", "cutoff", "truth", "mean", "lower", "upper"]
-    truth = frame["truth"].to_numpy().reshape(len(dist), dist.horizon)
     pit = (dist.paths <= truth[:, None, None]).mean(axis=(1, 2))
-    scores, doubt = score_paths(model, df, truth, dist), dist.std.mean(axis=1)
+    scores, doubt = score_forecast(past, model.season_), dist.std.mean(axis=1)
     ends = frame.iloc[:: dist.horizon]
     beside = {
         "series": ends["series"].to_numpy(),
@@ -186,7 +190,7 @@ def _of_intervals(
 ) -> dict[str, Any]:
     """Scores and curves of the intervals that `predict` writes, calibrated where the model is."""
     curve = metrics.pit_coverage_curve(pit)
-    if hasattr(model, "calibration_"):
+    if model.calibration_ is not None:
         new = interval_scores(y, mean=dist.mean, std=dist.std)
         curve = model.calibration_.coverage_curve(new.reshape(len(new), -1))
         actual = dict(zip(curve.levels.tolist(), curve.empirical.tolist(), strict=True))
@@ -242,21 +246,14 @@ def score_classes(labels: NDArray[Any], dist: CategoricalPredictive) -> dict[str
     return metrics.summarise_classification(labels, dist) | {"accuracy_of_commonest": baseline}
 
 
-def score_paths(
-    model: Forecaster, df: pd.DataFrame, truth: NDArray[Any], dist: SamplePredictive
-) -> dict[str, float]:
-    """The library's summary of the last windows of df, and the RMSE of repeating the past."""
-    n_windows = len(dist) // len(model.panel_)
-    _, panel, ahead, _ = model._past(df, None, n_windows, 1, refit=False)
-    after = ahead.starts[:, None] + model._reach  # the first step of each window
-
-    def repeated(n: int) -> float:
-        return metrics.rmse(truth, mean=panel.values[after - n + np.arange(dist.horizon) % n])
-
-    scores = metrics.summarise_paths(truth, dist) | {"rmse_of_last": repeated(1)}
-    shortest = int(panel.lengths.min()) - dist.horizon - n_windows + 1  # what a first window knows
-    if 1 < model.season_ <= shortest:
-        scores["rmse_of_season"] = repeated(model.season_)
+def score_forecast(past: Forecast, season: int) -> dict[str, float]:
+    """The library's summary of past windows, and the RMSE of repeating what came before them."""
+    scores = metrics.summarise_paths(past.truth, past.dist)
+    scores["rmse_of_last"] = metrics.rmse(past.truth, mean=past.repeated(1))
+    n_windows = len(past.dist) // len(past.panel)
+    shortest = int(past.panel.lengths.min()) - past.dist.horizon - n_windows + 1  # known history
+    if 1 < season <= shortest:
+        scores["rmse_of_season"] = metrics.rmse(past.truth, mean=past.repeated(season))
     return scores
 
 

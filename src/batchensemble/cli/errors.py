@@ -25,11 +25,11 @@ class Terminal(Console):
 
 @contextmanager
 def about_file(file: Path | str | None) -> Iterator[None]:
-    """Put the file's name before every ValueError raised inside."""
+    """Put the file's name, if there is one, before every ValueError raised inside."""
     try:
         yield
     except ValueError as error:
-        if file is None:
+        if not file:
             raise
         raise ValueError(f"{file}: {error}") from error
 

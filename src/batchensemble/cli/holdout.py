@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.cli.comparison import score_classes, score_numbers, score_paths
+from batchensemble.cli.comparison import score_classes, score_forecast, score_numbers
 from batchensemble.cli.errors import about_file
 from batchensemble.cli.format import percent
 from batchensemble.cli.training_data import TrainingData
+from batchensemble.data.panels import Names, read_panel
 from batchensemble.data.reading import PIPE, check_suffix, is_table
 from batchensemble.data.writing import check_place
 from batchensemble.estimators import Classifier, Forecaster, Regressor
@@ -99,7 +100,9 @@ def _prepare_series(
     """One horizon is held out; to calibrate, `holdout` of each series: one says too little."""
     model = Forecaster(**data.roles, **settings)
     h = int(resolve(model.preset, settings, SERIES_PRESETS)["horizon"])
-    panel = model._read(data.frame, fill=model.fill, freq=model.freq)
+    names = Names(model.id_col, model.time_col, model.target_col)
+    columns = (*model.future_columns, *model.past_columns)
+    panel = read_panel(data.frame, names=names, columns=columns, freq=model.freq, fill=model.fill)
     n_rows, shortest = len(panel.values), int(panel.lengths.min())
     if not holdout or shortest < FEWEST_HORIZONS * h:
         reason = f"it takes series of at least {FEWEST_HORIZONS} times the horizon of {h} steps"
@@ -122,10 +125,7 @@ def _score_table(model: Any, held_out: tuple[Any, ...], _: pd.DataFrame) -> dict
 
 def _score_series(model: Forecaster, _: tuple[Any, ...], df: pd.DataFrame) -> dict[str, float]:
     """The last horizon of each series, forecast by a model that did not learn from it."""
-    how: dict[str, Any] = {"n_windows": 1, "refit": False}
-    truth = model.cross_validation(df, **how)[model.target_col].to_numpy()
-    dist = model.cross_validation_dist(df, **how)
-    return score_paths(model, df, truth.reshape(len(dist), dist.horizon), dist)
+    return score_forecast(model.backtest(df, refit=False), model.season_)
 
 
 def _calibrate(model: Any, held_out: tuple[Any, ...]) -> str:

@@ -36,7 +36,7 @@ def describe_model(path: Path) -> dict[str, Any]:
         "file": str(path),
         **describe(path),
         "training": [asdict(history) for history in model.history_],
-        "n_calibrated": len(getattr(model, "calibration_", ())),
+        "n_calibrated": len(model.calibration_ or ()),
         "origin": getattr(model, "origin_", None),
     }
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from batchensemble.cli.columns import check_columns, has_one_series, read_series, table_kinds
 from batchensemble.cli.errors import about_file
+from batchensemble.conformal import predicted_interval
 from batchensemble.data.reading import TableFile, check_suffix, open_table
 from batchensemble.data.text import read_as
 from batchensemble.data.writing import TableWriter, check_place
@@ -62,7 +63,8 @@ def predict_table(
         check_columns(kinds, file)
         with TableWriter(out) as writer:
             for rows in file.batches(*([batch] if batch else [])):
-                predictions = prediction_columns(model, read_as(rows, kinds, file), coverage)
+                dist = model.predict_dist(read_as(rows, kinds, file))
+                predictions = prediction_columns(model, dist, coverage)
                 both = [name for name in predictions if name in kept]
                 if both:
                     raise ValueError(
@@ -84,12 +86,10 @@ def _kept(keep: Sequence[str], file: TableFile) -> list[str]:
     return [one_of(name, file.names, f"the --keep column of {file.name}") for name in keep]
 
 
-def prediction_columns(
-    model: Regressor | Classifier, X: pd.DataFrame, coverage: float
-) -> pd.DataFrame:
-    dist = model.predict_dist(X)
+def prediction_columns(model: Regressor | Classifier, dist: Any, coverage: float) -> pd.DataFrame:
+    """What `predict` writes about rows, from their predictive distribution."""
     if isinstance(model, Regressor):
-        lower, upper = model.predict_interval(X, coverage).T
+        lower, upper = predicted_interval(dist, coverage, model.calibration_).T
         return pd.DataFrame(
             {
                 "mean": dist.mean,
@@ -103,9 +103,9 @@ def prediction_columns(
     classes = model.classes_
     names = [str(one).lower() if classes.dtype.kind == "b" else str(one) for one in classes]
     sets: dict[str, Any] = {}
-    if hasattr(model, "calibration_"):
-        words = np.array(names, dtype=object)
-        sets["set"] = ["|".join(words[inside]) for inside in model.predict_set(X, coverage)]
+    if model.calibration_ is not None:
+        words, inside = np.array(names, dtype=object), model.calibration_.sets(dist.mean, coverage)
+        sets["set"] = ["|".join(words[row]) for row in inside]
     return pd.DataFrame(
         {
             "prediction": dist.mode,
@@ -131,8 +131,9 @@ def forecast(
     _check_ahead(model, ahead)
     df = None if history is None else read_series(model, history)[0]
     future = None if ahead is None else read_series(model, ahead, is_ahead=True)[0]
-    with about_file(history or ahead):
-        frame = model.predict(horizon, level=[100 * coverage], df=df, X_df=future)
+    with about_file(" and ".join(str(path) for path in (history, ahead) if path)):
+        steps = model.forecast(horizon, df=df, X_df=future)
+    frame = steps.frame(steps.columns([100 * coverage]))
     mean, lower, upper = frame.columns[-3:]
     frame = frame.rename(columns={mean: "mean", lower: "lower", upper: "upper"})
     if has_one_series(model):
