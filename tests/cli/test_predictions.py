@@ -4,16 +4,12 @@ import pytest
 from sample_files import sales
 
 from batchensemble import load
-from batchensemble.cli.predictions import predict_file, predict_table, prediction_columns
+from batchensemble.cli.predictions import predict_file, prediction_columns
 from batchensemble.data.writing import TableWriter
 
 
-def ignore(n_rows, share):
-    pass
-
-
-def predicted(model, data, out="out.parquet", batch=None, keep=(), coverage=0.9):
-    predict_table(model, data, out, coverage=coverage, keep=keep, progress=ignore, batch=batch)
+def predicted(model, data, out, **how):
+    predict_file(model, data, out, coverage=0.9, **how)
     return pd.read_parquet(out) if out.suffix == ".parquet" else pd.read_csv(out)
 
 
@@ -33,7 +29,7 @@ def typed(new):
     return frame[["rooms", "area", "town", "plot", "sold", "garden"]]
 
 
-@pytest.mark.parametrize("batch", [1, 7, None])
+@pytest.mark.parametrize("batch", [1, 7, 2**14])
 @pytest.mark.parametrize("name", ["new.csv", "new.csv.gz", "new.parquet", "new.feather"])
 def test_batches_of_any_file_answer_like_the_estimator_itself(shell, price, new, name, batch):
     path = shell.folder / name
@@ -42,7 +38,7 @@ def test_batches_of_any_file_answer_like_the_estimator_itself(shell, price, new,
         full.to_parquet(path) if name.endswith("t") else full.to_feather(path)
     elif name.endswith(".gz"):
         new.to_csv(path, index=False)
-    out = predicted(price, path, shell.folder / "out.parquet", batch)
+    out = predicted(price, path, shell.folder / "out.parquet", batch=batch)
     X = typed(new)
     dist = price.predict_dist(X)
     lower, upper = price.predict_interval(X, 0.9).T
@@ -92,11 +88,11 @@ def test_columns_are_carried_over_as_they_are_written(shell, price):
     path = shell.folder / "new.csv"
     raw = pd.read_csv(path, dtype=str, keep_default_na=False)
     out = shell.folder / "out.csv"
-    predict_table(price, path, out, coverage=0.9, keep=["plot", "id"], progress=ignore, batch=7)
+    predict_file(price, path, out, coverage=0.9, keep=["plot", "id"], batch=7)
     found = pd.read_csv(out, dtype=str, keep_default_na=False)
     assert list(found)[:3] == ["plot", "id", "mean"]
     pd.testing.assert_frame_equal(found[["plot", "id"]], raw[["plot", "id"]])
-    predict_table(price, path, out, coverage=0.9, keep=["all"], progress=ignore)
+    predict_file(price, path, out, coverage=0.9, keep=["all"])
     found = pd.read_csv(out, dtype=str, keep_default_na=False)
     pd.testing.assert_frame_equal(found[list(raw)], raw)
 
@@ -140,7 +136,7 @@ def test_rows_are_written_while_the_file_is_read(shell, price, monkeypatch):
         told.append((n_rows, share))
 
     path, out = shell.folder / "big.csv", shell.folder / "out.csv"
-    predict_table(price, path, out, coverage=0.9, keep=(), progress=progress, batch=1000)
+    predict_file(price, path, out, coverage=0.9, progress=progress, batch=1000)
     assert [n for n, _ in told] == [1000, 2000, 3000, 4000, 5000, 6000]
     assert written == [0, 1, 2, 3, 4, 5]
     shares = [share for _, share in told]
@@ -163,7 +159,7 @@ def test_a_wrong_cell_in_a_late_batch_leaves_no_file(shell, price, new):
 def test_a_forecast_is_the_forecasters_own_under_plain_names(shell):
     model = load("sales.be")
     out = shell.folder / "out.csv"
-    asked = {"coverage": 0.8, "keep": (), "ahead": None, "progress": ignore}
+    asked = {"coverage": 0.8}
     predict_file(model, None, out, horizon=3, **asked)
     expected = model.predict(3, level=[80])
     found = pd.read_csv(out, parse_dates=["month"])

@@ -111,9 +111,7 @@ def _compare_classes(
             f"class that the model knows, {model.classes_.tolist()[:MOST_CLASSES]}, got {got} "
             f"({counted(unknown.size, 'such row')}); delete these rows"
         )
-    labels = truth.to_numpy().astype(
-        model.classes_.dtype
-    )  # only now: a cast would cut unknown ones
+    labels = truth.to_numpy().astype(model.classes_.dtype)  # all are known: no cast cuts them
     dist = model.predict_dist(X)
     columns = prediction_columns(model, dist, facts["coverage"])
     y = dist.encode(labels)

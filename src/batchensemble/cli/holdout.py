@@ -62,8 +62,7 @@ def train(
             )
             model.fit(*learned)
             if held_out:
-                score = _score_series if is_series else _score_table
-                facts["scores"] = score(model, held_out, data.frame)
+                facts["scores"] = _scores(model, data, held_out)
             if calibrate:
                 facts["calibrated"] = _calibrate(model, held_out)
             elif is_series and held_out:
@@ -117,15 +116,13 @@ def _prepare_series(
     return model, (panel.head(n),), (panel.tail(n),), facts
 
 
-def _score_table(model: Any, held_out: tuple[Any, ...], _: pd.DataFrame) -> dict[str, float]:
+def _scores(model: Any, data: TrainingData, held_out: tuple[Any, ...]) -> dict[str, float]:
+    """Of a forecaster: on the last horizon of each series."""
+    if isinstance(model, Forecaster):
+        return score_forecast(model.backtest(data.frame, refit=False), model.season_)
     X, y = held_out
     score: Any = score_classes if isinstance(model, Classifier) else score_numbers
     return dict(score(y, model.predict_dist(X)))
-
-
-def _score_series(model: Forecaster, _: tuple[Any, ...], df: pd.DataFrame) -> dict[str, float]:
-    """The last horizon of each series, forecast by a model that did not learn from it."""
-    return score_forecast(model.backtest(df, refit=False), model.season_)
 
 
 def _calibrate(model: Any, held_out: tuple[Any, ...]) -> str:

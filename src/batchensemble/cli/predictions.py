@@ -1,6 +1,6 @@
 """Predictions for the rows of a file, in batches, or for the next steps of series."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pandas as pd
 from batchensemble.cli.columns import check_columns, has_one_series, read_series, table_kinds
 from batchensemble.cli.errors import about_file
 from batchensemble.conformal import predicted_interval
-from batchensemble.data.reading import TableFile, check_suffix, open_table
+from batchensemble.data.reading import BATCH, check_suffix, open_table
 from batchensemble.data.text import read_as
 from batchensemble.data.writing import TableWriter, check_place
 from batchensemble.estimators import Classifier, Forecaster, Regressor
@@ -23,100 +23,81 @@ def predict_file(
     out: Path,
     *,
     coverage: float,
-    keep: Sequence[str],
-    horizon: int | None,
-    ahead: Path | None,
-    progress: Callable[[int, float | None], None],
+    keep: Sequence[str] = (),
+    horizon: int | None = None,
+    ahead: Path | None = None,
+    progress: Callable[[int, float | None], None] = lambda n_rows, share: None,
+    batch: int = BATCH,
 ) -> dict[str, Any]:
-    """Write predictions to `out`; the file, its number of rows and its columns."""
+    """Write predictions to `out`, in batches; the file, its number of rows and its columns.
+
+    `progress` is told the rows done and, where it is known, the share of the file read.
+    """
     check_suffix(out)
     check_place(out, beside=[path for path in (data, ahead) if path])
     if isinstance(model, Forecaster):
         if keep:
             raise ValueError("--keep is for tables, and this model is a forecaster; omit it")
-        frame = forecast(model, data, ahead=ahead, horizon=horizon, coverage=coverage)
-        with TableWriter(out) as writer:
-            writer.write(frame)
-        return {"file": str(out), "n_rows": len(frame), "columns": list(frame)}
-    if horizon or ahead:
+        frames = iter([forecast(model, data, ahead=ahead, horizon=horizon, coverage=coverage)])
+    elif horizon or ahead:
         raise ValueError("--horizon and --ahead are for forecasts, and this model predicts a table")
-    if data is None:
+    elif data is None:
         raise ValueError("expected a file with rows to predict after the model; - is a pipe")
-    return predict_table(model, data, out, coverage=coverage, keep=keep, progress=progress)
-
-
-def predict_table(
-    model: Regressor | Classifier,
-    data: Path,
-    out: Path,
-    *,
-    coverage: float,
-    keep: Sequence[str],
-    progress: Callable[[int, float | None], None],
-    batch: int | None = None,
-) -> dict[str, Any]:
-    """One row of predictions for each row of the file."""
-    kinds = table_kinds(model)
+    else:
+        frames = _predicted_batches(model, data, coverage, keep, progress, batch)
     n_rows, columns = 0, list[str]()
-    with open_table(data) as file:
-        kept = _kept(keep, file)
-        check_columns(kinds, file)
-        with TableWriter(out) as writer:
-            for rows in file.batches(*([batch] if batch else [])):
-                dist = model.predict_dist(read_as(rows, kinds, file))
-                predictions = prediction_columns(model, dist, coverage)
-                both = [name for name in predictions if name in kept]
-                if both:
-                    raise ValueError(
-                        f"{file.name}: --keep names a column that is called like a prediction: "
-                        f"{', '.join(map(repr, both))}; omit it, or rename it in the file"
-                    )
-                whole = pd.concat([rows[kept], predictions.set_axis(rows.index)], axis=1)
-                writer.write(whole)
-                n_rows, columns = n_rows + len(rows), list(whole)
-                progress(n_rows, file.share_read())
-            if not n_rows:
-                raise ValueError(f"{file.name}: expected rows to predict, got none")
+    with TableWriter(out) as writer:
+        for frame in frames:
+            writer.write(frame)
+            n_rows, columns = n_rows + len(frame), list(frame)
     return {"file": str(out), "n_rows": n_rows, "columns": columns}
 
 
-def _kept(keep: Sequence[str], file: TableFile) -> list[str]:
-    if list(keep) == ["all"]:
-        return file.names
-    return [one_of(name, file.names, f"the --keep column of {file.name}") for name in keep]
+def _predicted_batches(
+    model: Regressor | Classifier,
+    data: Path,
+    coverage: float,
+    keep: Sequence[str],
+    progress: Callable[[int, float | None], None],
+    batch: int,
+) -> Iterator[pd.DataFrame]:
+    """One row for each row of the file: the columns to keep, and the predictions."""
+    kinds, n_rows = table_kinds(model), 0
+    with open_table(data) as file:
+        every, what = list(keep) == ["all"], f"the --keep column of {file.name}"
+        kept = file.names if every else [one_of(name, file.names, what) for name in keep]
+        check_columns(kinds, file)
+        for rows in file.batches(batch):
+            dist = model.predict_dist(read_as(rows, kinds, file))
+            predictions = prediction_columns(model, dist, coverage)
+            both = [name for name in predictions if name in kept]
+            if both:
+                raise ValueError(
+                    f"{file.name}: --keep names a column that is called like a prediction: "
+                    f"{', '.join(map(repr, both))}; omit it, or rename it in the file"
+                )
+            yield pd.concat([rows[kept], predictions.set_axis(rows.index)], axis=1)
+            n_rows += len(rows)
+            progress(n_rows, file.share_read())
+        if not n_rows:
+            raise ValueError(f"{file.name}: expected rows to predict, got none")
 
 
 def prediction_columns(model: Regressor | Classifier, dist: Any, coverage: float) -> pd.DataFrame:
     """What `predict` writes about rows, from their predictive distribution."""
     if isinstance(model, Regressor):
         lower, upper = predicted_interval(dist, coverage, model.calibration_).T
-        return pd.DataFrame(
-            {
-                "mean": dist.mean,
-                "std": dist.std,
-                "lower": lower,
-                "upper": upper,
-                "aleatoric": dist.aleatoric,
-                "epistemic": dist.epistemic,
-            }
-        )
-    classes = model.classes_
-    names = [str(one).lower() if classes.dtype.kind == "b" else str(one) for one in classes]
-    sets: dict[str, Any] = {}
-    if model.calibration_ is not None:
-        words, inside = np.array(names, dtype=object), model.calibration_.sets(dist.mean, coverage)
-        sets["set"] = ["|".join(words[row]) for row in inside]
-    return pd.DataFrame(
-        {
-            "prediction": dist.mode,
-            "confidence": dist.confidence,
-            **sets,
-            **{f"p_{name}": p for name, p in zip(names, dist.mean.T, strict=True)},
-            "total": dist.total,
-            "aleatoric": dist.aleatoric,
-            "epistemic": dist.epistemic,
-        }
-    )
+        columns = {"mean": dist.mean, "std": dist.std, "lower": lower, "upper": upper}
+    else:
+        classes = model.classes_.tolist()
+        names = [str(one).lower() if isinstance(one, bool) else str(one) for one in classes]
+        columns = {"prediction": dist.mode, "confidence": dist.confidence}
+        if model.calibration_ is not None:
+            words, sets = np.array(names, object), model.calibration_.sets(dist.mean, coverage)
+            columns["set"] = ["|".join(words[inside]) for inside in sets]
+        columns |= {f"p_{name}": p for name, p in zip(names, dist.mean.T, strict=True)}
+        columns["total"] = dist.total
+    return pd.DataFrame(columns | {"aleatoric": dist.aleatoric, "epistemic": dist.epistemic})
 
 
 def forecast(
