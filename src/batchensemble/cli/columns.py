@@ -77,9 +77,9 @@ def read_series(
             raise ValueError(f"{file.name}: expected rows of the series, got none")
     every = pd.concat(parts)
     frame = every if is_ahead else every[every[model.target_col].notna()]
-    df = long_frame(frame, kinds, file.name, file.unit, time=model.time_col, series=series)
-    if getattr(model.panel_.times, "tz", None):
-        df[model.time_col] = df[model.time_col].dt.tz_localize("UTC")
+    names: Any = {"time": model.time_col, "series": series}
+    is_zoned = getattr(model.panel_.times, "tz", None) is not None
+    df = long_frame(frame, kinds, file.name, file.unit, **names, is_zoned=is_zoned)
     return df, len(every) - len(frame)
 
 
@@ -104,8 +104,9 @@ def long_frame(
     *,
     time: str,
     series: str | None,
+    is_zoned: bool,
 ) -> pd.DataFrame:
-    """Times as dates or whole numbers, series by words or whole numbers."""
+    """Times as dates (in UTC if they have zones) or whole numbers, series by words or the same."""
     frame = frame.copy()
     for name, role, roles in ((time, "time", "times"), (series, "series", "series")):
         if name is None:
@@ -129,4 +130,6 @@ def long_frame(
             f"{file}: expected dates such as 2026-01-31, year first, or whole numbers in the time "
             f"column {time!r}, got {frame[time].iloc[0]!r}; write its dates year first"
         )
+    if is_zoned:
+        frame[time] = frame[time].dt.tz_localize("UTC")
     return frame.reset_index(drop=True)

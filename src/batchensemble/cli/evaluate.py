@@ -65,12 +65,10 @@ def print_evaluation(console: Console, evaluation: Any) -> None:
     from batchensemble.cli.scores import print_scores
     from batchensemble.plots.sheets import brief
 
-    facts = vars(evaluation)
-    print_rows(console, evaluation.file, evaluation.judged_on, facts)
+    print_rows(console, evaluation.judged_on, vars(evaluation))
     if evaluation.note:
         console.print(f"[yellow]Note[/]: {escape(evaluation.note)}")
-    named = ("target", "task", "coverage")
-    print_scores(console, evaluation.scores, **{name: facts[name] for name in named})
+    print_scores(console, vars(evaluation), evaluation.coverage)
     sheet, table = evaluation.doubtful, Table(box=None)
     for i, column in enumerate(sheet.columns[:MOST_COLUMNS]):
         is_number = any(isinstance(row[i], int | float) for row in sheet.rows)

@@ -128,7 +128,7 @@ def fit(
 def print_source(console: Console, origin: Mapping[str, Any]) -> None:
     """How a file was read."""
     target = origin["target"]
-    print_rows(console, origin["file"], counted(origin["n_rows"], "row"), origin)
+    print_rows(console, counted(origin["n_rows"], "row"), origin)
     console.print(f"Task: [bold]{origin['task']}[/] of {escape(target)} ({escape(origin['why'])})")
     if origin["columns"]:
         console.print(f"Learns from {counted(len(origin['columns']), 'column')}:")
@@ -140,9 +140,9 @@ def print_source(console: Console, origin: Mapping[str, Any]) -> None:
         console.print(f"[yellow]Note[/]: {escape(note)}")
 
 
-def print_rows(console: Console, file: str, rows: str, facts: Mapping[str, Any]) -> None:
+def print_rows(console: Console, rows: str, facts: Mapping[str, Any]) -> None:
     """A file and its rows, and how many were left out."""
-    n = facts["n_without_target"]
+    file, n = facts["file"], facts["n_without_target"]
     left_out = f"; left out {counted(n, 'row')} without {escape(facts['target'])}" if n else ""
     console.print(f"[bold]{escape(Path(file).name)}[/]: {rows}{left_out}")
 
@@ -151,9 +151,9 @@ def print_result(console: Console, origin: Mapping[str, Any]) -> None:
     """The scores of a training, and what calibration changed."""
     from batchensemble.cli.scores import print_scores
 
-    scores, judged_on = origin["scores"], escape(origin["judged_on"])
-    console.print(f"Scores on {judged_on}:" if scores else f"Not scored: {judged_on}.")
-    print_scores(console, scores, target=origin["target"], task=origin["task"], coverage=0.9)
+    judged_on = escape(origin["judged_on"])
+    console.print(f"Scores on {judged_on}:" if origin["scores"] else f"Not scored: {judged_on}.")
+    print_scores(console, origin, coverage=0.9)
     if origin["calibrated"]:
         console.print(f"{escape(origin['calibrated'])}.")
 

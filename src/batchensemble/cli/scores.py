@@ -1,6 +1,7 @@
 """The name, meaning and number of each score, as people read them."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from rich.console import Console
 
@@ -67,8 +68,7 @@ def in_words(
     ]
 
 
-def print_scores(
-    console: Console, scores: Mapping[str, float], *, target: str, task: str, coverage: float
-) -> None:
-    """The most telling few."""
-    print_grid(console, in_words(scores, target=target, task=task, coverage=coverage, few=True))
+def print_scores(console: Console, facts: Mapping[str, Any], coverage: float) -> None:
+    """The most telling few of an origin or an evaluation."""
+    words = {"target": facts["target"], "task": facts["task"], "coverage": coverage}
+    print_grid(console, in_words(facts["scores"], **words, few=True))

@@ -111,9 +111,8 @@ def read_training_series(
             f"expected different columns for --target, --time, --series, --future and --past, got "
             f"{every}"
         )
-    df = long_frame(rows, table.kinds, table.name, table.unit, time=time, series=series)
-    if time in table.zoned:
-        df[time] = df[time].dt.tz_localize("UTC")
+    names: Any = {"time": time, "series": series, "is_zoned": time in table.zoned}
+    df = long_frame(rows, table.kinds, table.name, table.unit, **names)
     columns = {name: table.kinds[name] for name in (*future, *past)}
     left_out = dict.fromkeys(
         (name for name in table.kinds if name not in every), "not named with --future or --past"
