@@ -62,7 +62,7 @@ def test_a_reader_who_has_read_enough_is_no_error(shell):
         ("fit houses.csv -t price --device tpu9", "expected device"),
         ("predict none.be new.csv", "none.be"),
         ("predict houses.csv new.csv", "expected a file saved by batchensemble in houses.csv"),
-        ("predict price.be", "expected a file with rows to predict"),
+        ("predict price.be", "name a file with rows to predict"),
         ("predict price.be none.csv", "there is no file none.csv"),
         ("predict price.be sales.csv", "missing columns that the model learned from"),
         ("predict price.be renamed.csv", "learned from: 'rooms' (did you mean 'Rooms'?)"),

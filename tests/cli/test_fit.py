@@ -34,7 +34,7 @@ def test_too_few_past_forecasts_are_said_to_be(shell):
     sales(24).query("store == 'north'").to_csv("short.csv", index=False)
     words = ("-t", "sales", "--time", "month", "--horizon", 2, "--calibrate", "--holdout", 0.45)
     said = plain(shell("fit", "short.csv", *words, *QUICK).stdout)
-    assert "with too few later forecasts to say what that changed" in said
+    assert "Calibrated, but with too few later forecasts to say what that changed" in said
     assert "nan" not in said
     sales(40).query("store == 'north'").to_csv("test.csv", index=False)
     scores = json.loads(shell("evaluate", "short.be", "test.csv", "--json").stdout)["scores"]

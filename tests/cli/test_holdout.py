@@ -71,8 +71,8 @@ def test_a_class_is_learned_from_even_if_all_its_rows_were_drawn_to_judge():
 @pytest.mark.parametrize(
     ("n", "holdout", "why"),
     [
-        (60, 0.2, "20 % of 58 rows is 12, and it takes 20; use --holdout 0.35"),
-        (30, 0.2, "20 % of 28 rows is 6, and it takes 20"),
+        (60, 0.2, "20 % of 58 rows is 12, and scoring needs 20; use --holdout 0.35"),
+        (30, 0.2, "20 % of 28 rows is 6, and scoring needs 20"),
         (200, 0, "--holdout is 0"),
     ],
 )

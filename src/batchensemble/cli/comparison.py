@@ -93,7 +93,7 @@ def _compare_numbers(
     beside = {"truth": y, **{name: columns[name] for name in ("mean", "lower", "upper", "std")}}
     return {
         "task": "regression",
-        **_of_intervals(model, y, dist, dist.cdf(y), columns, scores, "rows"),
+        **_of_intervals(model, y, dist, columns, scores),
         "doubtful": doubtful(X, dist.std, beside, unit),
         "detail": Pairs(y, dist.mean, [f"{unit} {number}" for number in X.index]),
     }
@@ -152,7 +152,6 @@ def _evaluate_series(model: Forecaster, path: Path, facts: dict[str, Any]) -> Ev
     truth, dist = past.truth, past.dist
     frame = past.frame(past.columns([100 * facts["coverage"]]), with_truth=True)
     frame.columns = ["series", "time", "cutoff", "truth", "mean", "lower", "upper"]
-    pit = (dist.paths <= truth[:, None, None]).mean(axis=(1, 2))
     scores, doubt = score_forecast(past, model.season_), dist.std.mean(axis=1)
     ends = frame.iloc[:: dist.horizon]
     beside = {
@@ -169,7 +168,7 @@ def _evaluate_series(model: Forecaster, path: Path, facts: dict[str, Any]) -> Ev
         target=model.target_col,
         n_rows=len(frame[["series", "time"]].drop_duplicates()),
         n_without_target=n_without,
-        **_of_intervals(model, truth, dist, pit, frame, scores, "windows"),
+        **_of_intervals(model, truth, dist, frame, scores),
         doubtful=doubtful(windows, doubt, beside, "window"),
         detail=Windows(frame[is_last], isinstance(model.panel_.times, pd.DatetimeIndex)),
         n_windows=len(dist),
@@ -180,15 +179,16 @@ def _evaluate_series(model: Forecaster, path: Path, facts: dict[str, Any]) -> Ev
 def _of_intervals(
     model: Regressor | Forecaster,
     y: NDArray[Any],
-    dist: GaussianPredictive | SamplePredictive,
-    pit: NDArray[Any],
+    dist: Any,
     columns: pd.DataFrame,
     scores: dict[str, float],
-    things: str,
 ) -> dict[str, Any]:
     """Scores and curves of the intervals that `predict` writes, calibrated where the model is."""
-    curve = metrics.pit_coverage_curve(pit)
-    if model.calibration_ is not None:
+    is_series = isinstance(dist, SamplePredictive)
+    if model.calibration_ is None:
+        below = (dist.paths <= y[:, None, None]).mean(axis=(1, 2)) if is_series else dist.cdf(y)
+        curve = metrics.pit_coverage_curve(below)
+    else:
         new = interval_scores(y, mean=dist.mean, std=dist.std)
         curve = model.calibration_.coverage_curve(new.reshape(len(new), -1))
         actual = dict(zip(curve.levels.tolist(), curve.empirical.tolist(), strict=True))
@@ -200,10 +200,11 @@ def _of_intervals(
     scores["coverage"] = metrics.interval_coverage(np.ravel(y), lower=lower, upper=upper)
     doubt = dist.std.reshape(len(dist), -1).mean(axis=1)
     kept = metrics.selective_rmse(y, mean=dist.mean, uncertainty=doubt)
+    share = f"share of {'windows' if is_series else 'rows'} kept"
     return {
         "scores": scores,
         "calibration": Curve.of("nominal", "empirical", curve.levels, curve.empirical),
-        "selective": Curve.of(f"share of {things} kept", "RMSE", kept.coverages, kept.values),
+        "selective": Curve.of(share, "RMSE", kept.coverages, kept.values),
     }
 
 

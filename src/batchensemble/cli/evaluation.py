@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
 
 from batchensemble.cli.format import counted
 from batchensemble.plots.sheets import Cell, Sheet
@@ -132,8 +133,7 @@ def mistakes(
     classes = [str(one) for one in labels]
     if len(classes) > MOST_CLASSES:
         return None
-    counts = np.zeros((len(classes), len(classes)), dtype=int)
-    np.add.at(counts, (y, predicted), 1)
+    counts = confusion_matrix(y, predicted, labels=np.arange(len(classes)))
     lines = zip(classes, counts.tolist(), strict=True)
     rows: tuple[tuple[Cell, ...], ...] = tuple((name, *line) for name, line in lines)
     note = "Rows are true classes, columns are predicted ones."

@@ -104,14 +104,14 @@ def _prepare_series(
     panel = read_panel(data.frame, names=names, columns=columns, freq=model.freq, fill=model.fill)
     n_rows, shortest = len(panel.values), int(panel.lengths.min())
     if not holdout or shortest < FEWEST_HORIZONS * h:
-        reason = f"it takes series of at least {FEWEST_HORIZONS} times the horizon of {h} steps"
+        reason = f"scoring needs series of {FEWEST_HORIZONS} times the horizon of {h} steps"
         judged_on = reason if holdout else NO_HOLDOUT
         return model, (panel,), (), {"n_learned": n_rows, "judged_on": judged_on}
     n = max(h, round(holdout * shortest)) if calibrate else h
     facts = {
         "n_learned": n_rows - n * len(panel),
         "n_judged": h * len(panel),
-        "judged_on": f"the last {h} steps of each series, held out",
+        "judged_on": f"the held-out last {h} steps of each series",
     }
     return model, (panel.head(n),), (panel.tail(n),), facts
 
@@ -138,7 +138,7 @@ def _calibrate(model: Any, held_out: tuple[Any, ...]) -> str:
     things = "sets" if isinstance(model, Classifier) else "intervals"
     rows = "later forecasts" if isinstance(model, Forecaster) else "these rows"
     if math.isnan(at_90["coverage_after"]):
-        return f"Calibrated {things}, with too few {rows} to say what that changed"
+        return f"Calibrated, but with too few {rows} to say what that changed"
     return (
         f"Calibrated: {percent(0.9)} {things} covered {percent(at_90['coverage_before'])} of "
         f"{rows} before and {percent(at_90['coverage_after'])} after"
@@ -170,4 +170,6 @@ def _too_few(holdout: float, n_rows: int) -> str:
     share = math.ceil(100 * FEWEST_ROWS / n_rows) / 100
     cure = f"; use --holdout {share:g}" if share <= 0.5 else ""
     n_judges = round(holdout * n_rows)
-    return f"{percent(holdout)} of {n_rows} rows is {n_judges}, and it takes {FEWEST_ROWS}{cure}"
+    return (
+        f"{percent(holdout)} of {n_rows} rows is {n_judges}, and scoring needs {FEWEST_ROWS}{cure}"
+    )

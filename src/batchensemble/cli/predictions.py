@@ -42,7 +42,7 @@ def predict_file(
     elif horizon or ahead:
         raise ValueError("--horizon and --ahead are for forecasts, and this model predicts a table")
     elif data is None:
-        raise ValueError("expected a file with rows to predict after the model; - is a pipe")
+        raise ValueError("name a file with rows to predict after the model, or - for a pipe")
     else:
         frames = _predicted_batches(model, data, coverage, keep, progress, batch)
     n_rows, columns = 0, list[str]()
