@@ -31,6 +31,7 @@ from batchensemble.estimators.forecast import Forecast
 from batchensemble.predictive import CategoricalPredictive, GaussianPredictive, SamplePredictive
 
 MOST_WINDOWS = 100
+TARGET_KINDS: dict[str, Kind] = {"b": "boolean", "i": "number", "u": "number", "f": "number"}
 
 
 def evaluate_file(model: Any, path: Path, *, target: str | None, coverage: float) -> Evaluation:
@@ -58,12 +59,12 @@ def _evaluate_table(
 ) -> Evaluation:
     """Every row with a target is predicted and compared."""
     kinds = table_kinds(model)
+    labels = "f" if isinstance(model, Regressor) else model.classes_.dtype.kind
+    with_target = kinds | {target: TARGET_KINDS.get(labels, "category")}
     with open_table(path) as file:
         check_columns([target], file, "the target", "add it, or name another with --target")
         check_columns(kinds, file)
-        parts = [
-            read_as(rows, kinds | {target: _target_kind(model)}, file) for rows in file.batches()
-        ]
+        parts = [read_as(rows, with_target, file) for rows in file.batches()]
         if not parts:
             raise ValueError(f"{file.name}: expected rows to evaluate, got none")
     every = pd.concat(parts)
@@ -254,11 +255,3 @@ def score_forecast(past: Forecast, season: int) -> dict[str, float]:
     if 1 < season <= shortest:
         scores["rmse_of_season"] = metrics.rmse(past.truth, mean=past.repeated(season))
     return scores
-
-
-def _target_kind(model: Regressor | Classifier) -> Kind:
-    """How the target is read."""
-    if isinstance(model, Regressor):
-        return "number"
-    kinds: dict[str, Kind] = {"b": "boolean", "i": "number", "u": "number", "f": "number"}
-    return kinds.get(model.classes_.dtype.kind, "category")

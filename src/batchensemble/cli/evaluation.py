@@ -114,14 +114,12 @@ def _cells(column: Iterable[Any]) -> list[Cell]:
 
 
 def _cell(value: Any) -> Cell:
-    if value is None or value is pd.NaT or value is pd.NA or value != value:
+    if pd.isna(value):
         return None
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        return float(value)
+    if isinstance(value, int | float | np.number):
+        return int(value) if isinstance(value, int | np.integer) else float(value)
     text = str(value).removesuffix(" 00:00:00")
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 

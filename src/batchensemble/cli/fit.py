@@ -115,12 +115,10 @@ def fit(
     model = train(source, settings, holdout=holdout, seed=seed, calibrate=calibrate)
     model.save(path)
     print_result(console, model.origin_)
-    n_parameters, file_size = f"{model.n_parameters_:,} parameters", size(path.stat().st_size)
-    console.print(
-        f"Model: [bold]{escape(str(path))}[/] ({n_parameters}, {file_size})", soft_wrap=True
-    )
-    new = "" if time else " new.csv"
-    console.print(f"Next: batchensemble predict {escape(str(path))}{new}", soft_wrap=True)
+    about = f"{model.n_parameters_:,} parameters, {size(path.stat().st_size)}"
+    name, new = escape(str(path)), "" if time else " new.csv"
+    console.print(f"Model: [bold]{name}[/] ({about})", soft_wrap=True)
+    console.print(f"Next: batchensemble predict {name}{new}", soft_wrap=True)
     if json:
         typer.echo(as_json({"model": path, **model.origin_}))
 
@@ -159,7 +157,5 @@ def print_result(console: Console, origin: Mapping[str, Any]) -> None:
 
 
 def _grouped(by_name: Mapping[str, str]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    for name, group in by_name.items():
-        groups.setdefault(group, []).append(name)
-    return groups
+    groups = dict.fromkeys(by_name.values())
+    return {one: [name for name, group in by_name.items() if group == one] for one in groups}

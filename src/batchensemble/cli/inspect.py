@@ -45,6 +45,7 @@ def print_model(console: Console, facts: Mapping[str, Any]) -> None:
     from batchensemble.cli.fit import print_result
 
     target, settings, origin = facts["target"], facts["settings"], facts["origin"]
+    versions = f"format {facts['format']}, batchensemble {facts['library']}"
     console.print(f"[bold]{escape(facts['file'])}[/]", soft_wrap=True)
     rows = [
         ("task", f"{facts['task']} of {target['name'] or 'an unnamed target'}"),
@@ -54,10 +55,7 @@ def print_model(console: Console, facts: Mapping[str, Any]) -> None:
         ("target", plain({name: fact for name, fact in target.items() if name != "name"})),
         ("fitted", facts["fitted_at"].replace("T", " ")),
         *(("training", _training(one)) for one in facts["training"]),
-        (
-            "file",
-            f"{size(facts['bytes'])}, format {facts['format']}, batchensemble {facts['library']}",
-        ),
+        ("file", f"{size(facts['bytes'])}, {versions}"),
         ("settings", plain({k: v for k, v in settings.items() if v is not None})),
     ]
     print_grid(console, rows)
