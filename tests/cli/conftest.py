@@ -2,6 +2,7 @@
 
 import pytest
 from sample_files import QUICK, Shell, houses, sales
+from typer.testing import CliRunner
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +29,19 @@ def shell(fitted, tmp_path, monkeypatch):
     houses(30, seed=1).drop(columns="price").to_csv(tmp_path / "new.csv", index=False)
     houses(40, seed=2).to_csv(tmp_path / "test.csv", index=False)
     return Shell(tmp_path)
+
+
+@pytest.fixture
+def swift(monkeypatch, tmp_path):
+    """The study's commands in an empty folder, with little to train."""
+    from batchensemble.study.session import Profile
+    from batchensemble.study.spec import Settings
+    from batchensemble.study.summary import PROFILES
+
+    short = Settings(epochs=2, most_rows=100, most_windows=20)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BATCHENSEMBLE_DATA", raising=False)
+    monkeypatch.setenv("BATCHENSEMBLE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("BATCHENSEMBLE_OFFLINE", "1")
+    monkeypatch.setitem(PROFILES, "quick", Profile(2, short, 1, "QUICK"))
+    return CliRunner(env={"COLUMNS": "100"})

@@ -1,211 +1,159 @@
-from pathlib import Path
+"""As a new user meets the commands, from an empty folder."""
+
+import io
+import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from sample_files import QUICK, houses, sales
 
-from batchensemble.cli.app import app
-from batchensemble.study.datasets import TABLES
-from batchensemble.study.session import Profile
-from batchensemble.study.spec import Settings
-from batchensemble.study.summary import ABLATION_PROFILES, PROFILES
-
-SHORT = Settings(epochs=2, most_rows=100, most_windows=20)
+from batchensemble import load
+from batchensemble.training.networks import MLP, Recurrent
 
 
-MINE = """
-import numpy as np
-from batchensemble.study.datasets import TABLES, Table
-from batchensemble.training.methods import METHODS, Members
+def plain(text):
+    return " ".join(text.split())
 
-class Pair:
-    n_networks = 2
 
-    def network(self, make, generator):
-        return make(generator)
+def test_a_table_is_fitted_predicted_judged_and_looked_at(shell):
+    for left in shell.folder.glob("*.be"):
+        left.unlink()
+    said = plain(shell("fit", "houses.csv", "--target", "price", *QUICK).stdout)
+    for words in (
+        "houses.csv: 120 rows; left out 2 rows without price",
+        "Task: regression of price (price has 118 different numbers)",
+        "number rooms, area category town, plot date sold boolean garden",
+        "Left out: id (differs in every row, like an ID)",
+        "Left out: country (is the same in every row)",
+        "Scores on 24 random held-out rows:",
+        "RMSE of the mean",
+        "Calibrated: 90 % intervals covered",
+        "Next: batchensemble predict houses.be new.csv",
+    ):
+        assert words in said
+    shell("predict", "houses.be", "new.csv", "-o", "out.csv", "--keep", "id")
+    out = shell.read("out.csv")
+    assert out["id"].tolist() == shell.read("new.csv")["id"].tolist()
+    assert (out["lower"] < out["mean"]).all()
+    said = plain(shell("evaluate", "houses.be", "test.csv", "-o", "report.html").stdout)
+    assert "test.csv: 38 rows; left out 2 rows without price" in said
+    assert "Least certain:" in said
+    assert (shell.folder / "report.html").stat().st_size > 100_000
+    said = plain(shell("inspect", "houses.be").stdout)
+    for words in ("regression of price", "rooms (number)", "Trained on 94 rows", "Calibrated"):
+        assert words in said
 
-    def members(self, bank, generator):
-        return Members(bank.folded(), 2)
 
-def wave():
-    x = np.linspace(-3, 3, 90)
-    return Table("wave", "regression", x[:, None], np.sin(x))
+def test_series_are_fitted_forecast_and_judged(shell):
+    test = sales().query("month >= '2021-10-01'")  # three months of it are known already
+    test.to_csv("test.csv", index=False)
+    out = pd.read_csv(io.StringIO(shell("predict", "sales.be").stdout))
+    assert out.columns.tolist() == ["store", "month", "mean", "lower", "upper"]
+    assert out["month"].tolist() == ["2022-01-01", "2022-02-01", "2022-03-01", "2022-04-01"] * 2
+    shell("predict", "sales.be", "test.csv", "--horizon", "2", "-o", "o.csv", code=1)
+    pd.concat([shell.read("sales.csv"), test.query("month >= '2022-01-01'")]).to_csv(
+        "all.csv", index=False
+    )
+    shell("predict", "sales.be", "all.csv", "--horizon", "2", "-o", "o.csv")
+    assert shell.read("o.csv")["month"].tolist() == ["2023-01-01", "2023-02-01"] * 2
+    found = json.loads(shell("evaluate", "sales.be", "test.csv", "--json").stdout)
+    assert 0 <= found["scores"]["coverage"] <= 1
+    assert found["n_rows"] == 24  # what was known already judges nothing
+    assert len(found["doubtful"]) == 18  # 12 new months have 9 windows of 4, in two series
 
-METHODS["pair"] = lambda n_members, n_passes: Pair()
-TABLES["wave"] = wave
-"""
+
+def test_json_is_one_object_and_nothing_else(shell):
+    fit = shell("fit", "houses.csv", "-t", "garden", "-o", "g.be", *QUICK, "--json")
+    found = json.loads(fit.stdout)
+    assert found["task"] == "classification"
+    assert found["why"] == "garden is true or false"
+    assert found["left_out"].keys() == {"id", "country"}
+    assert found["n_learned"] + found["n_judged"] == 120
+    predict = shell("predict", "g.be", "test.csv", "-o", "out.csv", "--json")
+    assert json.loads(predict.stdout)["n_rows"] == 40
+    evaluation = json.loads(shell("evaluate", "g.be", "test.csv", "--json").stdout)
+    assert 0 <= evaluation["scores"]["accuracy"] <= 1
+    assert len(evaluation["doubtful"]) == 20
+    about = json.loads(shell("inspect", "g.be", "--json").stdout)
+    assert about["origin"]["scores"] == found["scores"]
+    assert len(about["training"][0]["losses"]) == 2
+    done = shell("predict", "g.be", "test.csv", "--json", code=2)
+    assert "--json needs a file" in plain(done.output)
+
+
+def test_help_teaches_without_loading_what_trains(shell):
+    said = plain(shell("predict", "--help").stdout)
+    assert "two parts of the variance" in said
+    assert "entropies in nats" in said
+    assert "Exit codes: 0 success; 1 the data" in said
+    code = "import sys; import batchensemble.cli.app; print('torch' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
+def test_what_was_fitted_by_hand_is_predicted_and_inspected_too(shell):
+    from batchensemble import Regressor
+
+    frame = houses().dropna(subset="price")
+    model = Regressor(epochs=2, n_members=2, random_state=0)
+    model.fit(frame[["rooms", "area", "town"]], frame["price"].to_numpy()).save("hand.be")
+    out = pd.read_csv(io.StringIO(shell("predict", "hand.be", "new.csv").stdout))
+    new = shell.read("new.csv")[["rooms", "area", "town"]]
+    np.testing.assert_allclose(out["mean"], model.predict(new), rtol=1e-9)
+    assert "an unnamed target" in shell("inspect", "hand.be").stdout
+    assert (
+        "does not know the name of its target; add --target"
+        in shell("evaluate", "hand.be", "test.csv", code=1).stderr
+    )
+    shell("evaluate", "hand.be", "test.csv", "--target", "price")
+    assert load("hand.be").n_parameters_ == model.n_parameters_
 
 
 @pytest.fixture
-def swift(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("BATCHENSEMBLE_DATA", raising=False)
-    monkeypatch.setenv("BATCHENSEMBLE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("BATCHENSEMBLE_OFFLINE", "1")
-    monkeypatch.setitem(PROFILES, "quick", Profile(2, SHORT, 1, "QUICK"))
-    return CliRunner(env={"COLUMNS": "100"})
+def passes(monkeypatch):
+    """Rows that went through the networks of tables, and windows through those of series."""
+    counts = {"rows": 0, "windows": 0}
+    forward, simulate = MLP.forward, Recurrent.simulate
 
+    def count_rows(self, x, masks=None):
+        counts["rows"] += len(x)
+        return forward(self, x, masks)
 
-def test_reproduce_compares_the_methods_and_says_what_it_left_out(swift):
-    done = swift.invoke(app, ["reproduce", "--profile", "quick"])
-    assert done.exit_code == 0, done.output
-    words = "diabetes breast_cancer seasonal batch_ensemble 3,788 21,140 10,790 55,380 QUICK"
-    for word in words.split():
-        assert word in done.output
-    for name in ("adult", "phoneme", "california", "electric", "temperature"):
-        assert f"Left out: the dataset '{name}' needs the file" in done.output
+    def count_windows(self, x, noise, masks=None):
+        counts["windows"] += len(x)
+        return simulate(self, x, noise, masks)
 
-
-def test_only_runs_only_that_dataset_and_nothing_twice(swift, tmp_path):
-    arguments = ["reproduce", "--profile", "quick", "--only", "diabetes"]
-    done = swift.invoke(app, arguments)
-    assert "breast_cancer" not in done.output
-    assert "rmse" in done.output
-    assert "44 runs, 0 of them done before" in done.output
-    files = {path: path.stat().st_mtime_ns for path in tmp_path.glob("results/quick/runs/*/*.json")}
-    assert len(files) == 44
-    assert (tmp_path / "results/quick/runs.csv").is_file()
-    assert (tmp_path / "results/quick/figures/reg_main.png").is_file()
-    again = swift.invoke(app, arguments)
-    assert "44 of them done before" in again.output
-    assert all(path.stat().st_mtime_ns == then for path, then in files.items())
-
-
-def test_results_of_other_settings_are_refused_in_one_line(swift, monkeypatch):
-    arguments = ["reproduce", "--profile", "quick", "--only", "diabetes", "--out", "mine"]
-    assert swift.invoke(app, arguments).exit_code == 0
-    other = Profile(2, Settings(epochs=3, most_rows=100), 1, "QUICK")
-    monkeypatch.setitem(PROFILES, "quick", other)
-    done = swift.invoke(app, arguments)
-    assert done.exit_code == 1
-    assert "another results folder" in " ".join(done.output.split())
+    monkeypatch.setattr(MLP, "forward", count_rows)
+    monkeypatch.setattr(Recurrent, "simulate", count_windows)
+    return counts
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("command", "thing", "n"),
     [
-        (["--profile", "quik"], "did you mean"),
-        (["--only", "californa"], "did you mean"),
-        (["--device", "tpu9"], "expected device"),
-        (["--method", "batchensemble"], "did you mean 'batch_ensemble'"),
-        (["--table", "none.csv", "--target", "price"], "there is no file"),
-        (["--table", "cut.csv", "--target", "price"], "it may be cut off"),
-        (["--table", "houses.csv", "--target", "prize"], "did you mean 'price'"),
-        (["--plugin", "none.py"], "a plugin is a Python file"),
-        (["--only", "california"], "there is no dataset to run"),
-        (["--only", "diabetes", "-o", "older"], "they were made by another version"),
+        ("predict price.be new.csv", "rows", 30),
+        ("predict town.be test.csv", "rows", 40),
+        ("predict sales.be", "windows", 2),
+        ("predict calibrated.be", "windows", 2),
+        ("evaluate price.be test.csv", "rows", 38),
+        ("evaluate town.be test.csv", "rows", 39),
+        ("evaluate sales.be sold.csv", "windows", 18),
+        ("evaluate calibrated.be sold.csv", "windows", 18),
     ],
 )
-def test_what_is_wrong_ends_with_a_line_that_says_what_to_do(
-    swift, registries, tmp_path, arguments, words
-):
-    table = "rooms,price\n" + "3,100.5\n4,120.25\n" * 20
-    (tmp_path / "houses.csv").write_text(table)
-    (tmp_path / "cut.csv").write_text(table + "5")
-    older = tmp_path / "older/runs/diabetes-id/batch_ensemble-seed0.json"
-    older.parent.mkdir(parents=True)
-    older.write_text('{"format": 1}')
-    done = swift.invoke(app, ["reproduce", "--profile", "quick", *arguments])
-    assert done.exit_code == 1, done.output
-    said = " ".join(done.output.replace("│", " ").split())
-    assert words in said
-    assert "Traceback" not in said
+def test_a_row_goes_through_the_network_once(shell, passes, command, thing, n):
+    sales().query("month >= '2022-01-01'").to_csv("sold.csv", index=False)
+    if "calibrated" in command:
+        series = ("-t", "sales", "--time", "month", "--series", "store", "--horizon", 4)
+        words = ("--calibrate", "--holdout", 0.3, "-o", "calibrated.be")
+        shell("fit", "sales.csv", *series, *words, *QUICK)
+    passes.update(rows=0, windows=0)
+    shell(*command.split())
+    assert passes[thing] == n
 
 
-def test_a_command_that_is_not_understood_is_another_code_than_data_that_cannot_be_used(swift):
-    done = swift.invoke(app, ["reproduce", "--table", "houses.csv"])
-    assert done.exit_code == 2
-    assert "expected a --target for each --table" in " ".join(done.output.split())
-    assert swift.invoke(app, ["reproduce", "--table"]).exit_code == 2
-
-
-def test_a_report_of_what_is_no_folder_of_results_is_refused(swift, tmp_path):
-    done = swift.invoke(app, ["report", str(tmp_path)])
-    assert done.exit_code == 1
-    assert "expected results in" in " ".join(done.output.replace("│", " ").split())
-
-
-def test_a_dataset_and_a_method_of_ones_own_take_part_in_all_processes(swift, registries, tmp_path):
-    random = np.random.default_rng(0)
-    rooms = random.uniform(1, 9, size=80)
-    frame = pd.DataFrame({"rooms": rooms, "price": 30 * rooms + random.normal(size=80)})
-    frame.to_csv(tmp_path / "houses.csv", index=False)
-    (tmp_path / "mine.py").write_text(MINE)
-    done = swift.invoke(
-        app,
-        [
-            *("reproduce", "--profile", "quick", "--jobs", "2", "--plugin", "mine.py"),
-            *("--table", "houses.csv", "--target", "price", "--only", "houses", "--only", "wave"),
-            *("--method", "batch_ensemble", "--method", "pair"),
-        ],
-    )
-    assert done.exit_code == 0, done.output
-    runs = pd.read_csv(tmp_path / "results/quick/runs.csv")
-    for dataset in ("houses", "wave"):
-        own = runs[(runs.dataset == dataset) & (runs.metric == "nll")]
-        assert {*own.method} >= {"batch_ensemble", "pair"}
-        assert np.isfinite(own.value).all()
-    assert "Left out: houses under shift, which needs two numeric features" in done.output
-    page = (tmp_path / "results/quick/report.html").read_text()
-    assert "Houses" in page
-    assert "pair" in page
-
-
-def test_another_target_or_profile_in_the_same_folder_is_refused_before_anything_is_run(
-    swift, registries, tmp_path
-):
-    random = np.random.default_rng(0)
-    frame = pd.DataFrame(random.normal(size=(60, 3)), columns=["a", "b", "c"])
-    frame.to_csv(tmp_path / "abc.csv", index=False)
-    words = ["reproduce", "--profile", "quick", "--table", "abc.csv", "--method", "single"]
-    assert swift.invoke(app, [*words, "--target", "a"]).exit_code == 0
-    TABLES.pop("abc")
-    done = swift.invoke(app, [*words, "--target", "b"])
-    assert done.exit_code == 1
-    assert "use another results folder" in " ".join(done.output.replace("│", " ").split())
-    full = ["reproduce", "--only", "diabetes", "--method", "single", "-o", "results/quick"]
-    done = swift.invoke(app, full)
-    assert done.exit_code == 1
-    assert "expected only runs of" in " ".join(done.output.replace("│", " ").split())
-
-
-def test_an_ablation_runs_and_a_wrong_word_is_answered_with_the_known_ones(swift, monkeypatch):
-    monkeypatch.setitem(ABLATION_PROFILES, "quick", Profile(2, SHORT, 1, "QUICK"))
-    words = ["ablate", "--profile", "quick", "--only", "diabetes"]
-    done = swift.invoke(app, [*words, "first_values", "bounds"])
-    assert done.exit_code == 0, done.output
-    assert "8 runs, 0 of them done before" in done.output
-    assert Path("results/quick-ablations/figures/first_values_reg.png").is_file()
-    done = swift.invoke(app, [*words, "adapter"])
-    assert done.exit_code == 1
-    assert "did you mean 'adapters'" in " ".join(done.output.replace("│", " ").split())
-
-
-def test_an_interruption_keeps_what_is_done_and_says_so(swift, monkeypatch):
-    def stop(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("batchensemble.study.session.run_units", stop)
-    done = swift.invoke(app, ["reproduce", "--profile", "quick", "--only", "diabetes"])
-    assert done.exit_code == 130
-    assert "What is done is kept" in done.output
-
-
-def test_datasets_lists_what_is_here_and_what_is_not(swift):
-    done = swift.invoke(app, ["datasets"])
-    assert done.exit_code == 0, done.output
-    for words in ("diabetes", "442 x 11", "shipped with scikit-learn", "downloaded from FRED"):
-        assert words in done.output
-    assert "Not downloaded" not in done.output
-
-
-def test_datasets_that_cannot_be_downloaded_are_no_failure_of_the_list(swift):
-    done = swift.invoke(app, ["datasets", "--download"])
-    assert done.exit_code == 0, done.output
-    assert done.output.count("Not downloaded: the dataset") == 5
-    assert "Traceback" not in done.output
-
-
-def test_without_arguments_it_shows_help(swift):
-    assert "reproduce" in swift.invoke(app, []).output
+def test_without_arguments_it_shows_help(shell):
+    assert "reproduce" in shell(code=2).output

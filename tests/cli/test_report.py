@@ -3,7 +3,7 @@ from browser import see_all, visiting
 from sample_files import QUICK, houses, sales
 
 from batchensemble import load
-from batchensemble.cli.judging import evaluate
+from batchensemble.cli.comparison import evaluate_file as evaluate
 from batchensemble.cli.report import render
 from batchensemble.plots.sheets import brief
 

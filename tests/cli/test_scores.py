@@ -1,7 +1,7 @@
 import numpy as np
 
 from batchensemble import CategoricalPredictive, GaussianPredictive, SamplePredictive
-from batchensemble.cli.scores import MEANINGS, counted, in_words, percent
+from batchensemble.cli.scores import MEANINGS, in_words
 from batchensemble.metrics import (
     summarise_classification,
     summarise_paths,
@@ -24,9 +24,3 @@ def test_every_score_of_the_library_has_a_name_and_a_meaning():
     told = in_words(found, target="price", task="regression", coverage=0.9)
     assert len(told) == len(found)
     assert ("RMSE", brief(found["rmse"]), "typical error, in units of price") in told
-
-
-def test_shares_and_counts_are_written_for_people():
-    assert percent(0.9).replace("\N{NO-BREAK SPACE}", " ") == "90 %"
-    assert percent(0.9746).replace("\N{NO-BREAK SPACE}", " ") == "97.5 %"
-    assert [counted(1, "row"), counted(2000, "row")] == ["1 row", "2,000 rows"]

@@ -1,1 +1,1 @@
-"""One's own files from the command line: fit, predict, evaluate, inspect, export."""
+"""The command line: one file for each command, and a few for what they share."""

@@ -1,4 +1,4 @@
-"""What came out when a model was judged: scores, curves, and the rows it is least sure of."""
+"""The result of `evaluate`: scores, curves, and the least certain rows."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
 
-from batchensemble.cli.scores import counted
+from batchensemble.cli.format import counted
 from batchensemble.plots.sheets import Cell, Sheet
 
 N_DOUBTFUL = 20
-N_SHOWN = 6  # columns of the file beside a doubtful row
-MOST_CLASSES = 12  # of a table of mistakes
+N_SHOWN = 6  # columns of the file beside an uncertain row
+MOST_CLASSES = 12  # of a confusion matrix
 LONGEST = 60  # text in a table
 
 
@@ -32,7 +33,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Truth and prediction, with the words that tell a row."""
+    """Truth and prediction of each row, and its place in the file."""
 
     truth: NDArray[np.float64]
     mean: NDArray[np.float64]
@@ -76,7 +77,7 @@ class Evaluation:
         return f"{counted(self.n_windows, 'window')} of {steps} ({rows})"
 
     def as_dict(self) -> dict[str, Any]:
-        """What is told: all but the points of charts."""
+        """All but the points of charts."""
         sheet = self.doubtful
         return {
             **{name: value for name, value in vars(self).items() if name != "detail"},
@@ -87,7 +88,7 @@ class Evaluation:
 def doubtful(
     X: pd.DataFrame, doubt: NDArray[np.float64], beside: Mapping[str, Any], unit: str
 ) -> Sheet:
-    """The rows of most doubt, that of the most first."""
+    """The least certain rows, the least certain first."""
     rows = np.argsort(-doubt, kind="stable")[:N_DOUBTFUL]
     shown = list(X)[:N_SHOWN]
     columns = {
@@ -99,12 +100,12 @@ def doubtful(
     }
     lines = tuple(zip(*map(_cells, columns.values()), strict=True))
     more = len(X.columns) - len(shown)
-    note = f"Of the file's columns the first {N_SHOWN}; {more} more are not shown." * (more > 0)
-    return Sheet("doubtful", f"The {unit}s of most doubt", tuple(columns), lines, note)
+    note = f"The first {N_SHOWN} columns of the file; {more} more are not shown." * (more > 0)
+    return Sheet("doubtful", f"The least certain {unit}s", tuple(columns), lines, note)
 
 
 def _cells(column: Iterable[Any]) -> list[Cell]:
-    """As a table shows them; numbers without decimals where none has any."""
+    """As a table shows them; whole numbers if all are."""
     cells = [_cell(value) for value in column]
     numbers = [cell for cell in cells if isinstance(cell, float)]
     if all(number.is_integer() and abs(number) < 1e15 for number in numbers):
@@ -113,26 +114,25 @@ def _cells(column: Iterable[Any]) -> list[Cell]:
 
 
 def _cell(value: Any) -> Cell:
-    if value is None or value is pd.NaT or value is pd.NA or value != value:
+    if pd.isna(value):
         return None
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        return float(value)
+    if isinstance(value, int | float | np.number):
+        return int(value) if isinstance(value, int | np.integer) else float(value)
     text = str(value).removesuffix(" 00:00:00")
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def mistakes(labels: NDArray[Any], y: NDArray[np.int64], found: NDArray[np.int64]) -> Sheet | None:
-    """How many rows of each class were taken for which; of few classes only."""
+def mistakes(
+    labels: NDArray[Any], y: NDArray[np.int64], predicted: NDArray[np.int64]
+) -> Sheet | None:
+    """The confusion matrix, if there are few classes."""
     classes = [str(one) for one in labels]
     if len(classes) > MOST_CLASSES:
         return None
-    counts = np.zeros((len(classes), len(classes)), dtype=int)
-    np.add.at(counts, (y, found), 1)
+    counts = confusion_matrix(y, predicted, labels=np.arange(len(classes)))
     lines = zip(classes, counts.tolist(), strict=True)
     rows: tuple[tuple[Cell, ...], ...] = tuple((name, *line) for name, line in lines)
-    note = "Each line is a true class, each column the class that it was taken for."
+    note = "Rows are true classes, columns are predicted ones."
     return Sheet("mistakes", "Right and wrong, by class", ("truth", *classes), rows, note)

@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 
 from batchensemble.cli.evaluation import Evaluation, Pairs, Windows
-from batchensemble.cli.scores import counted, in_words, percent
+from batchensemble.cli.format import counted, percent
+from batchensemble.cli.scores import in_words
 from batchensemble.data.writing import check_place
 from batchensemble.modelfile.files import replacing
 from batchensemble.modelfile.persistence import library_version

@@ -1,51 +1,54 @@
-"""Scores in words: what each is called, what it means, and how its number is written."""
+"""The name, meaning and number of each score, as people read them."""
 
 from collections.abc import Mapping
+from typing import Any
 
+from rich.console import Console
+
+from batchensemble.cli.format import percent, print_grid
 from batchensemble.plots.looks import NAMES
 from batchensemble.plots.sheets import brief
 
 MEANINGS = {
     "rmse": "typical error, in units of {target}",
-    "rmse_of_mean": "the same for always saying their mean",
-    "rmse_of_season": "the same for repeating the last season",
-    "rmse_of_last": "the same for repeating the last value",
-    "accuracy": "share of right answers",
-    "accuracy_of_commonest": "the same for always saying their commonest class",
-    "coverage": "share of truths inside the intervals of {coverage}",
-    "coverage_of_sets": "share of truths inside the sets of {coverage}",
-    "size_of_sets": "mean number of classes in such a set",
-    "coverage_80": "share of truths inside the intervals of 80 %",
-    "coverage_90": "share of truths inside the intervals of 90 %",
-    "coverage_95": "share of truths inside the intervals of 95 %",
-    "coverage_80_sum": "the same, for sums over the horizon",
+    "rmse_of_mean": "RMSE of predicting the mean",
+    "rmse_of_season": "RMSE of repeating the last season",
+    "rmse_of_last": "RMSE of repeating the last value",
+    "accuracy": "share of correct predictions",
+    "accuracy_of_commonest": "accuracy of predicting the most common class",
+    "coverage": "share of true values inside the {coverage} intervals",
+    "coverage_of_sets": "share of true classes inside the {coverage} sets",
+    "size_of_sets": "mean number of classes in a set",
+    "coverage_80": "share of true values inside the 80 % intervals",
+    "coverage_90": "share of true values inside the 90 % intervals",
+    "coverage_95": "share of true values inside the 95 % intervals",
+    "coverage_80_sum": "the same for the sum over the horizon, at 80 %",
     "crps": "error of the whole distribution, in units of {target}",
-    "nll": "surprise at the truth, in nats; lower is better",
-    "brier": "squared error of probabilities; lower is better",
-    "ece": "how far confidence is from accuracy; 0 is best",
-    "rmsce": "how far coverage is from what was promised; 0 is best",
-    "miscalibration_area": "the same, as an area; 0 is best",
+    "nll": "negative log-likelihood, in nats; lower is better",
+    "brier": "squared error of the probabilities; lower is better",
+    "ece": "gap between confidence and accuracy; 0 is best",
+    "rmsce": "gap between nominal and actual coverage; 0 is best",
+    "miscalibration_area": "the same gap, as an area; 0 is best",
     "energy_score": "error of whole paths, in units of {target}",
-    "variogram_score": "error of the steps' dependence; lower is better",
+    "variogram_score": "error of the dependence between steps; lower is better",
     "total": "mean uncertainty of a row, {unit}",
-    "aleatoric": "of it noise in the data, which no model can take away",
-    "epistemic": "of it doubt, which more data may take away",
+    "aleatoric": "its part from noise in the data; more data does not reduce it",
+    "epistemic": "its part from the model; more data can reduce it",
 }
 OTHER_NAMES = {
     "rmse_of_mean": "RMSE of the mean",
     "rmse_of_season": "RMSE of last season",
     "rmse_of_last": "RMSE of last value",
-    "accuracy_of_commonest": "of the commonest",
+    "accuracy_of_commonest": "most common class",
     "coverage": "coverage",
     "coverage_of_sets": "coverage of sets",
     "size_of_sets": "size of sets",
     "total": "uncertainty",
 }
 SHARES = ("accuracy", "coverage")
-FEW = (
-    *("rmse", "rmse_of_mean", "rmse_of_season", "rmse_of_last"),
-    *("accuracy", "accuracy_of_commonest", "coverage", "coverage_of_sets", "size_of_sets"),
-    *("coverage_80", "coverage_90", "coverage_95", "crps", "nll", "brier", "ece"),
+DETAILS = (  # left out on a terminal
+    *("coverage_80_sum", "rmsce", "miscalibration_area", "energy_score", "variogram_score"),
+    *("total", "aleatoric", "epistemic"),
 )
 
 
@@ -61,14 +64,11 @@ def in_words(
             meaning.format(target=target, coverage=percent(coverage), unit=unit),
         )
         for name, meaning in MEANINGS.items()
-        if name in scores and (name in FEW or not few)
+        if name in scores and not (few and name in DETAILS)
     ]
 
 
-def percent(share: float) -> str:
-    """With one decimal where it has one; number and sign stay together."""
-    return f"{round(100 * share, 1):g}\N{NO-BREAK SPACE}%"
-
-
-def counted(n: int, thing: str) -> str:
-    return f"{n:,} {thing}{'s' * (n != 1)}"
+def print_scores(console: Console, facts: Mapping[str, Any], coverage: float) -> None:
+    """The most telling few of an origin or an evaluation."""
+    words = {"target": facts["target"], "task": facts["task"], "coverage": coverage}
+    print_grid(console, in_words(facts["scores"], **words, few=True))

@@ -3,26 +3,26 @@ import pandas as pd
 import pytest
 from sample_files import houses, sales
 
-from batchensemble.cli.given import read_series_to_learn, read_table_to_learn
+from batchensemble.cli.training_data import read_training_series, read_training_table
 
 
 def table(tmp_path, frame, target, task=None, drop=()):
     frame.to_csv(tmp_path / "f.csv", index=False)
-    return read_table_to_learn(tmp_path / "f.csv", target, task=task, drop=drop)
+    return read_training_table(tmp_path / "f.csv", target, task=task, drop=drop)
 
 
 def series(tmp_path, frame, **how):
     frame.to_csv(tmp_path / "f.csv", index=False)
     words = {"time": "month", "series": "store", "future": (), "past": ()} | how
-    return read_series_to_learn(tmp_path / "f.csv", "sales", **words)
+    return read_training_series(tmp_path / "f.csv", "sales", **words)
 
 
 def test_rows_without_a_target_are_left_out_and_counted_and_the_others_keep_their_lines(tmp_path):
-    given = table(tmp_path, houses(), "price")
-    assert (given.about.n_rows, given.about.n_without_target) == (120, 2)
+    data = table(tmp_path, houses(), "price")
+    assert (data.origin.n_rows, data.origin.n_without_target) == (120, 2)
     kept = houses().dropna(subset="price")
-    assert given.y.tolist() == kept["price"].tolist()
-    assert given.X.index.tolist() == (kept.index + 2).tolist()
+    assert data.y.tolist() == kept["price"].tolist()
+    assert data.frame.index.tolist() == (kept.index + 2).tolist()
 
 
 @pytest.mark.parametrize(
@@ -35,49 +35,49 @@ def test_rows_without_a_target_are_left_out_and_counted_and_the_others_keep_thei
     ],
 )
 def test_the_task_is_recognised_and_the_reason_said(tmp_path, target, task, why):
-    about = table(tmp_path, houses(), target).about
-    assert (about.task, about.why) == (task, why)
+    origin = table(tmp_path, houses(), target).origin
+    assert (origin.task, origin.why) == (task, why)
     if task == "classification" and target == "rooms":
         asked = table(tmp_path, houses(), target, task="regression")
-        assert asked.about.why == "as asked for"
+        assert asked.origin.why == "set with --task"
         assert asked.y.dtype == np.float64
 
 
 def test_what_teaches_nothing_is_left_out_with_the_reason_and_what_is_in_doubt_is_told(tmp_path):
     frame = houses().assign(empty=None, count=range(1, 121), mixed=["x"] * 119 + [None])
-    about = table(tmp_path, frame, "price", drop=["town"]).about
-    assert about.left_out == {
-        "town": "as asked for",
-        "id": "has another word in every row, like a name or a number of the row",
+    origin = table(tmp_path, frame, "price", drop=["town"]).origin
+    assert origin.left_out == {
+        "town": "dropped with --drop",
+        "id": "differs in every row, like an ID",
         "country": "is the same in every row",
         "empty": "is empty",
     }
-    assert "mixed" in about.columns  # whether it is there may tell something
-    assert about.notes == ("'count' counts the rows: if it means nothing, --drop count",)
+    assert "mixed" in origin.columns  # whether it is there may tell something
+    assert origin.notes == ("'count' numbers the rows; if it means nothing, add --drop count",)
 
 
 def test_a_table_of_nothing_but_what_is_left_out_is_refused_with_the_reasons(tmp_path):
     frame = pd.DataFrame({"same": 1, "y": [1.5, 2.5, 3.5]})
     with pytest.raises(ValueError, match="got none; 'same' is the same in every row"):
         table(tmp_path, frame, "y")
-    with pytest.raises(ValueError, match="expected values of 'y', got only empty cells"):
+    with pytest.raises(ValueError, match="the target 'y' is empty in every row; choose another"):
         table(tmp_path, pd.DataFrame({"x": [1, 2], "y": None}), "y")
     with pytest.raises(ValueError, match="got dates"):
         table(tmp_path, houses(), "sold")
 
 
 def test_a_long_frame_has_its_series_times_and_named_columns(tmp_path):
-    given = series(tmp_path, sales().assign(other=1), future=["holidays"])
-    assert given.df.columns.tolist() == ["month", "store", "holidays", "sales"]
-    assert given.df["month"].dtype.kind == "M"
-    assert given.about.why == "--time was given; 2 series"
-    assert given.about.left_out == {"other": "not named with --future or --past"}
+    data = series(tmp_path, sales().assign(other=1), future=["holidays"])
+    assert data.frame.columns.tolist() == ["month", "store", "holidays", "sales"]
+    assert data.frame["month"].dtype.kind == "M"
+    assert data.origin.why == "--time was given; 2 series"
+    assert data.origin.left_out == {"other": "not named with --future or --past"}
 
 
 def test_numbered_times_and_series_are_whole_numbers(tmp_path):
     frame = sales().assign(month=[*range(60)] * 2, store=[7] * 60 + [8] * 60)
-    given = series(tmp_path, frame)
-    assert given.df[["month", "store"]].dtypes.tolist() == [np.int64, np.int64]
+    data = series(tmp_path, frame)
+    assert data.frame[["month", "store"]].dtypes.tolist() == [np.int64, np.int64]
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_numbered_times_and_series_are_whole_numbers(tmp_path):
         ({"month": "31.01.2026"}, "as times, but .*'31.01.2026' may be a date.* year first"),
         ({"month": ["2026-01-01"] * 119 + ["soon"]}, "the first of them 'soon' in line 121"),
         ({"sales": [1.5] * 119 + ["none yet"]}, "the first of them 'none yet' in line 121"),
-        ({"month": 1.5}, "expected times that are whole in 'month'"),
-        ({"store": None}, "expected a series in 'store' of every row, got none in line 2"),
+        ({"month": 1.5}, "expected times that are whole numbers in 'month', got 1.5"),
+        ({"store": None}, "expected a series in every row of 'store', got none in line 2"),
     ],
 )
 def test_times_and_series_that_cannot_be_used_are_refused(tmp_path, change, words):
@@ -98,7 +98,7 @@ def test_times_and_series_that_cannot_be_used_are_refused(tmp_path, change, word
 @pytest.mark.parametrize("role", ["store", "month"])
 def test_whole_numbers_too_long_to_be_told_apart_are_refused(tmp_path, role):
     numbers = 2**53 - 120 + np.arange(120)
-    assert series(tmp_path, sales().assign(**{role: numbers})).df[role].is_unique
+    assert series(tmp_path, sales().assign(**{role: numbers})).frame[role].is_unique
     with pytest.raises(ValueError, match=f"at most 15 digits in '{role}'.*got 9.007e"):
         series(tmp_path, sales().assign(**{role: numbers + 1}))
 
@@ -120,11 +120,9 @@ def test_true_and_false_are_classes_and_no_numbers(tmp_path):
 
 
 def test_times_with_zones_are_used_and_said_to_be_in_utc(tmp_path):
-    given = series(
-        tmp_path, sales().assign(month=lambda f: f["month"].astype(str) + "T00:00+01:00")
-    )
-    assert given.df["month"][0] == pd.Timestamp(sales()["month"][0], tz="Etc/GMT-1")
-    assert given.about.notes == (
+    data = series(tmp_path, sales().assign(month=lambda f: f["month"].astype(str) + "T00:00+01:00"))
+    assert data.frame["month"][0] == pd.Timestamp(sales()["month"][0], tz="Etc/GMT-1")
+    assert data.origin.notes == (
         "the times of 'month' have zones: they are read, and written, in UTC",
     )
 
@@ -144,11 +142,11 @@ def test_a_target_that_looks_like_a_mistake_is_asked_about(tmp_path):
         table(tmp_path, odd, "price", task="regression")
     with pytest.raises(ValueError, match="id has 120 different words in 120 rows; choose another"):
         table(tmp_path, frame, "id")
-    assert table(tmp_path, odd, "price", task="classification").about.task == "classification"
+    assert table(tmp_path, odd, "price", task="classification").origin.task == "classification"
 
 
 def test_columns_without_a_name_are_told(tmp_path):
     houses().to_csv(tmp_path / "f.csv")  # with the frame's row numbers
-    given = read_table_to_learn(tmp_path / "f.csv", "price", task=None, drop=())
-    assert given.about.notes == ("left out without a name: 1 column",)
-    assert "" not in given.about.columns
+    data = read_training_table(tmp_path / "f.csv", "price", task=None, drop=())
+    assert data.origin.notes == ("left out 1 column without a name",)
+    assert "" not in data.origin.columns

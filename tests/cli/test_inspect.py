@@ -1,7 +1,7 @@
 import pytest
 
 from batchensemble import load
-from batchensemble.cli.inspecting import inspect_model
+from batchensemble.cli.inspect import describe_model
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from batchensemble.cli.inspecting import inspect_model
     ],
 )
 def test_a_file_tells_what_the_model_is_and_how_it_was_made(shell, name, task, target):
-    facts, model = inspect_model(shell.folder / name), load(name)
+    facts, model = describe_model(shell.folder / name), load(name)
     assert (facts["task"], facts["target"]["name"]) == (task, target)
     assert facts["n_parameters"] == model.n_parameters_
     assert facts["bytes"] == (shell.folder / name).stat().st_size

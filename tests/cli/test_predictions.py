@@ -1,19 +1,15 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sample_files import houses, sales
+from sample_files import sales
 
 from batchensemble import load
-from batchensemble.cli.answering import answer, kinds_of, predict_file, predict_table
+from batchensemble.cli.predictions import predict_file, prediction_columns
 from batchensemble.data.writing import TableWriter
 
 
-def ignore(n_rows, share):
-    pass
-
-
-def predicted(model, data, out="out.parquet", batch=None, keep=(), coverage=0.9):
-    predict_table(model, data, out, coverage=coverage, keep=keep, watch=ignore, batch=batch)
+def predicted(model, data, out, **how):
+    predict_file(model, data, out, coverage=0.9, **how)
     return pd.read_parquet(out) if out.suffix == ".parquet" else pd.read_csv(out)
 
 
@@ -33,7 +29,7 @@ def typed(new):
     return frame[["rooms", "area", "town", "plot", "sold", "garden"]]
 
 
-@pytest.mark.parametrize("batch", [1, 7, None])
+@pytest.mark.parametrize("batch", [1, 7, 2**14])
 @pytest.mark.parametrize("name", ["new.csv", "new.csv.gz", "new.parquet", "new.feather"])
 def test_batches_of_any_file_answer_like_the_estimator_itself(shell, price, new, name, batch):
     path = shell.folder / name
@@ -42,7 +38,7 @@ def test_batches_of_any_file_answer_like_the_estimator_itself(shell, price, new,
         full.to_parquet(path) if name.endswith("t") else full.to_feather(path)
     elif name.endswith(".gz"):
         new.to_csv(path, index=False)
-    out = predicted(price, path, shell.folder / "out.parquet", batch)
+    out = predicted(price, path, shell.folder / "out.parquet", batch=batch)
     X = typed(new)
     dist = price.predict_dist(X)
     lower, upper = price.predict_interval(X, 0.9).T
@@ -80,8 +76,8 @@ def test_classes_have_their_probabilities_and_parts_in_nats(shell, new):
 
 
 def test_wider_coverage_gives_wider_intervals_and_nothing_else(shell, price, new):
-    X = typed(new)
-    narrow, wide = answer(price, X, 0.5), answer(price, X, 0.95)
+    dist = price.predict_dist(typed(new))
+    narrow, wide = (prediction_columns(price, dist, share) for share in (0.5, 0.95))
     assert (wide["lower"] < narrow["lower"]).all()
     assert (wide["upper"] > narrow["upper"]).all()
     same = ["mean", "std", "aleatoric", "epistemic"]
@@ -92,11 +88,11 @@ def test_columns_are_carried_over_as_they_are_written(shell, price):
     path = shell.folder / "new.csv"
     raw = pd.read_csv(path, dtype=str, keep_default_na=False)
     out = shell.folder / "out.csv"
-    predict_table(price, path, out, coverage=0.9, keep=["plot", "id"], watch=ignore, batch=7)
+    predict_file(price, path, out, coverage=0.9, keep=["plot", "id"], batch=7)
     found = pd.read_csv(out, dtype=str, keep_default_na=False)
     assert list(found)[:3] == ["plot", "id", "mean"]
     pd.testing.assert_frame_equal(found[["plot", "id"]], raw[["plot", "id"]])
-    predict_table(price, path, out, coverage=0.9, keep=["all"], watch=ignore)
+    predict_file(price, path, out, coverage=0.9, keep=["all"])
     found = pd.read_csv(out, dtype=str, keep_default_na=False)
     pd.testing.assert_frame_equal(found[list(raw)], raw)
 
@@ -136,11 +132,11 @@ def test_rows_are_written_while_the_file_is_read(shell, price, monkeypatch):
 
     monkeypatch.setattr(TableWriter, "write", spy)
 
-    def watch(n_rows, share):
+    def progress(n_rows, share):
         told.append((n_rows, share))
 
     path, out = shell.folder / "big.csv", shell.folder / "out.csv"
-    predict_table(price, path, out, coverage=0.9, keep=(), watch=watch, batch=1000)
+    predict_file(price, path, out, coverage=0.9, progress=progress, batch=1000)
     assert [n for n, _ in told] == [1000, 2000, 3000, 4000, 5000, 6000]
     assert written == [0, 1, 2, 3, 4, 5]
     shares = [share for _, share in told]
@@ -163,7 +159,7 @@ def test_a_wrong_cell_in_a_late_batch_leaves_no_file(shell, price, new):
 def test_a_forecast_is_the_forecasters_own_under_plain_names(shell):
     model = load("sales.be")
     out = shell.folder / "out.csv"
-    asked = {"coverage": 0.8, "keep": (), "ahead": None, "watch": ignore}
+    asked = {"coverage": 0.8}
     predict_file(model, None, out, horizon=3, **asked)
     expected = model.predict(3, level=[80])
     found = pd.read_csv(out, parse_dates=["month"])
@@ -181,7 +177,7 @@ def test_a_forecast_has_no_two_columns_of_one_name(shell):
     words = ("-t", "sales", "--time", "month", "--series", "mean", "--horizon", 3)
     shell("fit", "named.csv", *words, "--epochs", 1, "--members", 2, "-o", "named.be")
     done = shell("predict", "named.be", "-o", "out.csv", code=1)
-    assert "expected other names for series and times" in done.stderr
+    assert "must not be called mean, lower or upper" in done.stderr
     assert not (shell.folder / "out.csv").exists()
 
 
@@ -192,15 +188,3 @@ def test_one_series_needs_no_name(shell):
     shell("fit", "north.csv", "-t", "sales", "--time", "month", *quick)
     shell("predict", "north.be", "north.csv", "-o", "out.csv")
     assert shell.read("out.csv").columns.tolist() == ["month", "mean", "lower", "upper"]
-
-
-def test_the_kinds_of_a_model_are_those_of_its_file(price):
-    assert kinds_of(price) == {
-        "rooms": "number",
-        "area": "number",
-        "town": "category",
-        "plot": "category",
-        "sold": "date",
-        "garden": "boolean",
-    }
-    assert houses()["plot"].str.startswith("0").any()  # codes, not numbers

@@ -4,12 +4,12 @@ import pytest
 from sample_files import QUICK, houses, sales
 
 from batchensemble import load
-from batchensemble.cli.judging import evaluate
+from batchensemble.cli.comparison import evaluate_file
 from batchensemble.metrics import accuracy, rmse
 
 
 def judged(shell, model="price.be", data="test.csv", coverage=0.9, target=None):
-    return evaluate(load(model), shell.folder / data, target=target, coverage=coverage)
+    return evaluate_file(load(model), shell.folder / data, target=target, coverage=coverage)
 
 
 def answers(shell, model, keep, data="test.csv"):
@@ -220,7 +220,7 @@ def test_rows_of_series_without_a_target_are_counted(shell):
 
 def test_series_that_fit_has_not_seen_are_refused(shell):
     sales().query("month >= '2022-01-01'").replace("north", "west").to_csv("test.csv", index=False)
-    with pytest.raises(ValueError, match=r"expected only series that fit has seen, got \['west'\]"):
+    with pytest.raises(ValueError, match=r"expected only series of fit, got \['west'\]"):
         judged(shell, "sales.be")
 
 

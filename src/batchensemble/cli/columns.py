@@ -1,0 +1,135 @@
+"""The columns that a model needs, found and read in a file."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from batchensemble.data.frames import Kind
+from batchensemble.data.reading import TableFile, open_table
+from batchensemble.data.tables import check_told_apart
+from batchensemble.data.text import read_as, zoned
+from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.words import closest
+
+
+def table_kinds(model: Regressor | Classifier) -> dict[str, Kind]:
+    """The kinds of the columns that a model learned from, in its order."""
+    encoder = model.model_.encoder
+    return dict(zip(encoder.names_, encoder.kinds_, strict=True))
+
+
+def series_kinds(model: Forecaster) -> dict[str, Kind]:
+    """The kinds of the columns of a forecaster's file."""
+    panel = model.panel_
+    kinds: dict[str, Kind] = {}
+    if not has_one_series(model):
+        is_number = all(isinstance(i, int | np.integer) for i in panel.ids)
+        kinds[model.id_col] = "number" if is_number else "category"
+    kinds[model.time_col] = "date" if isinstance(panel.times, pd.DatetimeIndex) else "number"
+    kinds[model.target_col] = "number"
+    for encoder in model.model_.encoder.encoders_.values():
+        kinds |= dict(zip(encoder.names_, encoder.kinds_, strict=True))
+    return kinds
+
+
+def has_one_series(model: Forecaster) -> bool:
+    """Whether it was fitted to a single series, which needs no name."""
+    return bool(model.panel_.ids.tolist() == [model.target_col])
+
+
+def check_columns(
+    wanted: Collection[str],
+    file: TableFile,
+    what: str = "columns that the model learned from",
+    cure: str = "add them, and leave unknown cells empty",
+) -> None:
+    """Raise if one is missing, with the closest name that the file has."""
+    missing = [name for name in wanted if name not in file.names]
+    if not missing:
+        return
+    spare = [name for name in file.names if name not in wanted]
+    close = {name: closest(name, spare) for name in missing}
+    names = [f"{n!r} (did you mean {c!r}?)" if c else repr(n) for n, c in close.items()]
+    raise ValueError(f"{file.name}: missing {what}: {', '.join(names)}; {cure}")
+
+
+def read_series(
+    model: Forecaster, path: Path, *, is_ahead: bool = False
+) -> tuple[pd.DataFrame, int]:
+    """A long frame with the columns as at fit, and the number of rows left out.
+
+    Rows without a target are left out. With `is_ahead` only what is known ahead is read.
+    """
+    kinds = series_kinds(model)
+    series = model.id_col if model.id_col in kinds else None
+    if is_ahead:
+        kinds = {n: k for n, k in kinds.items() if n not in (model.target_col, *model.past_columns)}
+    with open_table(path) as file:
+        check_columns(kinds, file)
+        parts = []
+        for rows in file.batches():
+            parts.append(read_as(rows, kinds, file))
+            _check_zones(rows[model.time_col], model.panel_.times, file)
+        if not parts:
+            raise ValueError(f"{file.name}: expected rows of the series, got none")
+    every = pd.concat(parts)
+    frame = every if is_ahead else every[every[model.target_col].notna()]
+    names: Any = {"time": model.time_col, "series": series}
+    is_zoned = getattr(model.panel_.times, "tz", None) is not None
+    df = long_frame(frame, kinds, file.name, file.unit, **names, is_zoned=is_zoned)
+    return df, len(every) - len(frame)
+
+
+def _check_zones(times: pd.Series, of_fit: Any, file: TableFile) -> None:
+    """All times have a zone, or none has, as at fit."""
+    if not isinstance(of_fit, pd.DatetimeIndex):
+        return
+    had_zones, has_zone = of_fit.tz is not None, zoned(times)
+    for row in has_zone.index[has_zone != had_zones][:1]:
+        raise ValueError(
+            f"{file.name}, {file.unit} {row}, column {times.name!r}: expected a time "
+            f"{'with' if had_zones else 'without'} a zone as at fit, got {times[row]}; write all "
+            "times alike"
+        )
+
+
+def long_frame(
+    frame: pd.DataFrame,
+    kinds: dict[str, Kind],
+    file: str,
+    unit: str,
+    *,
+    time: str,
+    series: str | None,
+    is_zoned: bool,
+) -> pd.DataFrame:
+    """Times as dates (in UTC if they have zones) or whole numbers, series by words or the same."""
+    frame = frame.copy()
+    for name, role, roles in ((time, "time", "times"), (series, "series", "series")):
+        if name is None:
+            continue
+        gaps = np.flatnonzero(frame[name].isna())
+        if gaps.size:
+            raise ValueError(
+                f"{file}: expected a {role} in every row of {name!r}, got none in {unit} "
+                f"{frame.index[gaps[0]]}; fill it in or delete the row"
+            )
+        if kinds[name] == "number":
+            whole = frame[name].round()
+            for value in frame[name][whole != frame[name]][:1]:
+                raise ValueError(
+                    f"{file}: expected {roles} that are whole numbers in {name!r}, got {value:g}"
+                )
+            check_told_apart(whole, roles, file)
+            frame[name] = whole.astype(np.int64)
+    if kinds[time] not in ("date", "number"):
+        raise ValueError(
+            f"{file}: expected dates such as 2026-01-31, year first, or whole numbers in the time "
+            f"column {time!r}, got {frame[time].iloc[0]!r}; write its dates year first"
+        )
+    if is_zoned:
+        frame[time] = frame[time].dt.tz_localize("UTC")
+    return frame.reset_index(drop=True)

@@ -1,0 +1,257 @@
+"""A model's predictions compared with a file whose truth is known."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble import metrics
+from batchensemble.cli.columns import check_columns, read_series, table_kinds
+from batchensemble.cli.errors import about_file
+from batchensemble.cli.evaluation import (
+    MOST_CLASSES,
+    Curve,
+    Evaluation,
+    Pairs,
+    Windows,
+    doubtful,
+    mistakes,
+)
+from batchensemble.cli.format import counted
+from batchensemble.cli.predictions import prediction_columns
+from batchensemble.conformal import interval_scores
+from batchensemble.data.frames import Kind
+from batchensemble.data.reading import open_table
+from batchensemble.data.text import read_as
+from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.estimators.forecast import Forecast
+from batchensemble.predictive import CategoricalPredictive, GaussianPredictive, SamplePredictive
+
+MOST_WINDOWS = 100
+TARGET_KINDS: dict[str, Kind] = {"b": "boolean", "i": "number", "u": "number", "f": "number"}
+
+
+def evaluate_file(model: Any, path: Path, *, target: str | None, coverage: float) -> Evaluation:
+    """`target` is the column with the truth, if it is not that of fit."""
+    facts = {
+        "file": str(path),
+        "coverage": coverage,
+        "seed": model.random_state if isinstance(model.random_state, int) else None,
+        "n_calibrated": len(model.calibration_ or ()),
+    }
+    if isinstance(model, Forecaster):
+        if target not in (None, model.target_col):
+            raise ValueError(
+                f"expected the target of fit, {model.target_col!r}, got {target!r}; omit --target"
+            )
+        return _evaluate_series(model, path, facts)
+    target = target or model.target_name_
+    if target is None:
+        raise ValueError("the model does not know the name of its target; add --target")
+    return _evaluate_table(model, path, target, facts)
+
+
+def _evaluate_table(
+    model: Regressor | Classifier, path: Path, target: str, facts: dict[str, Any]
+) -> Evaluation:
+    """Every row with a target is predicted and compared."""
+    kinds = table_kinds(model)
+    labels = "f" if isinstance(model, Regressor) else model.classes_.dtype.kind
+    with_target = kinds | {target: TARGET_KINDS.get(labels, "category")}
+    with open_table(path) as file:
+        check_columns([target], file, "the target", "add it, or name another with --target")
+        check_columns(kinds, file)
+        parts = [read_as(rows, with_target, file) for rows in file.batches()]
+        if not parts:
+            raise ValueError(f"{file.name}: expected rows to evaluate, got none")
+    every = pd.concat(parts)
+    rows = every[every[target].notna()]
+    if len(rows) < 2:
+        raise ValueError(f"{path}: expected at least 2 rows with a {target!r}, got {len(rows)}")
+    origin = getattr(model, "origin_", {})
+    is_same = (Path(origin.get("file", "")).name, origin.get("n_rows")) == (path.name, len(every))
+    facts |= {
+        "target": target,
+        "n_rows": len(rows),
+        "n_without_target": len(every) - len(rows),
+        "note": "the model learned from this file, so its scores flatter it" if is_same else "",
+    }
+    compare = _compare_numbers if isinstance(model, Regressor) else _compare_classes
+    return Evaluation(**facts, **compare(model, rows[list(kinds)], rows[target], file.unit, facts))
+
+
+def _compare_numbers(
+    model: Any, X: pd.DataFrame, truth: pd.Series, unit: str, facts: dict[str, Any]
+) -> dict[str, Any]:
+    y = truth.to_numpy(dtype=np.float64)
+    dist = model.predict_dist(X)
+    columns = prediction_columns(model, dist, facts["coverage"])
+    scores = score_numbers(y, dist)
+    scores.pop("coverage_90")
+    beside = {"truth": y, **{name: columns[name] for name in ("mean", "lower", "upper", "std")}}
+    return {
+        "task": "regression",
+        **_of_intervals(model, y, dist, columns, scores),
+        "doubtful": doubtful(X, dist.std, beside, unit),
+        "detail": Pairs(y, dist.mean, [f"{unit} {number}" for number in X.index]),
+    }
+
+
+def _compare_classes(
+    model: Any, X: pd.DataFrame, truth: pd.Series, unit: str, facts: dict[str, Any]
+) -> dict[str, Any]:
+    unknown = np.flatnonzero(~np.isin(truth.to_numpy(), model.classes_))
+    if unknown.size:
+        label = truth.iloc[unknown[0]]
+        got = f"{label:g}" if isinstance(label, float) else repr(label)
+        raise ValueError(
+            f"{facts['file']}, {unit} {X.index[unknown[0]]}, column {truth.name!r}: expected a "
+            f"class that the model knows, {model.classes_.tolist()[:MOST_CLASSES]}, got {got} "
+            f"({counted(unknown.size, 'such row')}); delete these rows"
+        )
+    labels = truth.to_numpy().astype(model.classes_.dtype)  # all are known: no cast cuts them
+    dist = model.predict_dist(X)
+    columns = prediction_columns(model, dist, facts["coverage"])
+    y = dist.encode(labels)
+    scores = score_classes(labels, dist)
+    if model.calibration_ is not None:
+        sets = model.calibration_.sets(dist.mean, facts["coverage"])
+        scores["coverage_of_sets"] = float(sets[np.arange(len(y)), y].mean())
+        scores["size_of_sets"] = float(sets.sum(axis=1).mean())
+    bins = metrics.reliability_curve(y, probabilities=dist.mean)
+    full = bins.counts > 0
+    curve = Curve.of("confidence", "accuracy", bins.confidence[full], bins.accuracy[full])
+    kept = metrics.selective_accuracy(y, probabilities=dist.mean, uncertainty=dist.total)
+    beside = {name: columns[name] for name in ("prediction", "confidence", "total")}
+    return {
+        "task": "classification",
+        "scores": scores,
+        "calibration": replace(curve, counts=bins.counts[full].astype(int).tolist()),
+        "selective": Curve.of("share of rows kept", "accuracy", kept.coverages, kept.values),
+        "doubtful": doubtful(X, dist.total, {"truth": labels, **beside}, unit),
+        "mistakes": mistakes(model.classes_, y, dist.mean.argmax(axis=1)),
+    }
+
+
+def _evaluate_series(model: Forecaster, path: Path, facts: dict[str, Any]) -> Evaluation:
+    """Rows that follow what the model knows are forecast, from every time that leaves a horizon."""
+    new, n_without = read_series(model, path)
+    df, counts = _continued(model, new, path)
+    h = model.model_.horizon
+    n_windows = min(int(counts.min()) - h + 1, MOST_WINDOWS)
+    if n_windows < 1:
+        raise ValueError(
+            f"{path}: expected at least {h} new steps of every series, as many as the model "
+            f"forecasts, got {int(counts.min())} for {counts.idxmin()!r}; add rows, or fit with a "
+            "shorter --horizon"
+        )
+    with about_file(path):
+        past = model.backtest(df, n_windows=n_windows, refit=False)
+    truth, dist = past.truth, past.dist
+    frame = past.frame(past.columns([100 * facts["coverage"]]), with_truth=True)
+    frame.columns = ["series", "time", "cutoff", "truth", "mean", "lower", "upper"]
+    scores, doubt = score_forecast(past, model.season_), dist.std.mean(axis=1)
+    ends = frame.iloc[:: dist.horizon]
+    beside = {
+        "series": ends["series"].to_numpy(),
+        "known until": ends["cutoff"].astype(str).to_numpy(),
+        "RMSE": np.sqrt(np.square(dist.mean - truth).mean(axis=1)),
+        "mean std": doubt,
+    }
+    windows = pd.DataFrame(index=np.arange(1, len(dist) + 1))
+    is_last = frame["cutoff"] == frame.groupby("series")["cutoff"].transform("max")
+    return Evaluation(
+        **facts,
+        task="forecast",
+        target=model.target_col,
+        n_rows=len(frame[["series", "time"]].drop_duplicates()),
+        n_without_target=n_without,
+        **_of_intervals(model, truth, dist, frame, scores),
+        doubtful=doubtful(windows, doubt, beside, "window"),
+        detail=Windows(frame[is_last], isinstance(model.panel_.times, pd.DatetimeIndex)),
+        n_windows=len(dist),
+        horizon=h,
+    )
+
+
+def _of_intervals(
+    model: Regressor | Forecaster,
+    y: NDArray[Any],
+    dist: Any,
+    columns: pd.DataFrame,
+    scores: dict[str, float],
+) -> dict[str, Any]:
+    """Scores and curves of the intervals that `predict` writes, calibrated where the model is."""
+    is_series = isinstance(dist, SamplePredictive)
+    if model.calibration_ is None:
+        below = (dist.paths <= y[:, None, None]).mean(axis=(1, 2)) if is_series else dist.cdf(y)
+        curve = metrics.pit_coverage_curve(below)
+    else:
+        new = interval_scores(y, mean=dist.mean, std=dist.std)
+        curve = model.calibration_.coverage_curve(new.reshape(len(new), -1))
+        actual = dict(zip(curve.levels.tolist(), curve.empirical.tolist(), strict=True))
+        scores |= {"rmsce": curve.rmsce(), "miscalibration_area": curve.miscalibration_area()}
+        for name, level in (("coverage_80", 0.8), ("coverage_95", 0.95)):
+            if scores.pop(name, None) is not None and level in actual:
+                scores[name] = actual[level]
+    lower, upper = columns["lower"].to_numpy(), columns["upper"].to_numpy()
+    scores["coverage"] = metrics.interval_coverage(np.ravel(y), lower=lower, upper=upper)
+    doubt = dist.std.reshape(len(dist), -1).mean(axis=1)
+    kept = metrics.selective_rmse(y, mean=dist.mean, uncertainty=doubt)
+    share = f"share of {'windows' if is_series else 'rows'} kept"
+    return {
+        "scores": scores,
+        "calibration": Curve.of("nominal", "empirical", curve.levels, curve.empirical),
+        "selective": Curve.of(share, "RMSE", kept.coverages, kept.values),
+    }
+
+
+def _continued(model: Forecaster, new: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, pd.Series]:
+    """What the model knows, followed by new rows; and the number of these by series."""
+    panel = model.panel_
+    if model.id_col not in new:
+        new = new.assign(**{model.id_col: model.target_col})
+    known = pd.DataFrame(
+        {
+            model.id_col: np.repeat(panel.ids, panel.lengths),
+            model.time_col: panel.times,
+            model.target_col: panel.values,
+            **{column.name: column.values for column in panel.columns or ()},
+        }
+    )
+    last = pd.Series(panel.last_times, index=panel.ids.tolist())
+    unknown = sorted({*new[model.id_col]} - {*last.index})
+    if unknown:
+        raise ValueError(
+            f"{path}: expected only series of fit, got {unknown[:5]}; delete the rows of the others"
+        )
+    new = new[new[model.time_col] > new[model.id_col].map(last)]
+    counts = new[model.id_col].value_counts().reindex(last.index, fill_value=0)
+    return pd.concat([known, new], ignore_index=True), counts
+
+
+def score_numbers(y: NDArray[Any], dist: GaussianPredictive) -> dict[str, float]:
+    """The library's summary, and as a baseline the RMSE of predicting the mean."""
+    baseline = metrics.rmse(y, mean=np.full(len(y), y.mean()))
+    return metrics.summarise_regression(y, dist) | {"rmse_of_mean": baseline}
+
+
+def score_classes(labels: NDArray[Any], dist: CategoricalPredictive) -> dict[str, float]:
+    """The library's summary, and as a baseline the accuracy of the most common class."""
+    counts = np.unique(labels, return_counts=True)[1]
+    baseline = float(counts.max() / len(labels))
+    return metrics.summarise_classification(labels, dist) | {"accuracy_of_commonest": baseline}
+
+
+def score_forecast(past: Forecast, season: int) -> dict[str, float]:
+    """The library's summary of past windows, and the RMSE of repeating what came before them."""
+    scores = metrics.summarise_paths(past.truth, past.dist)
+    scores["rmse_of_last"] = metrics.rmse(past.truth, mean=past.repeated(1))
+    n_windows = len(past.dist) // len(past.panel)
+    shortest = int(past.panel.lengths.min()) - past.dist.horizon - n_windows + 1  # known history
+    if 1 < season <= shortest:
+        scores["rmse_of_season"] = metrics.rmse(past.truth, mean=past.repeated(season))
+    return scores

@@ -1,0 +1,80 @@
+"""`batchensemble evaluate`: how good a model is on a file with known truth."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from batchensemble.cli.errors import Terminal
+from batchensemble.cli.fit import print_rows
+from batchensemble.cli.format import as_json
+from batchensemble.cli.options import (
+    CoverageOption,
+    DataArgument,
+    DeviceOption,
+    JsonOption,
+    ModelArgument,
+    option,
+)
+
+MOST_ROWS, MOST_COLUMNS = 5, 7  # of the least certain rows
+
+
+def evaluate(
+    model: ModelArgument,
+    data: DataArgument,
+    out: Annotated[
+        Path | None, option("A page to write, such as report.html.", "--out", "-o")
+    ] = None,
+    target: Annotated[
+        str | None, option("The column with the truth; by default as in fit.", "--target", "-t")
+    ] = None,
+    coverage: CoverageOption = 0.9,
+    device: DeviceOption = "auto",
+    json: JsonOption = False,
+) -> None:
+    """Score a model on a file with known truth, which it must not have been trained on.
+
+    For a forecast, the file continues the series of fit. The page shows the scores, whether
+    intervals and probabilities are calibrated, how the error falls with certainty, and the least
+    certain rows. It is one file that works offline.
+
+    `batchensemble evaluate houses.be test.csv -o report.html`
+    """
+    from batchensemble.cli.comparison import evaluate_file
+    from batchensemble.cli.report import check_report, write_report
+    from batchensemble.estimators import load
+
+    check_report(out)
+    console = Terminal(quiet=json, highlight=False)
+    fitted = load(model, device=device)
+    evaluation = evaluate_file(fitted, data, target=target, coverage=coverage)
+    print_evaluation(console, evaluation)
+    if out:
+        write_report(fitted, model, evaluation, out)
+        console.print(f"Report: {out}", soft_wrap=True)
+    if json:
+        typer.echo(as_json({"model": model, **evaluation.as_dict()}))
+
+
+def print_evaluation(console: Console, evaluation: Any) -> None:
+    """An `Evaluation`: its scores, and the least certain rows."""
+    from batchensemble.cli.scores import print_scores
+    from batchensemble.plots.sheets import brief
+
+    print_rows(console, evaluation.judged_on, vars(evaluation))
+    if evaluation.note:
+        console.print(f"[yellow]Note[/]: {escape(evaluation.note)}")
+    print_scores(console, vars(evaluation), evaluation.coverage)
+    sheet, table = evaluation.doubtful, Table(box=None)
+    for i, column in enumerate(sheet.columns[:MOST_COLUMNS]):
+        is_number = any(isinstance(row[i], int | float) for row in sheet.rows)
+        table.add_column(escape(column), justify="right" if is_number else "left")
+    for row in sheet.rows[:MOST_ROWS]:
+        cells = [brief(cell) if isinstance(cell, float) else cell for cell in row[:MOST_COLUMNS]]
+        table.add_row(*("" if cell is None else escape(str(cell)) for cell in cells))
+    console.print("Least certain:")
+    console.print(table)

@@ -1,0 +1,161 @@
+"""`batchensemble fit`: train a model on a file."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from batchensemble.cli.errors import Terminal
+from batchensemble.cli.format import as_json, counted, print_grid, size
+from batchensemble.cli.options import DataArgument, JsonOption, Names, forecast_option, option
+
+Method = Literal["batch_ensemble", "deep_ensemble", "mc_dropout", "single"]
+Preset = Literal["default", "paper"]
+Task = Literal["regression", "classification", "forecast"]
+Fill = Literal["interpolate", "ffill"]
+
+
+training_option = partial(option, rich_help_panel="Training")
+
+
+def fit(
+    data: DataArgument,
+    target: Annotated[str, option("The column to predict.", "--target", "-t")],
+    out: Annotated[
+        Path | None, option("The model to write; by default DATA's name with .be.", "--out", "-o")
+    ] = None,
+    task: Annotated[
+        Task | None,
+        option("regression, classification or forecast; by default recognised.", metavar="TASK"),
+    ] = None,
+    drop: Annotated[Names, option("A column not to learn from; may be repeated.")] = None,
+    holdout: Annotated[
+        float, option("Share of rows held out for scoring.", min=0, max=0.5, metavar="SHARE")
+    ] = 0.2,
+    calibrate: Annotated[
+        bool | None,
+        option(
+            "Correct the intervals with the held-out rows. On by default for tables; for series it "
+            "holds out SHARE of each instead of one horizon."
+        ),
+    ] = None,
+    time: Annotated[str | None, forecast_option("The time column; makes it a forecast.")] = None,
+    series: Annotated[
+        str | None, forecast_option("The column that names the series, if there are several.")
+    ] = None,
+    horizon: Annotated[
+        int | None, forecast_option("Steps to forecast, 12 by default.", min=1)
+    ] = None,
+    freq: Annotated[
+        str | None, forecast_option("Time between steps, such as D, MS or h; else inferred.")
+    ] = None,
+    fill: Annotated[Fill | None, forecast_option("How to fill gaps in the series.")] = None,
+    future: Annotated[
+        Names, forecast_option("A column whose future values are known; may be repeated.")
+    ] = None,
+    past: Annotated[
+        Names, forecast_option("A column known only up to the present; may be repeated.")
+    ] = None,
+    method: Annotated[
+        Method,
+        training_option("batch_ensemble, deep_ensemble, mc_dropout or single.", metavar="METHOD"),
+    ] = "batch_ensemble",
+    members: Annotated[int, training_option("Size of the ensemble.", min=1)] = 10,
+    preset: Annotated[Preset, training_option("A set of default settings.")] = "default",
+    epochs: Annotated[int | None, training_option("Maximum number of epochs.", min=1)] = None,
+    time_limit: Annotated[
+        float | None, training_option("Seconds after which training stops.", min=0.001)
+    ] = None,
+    seed: Annotated[int, training_option("The same seed gives the same model.", min=0)] = 0,
+    device: Annotated[str, training_option('"auto", "cpu" or "cuda".')] = "auto",
+    json: JsonOption = False,
+) -> None:
+    """Train a model on a file, and say how far to trust it.
+
+    Numbers, words, true/false and dates written year first (2026-01-31) are recognised; cells may
+    be empty. Rows without a target are left out, and so are columns that carry no information,
+    with the reason.
+
+    Some rows are held out to score the model; of a series, the last steps.
+
+    `batchensemble fit houses.csv --target price`
+
+    `batchensemble fit sales.csv --target sales --time month --series store --horizon 6`
+    """
+    if (task == "forecast" or series or horizon or freq or fill or future or past) and not time:
+        raise typer.BadParameter("a forecast needs --time, the time column")
+    if time and task not in (None, "forecast"):
+        raise typer.BadParameter(f"--time makes it a forecast, but --task is {task}")
+    from batchensemble.cli.holdout import model_path, train
+    from batchensemble.cli.training_data import read_training_series, read_training_table
+
+    console = Terminal(quiet=json, highlight=False)
+    settings = {
+        "method": method,
+        "n_members": members,
+        "preset": preset,
+        "epochs": epochs,
+        "time_limit": time_limit,
+        "device": device,
+        "verbose": Console(stderr=True).is_terminal,
+    }
+    path = model_path(data, out)
+    if time:
+        settings |= {"horizon": horizon, "freq": freq, "fill": fill}
+        columns = {"future": future or (), "past": past or ()}
+        source = read_training_series(data, target, time=time, series=series, **columns)
+    else:
+        source = read_training_table(data, target, task=task, drop=drop or ())
+    print_source(console, asdict(source.origin))
+    model = train(source, settings, holdout=holdout, seed=seed, calibrate=calibrate)
+    model.save(path)
+    print_result(console, model.origin_)
+    about = f"{model.n_parameters_:,} parameters, {size(path.stat().st_size)}"
+    name, new = escape(str(path)), "" if time else " new.csv"
+    console.print(f"Model: [bold]{name}[/] ({about})", soft_wrap=True)
+    console.print(f"Next: batchensemble predict {name}{new}", soft_wrap=True)
+    if json:
+        typer.echo(as_json({"model": path, **model.origin_}))
+
+
+def print_source(console: Console, origin: Mapping[str, Any]) -> None:
+    """How a file was read."""
+    target = origin["target"]
+    print_rows(console, counted(origin["n_rows"], "row"), origin)
+    console.print(f"Task: [bold]{origin['task']}[/] of {escape(target)} ({escape(origin['why'])})")
+    if origin["columns"]:
+        console.print(f"Learns from {counted(len(origin['columns']), 'column')}:")
+        by_kind = _grouped(origin["columns"])
+        print_grid(console, [(kind, ", ".join(names)) for kind, names in by_kind.items()])
+    for reason, names in _grouped(origin["left_out"]).items():
+        console.print(f"[yellow]Left out[/]: {escape(', '.join(names))} ({escape(reason)})")
+    for note in origin["notes"]:
+        console.print(f"[yellow]Note[/]: {escape(note)}")
+
+
+def print_rows(console: Console, rows: str, facts: Mapping[str, Any]) -> None:
+    """A file and its rows, and how many were left out."""
+    file, n = facts["file"], facts["n_without_target"]
+    left_out = f"; left out {counted(n, 'row')} without {escape(facts['target'])}" if n else ""
+    console.print(f"[bold]{escape(Path(file).name)}[/]: {rows}{left_out}")
+
+
+def print_result(console: Console, origin: Mapping[str, Any]) -> None:
+    """The scores of a training, and what calibration changed."""
+    from batchensemble.cli.scores import print_scores
+
+    judged_on = escape(origin["judged_on"])
+    console.print(f"Scores on {judged_on}:" if origin["scores"] else f"Not scored: {judged_on}.")
+    print_scores(console, origin, coverage=0.9)
+    if origin["calibrated"]:
+        console.print(f"{escape(origin['calibrated'])}.")
+
+
+def _grouped(by_name: Mapping[str, str]) -> dict[str, list[str]]:
+    groups = dict.fromkeys(by_name.values())
+    return {one: [name for name, group in by_name.items() if group == one] for one in groups}

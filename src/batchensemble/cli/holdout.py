@@ -1,0 +1,175 @@
+"""Train on one part of the data; score and calibrate the model with the part held out."""
+
+import math
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble.cli.comparison import score_classes, score_forecast, score_numbers
+from batchensemble.cli.errors import about_file
+from batchensemble.cli.format import percent
+from batchensemble.cli.training_data import TrainingData
+from batchensemble.data.panels import Names, read_panel
+from batchensemble.data.reading import PIPE, check_suffix, is_table
+from batchensemble.data.writing import check_place
+from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.estimators.base import pick_device
+from batchensemble.estimators.presets import SERIES_PRESETS, resolve
+from batchensemble.training.loop import TrainingDiverged
+
+FEWEST_ROWS = 20  # fewer say too little
+FEWEST_HORIZONS = 4  # that a series must have, to have one held out
+NO_HOLDOUT = "--holdout is 0"
+
+
+def model_path(data: Path, out: Path | None) -> Path:
+    """Where the model goes, checked before any work."""
+    if out == PIPE or (out is None and data == PIPE):
+        raise ValueError("the model needs a file name: add -o MODEL.be")
+    if out is None:
+        out = Path(data.name[: -len(check_suffix(data))] + ".be")
+    if is_table(out):
+        raise ValueError(f"expected a name for the model such as m.be, got that of a table: {out}")
+    check_place(out, beside=[data])
+    return out
+
+
+def train(
+    data: TrainingData,
+    settings: dict[str, Any],
+    *,
+    holdout: float,
+    seed: int,
+    calibrate: bool | None = None,
+) -> Any:
+    """An estimator with these settings, fitted; its `origin_` says how it went.
+
+    Unless `calibrate` is given, tables are calibrated and series are not. A forecaster knows the
+    held-out steps in the end: it forecasts from the end of the file.
+    """
+    is_series = data.y is None
+    calibrate = not is_series if calibrate is None else calibrate
+    pick_device(settings.get("device", "auto"))  # all other errors of series are about the file
+    prepare = _prepare_series if is_series else _prepare_table
+    try:
+        with about_file(data.origin.file if is_series else None):
+            model, learned, held_out, facts = prepare(
+                data, settings | {"random_state": seed}, holdout, calibrate
+            )
+            model.fit(*learned)
+            if held_out:
+                facts["scores"] = _scores(model, data, held_out)
+            if calibrate:
+                facts["calibrated"] = _calibrate(model, held_out)
+            elif is_series and held_out:
+                model.update(*held_out)
+    except TrainingDiverged as error:
+        raise ValueError(str(error)) from error
+    model.verbose = False
+    model.origin_ = asdict(replace(data.origin, **facts))
+    return model
+
+
+Prepared = tuple[Any, tuple[Any, ...], tuple[Any, ...], dict[str, Any]]
+"""An estimator, the arguments of its `fit` and of its `calibrate`, and facts for its origin."""
+
+
+def _prepare_table(
+    data: TrainingData, settings: dict[str, Any], holdout: float, calibrate: bool
+) -> Prepared:
+    X, y = data.frame, np.asarray(data.y)
+    is_classes = data.origin.task == "classification"
+    model = (Classifier if is_classes else Regressor)(**settings)
+    rows, judges = hold_out(y, holdout, settings["random_state"], is_classes=is_classes)
+    learned = X.iloc[rows], pd.Series(y[rows], name=data.origin.target)
+    facts: dict[str, Any] = {"n_learned": len(rows), "n_judged": len(judges)}
+    if not len(judges):
+        return model, learned, (), facts | {"judged_on": _too_few(holdout, len(rows))}
+    facts["judged_on"] = f"{len(judges):,} random held-out rows"
+    return model, learned, (X.iloc[judges], y[judges]), facts
+
+
+def _prepare_series(
+    data: TrainingData, settings: dict[str, Any], holdout: float, calibrate: bool
+) -> Prepared:
+    """One horizon is held out; to calibrate, `holdout` of each series: one says too little."""
+    model = Forecaster(**data.roles, **settings)
+    h = int(resolve(model.preset, settings, SERIES_PRESETS)["horizon"])
+    names = Names(model.id_col, model.time_col, model.target_col)
+    columns = (*model.future_columns, *model.past_columns)
+    panel = read_panel(data.frame, names=names, columns=columns, freq=model.freq, fill=model.fill)
+    n_rows, shortest = len(panel.values), int(panel.lengths.min())
+    if not holdout or shortest < FEWEST_HORIZONS * h:
+        reason = f"scoring needs series of {FEWEST_HORIZONS} times the horizon of {h} steps"
+        judged_on = reason if holdout else NO_HOLDOUT
+        return model, (panel,), (), {"n_learned": n_rows, "judged_on": judged_on}
+    n = max(h, round(holdout * shortest)) if calibrate else h
+    facts = {
+        "n_learned": n_rows - n * len(panel),
+        "n_judged": h * len(panel),
+        "judged_on": f"the held-out last {h} steps of each series",
+    }
+    return model, (panel.head(n),), (panel.tail(n),), facts
+
+
+def _scores(model: Any, data: TrainingData, held_out: tuple[Any, ...]) -> dict[str, float]:
+    """Of a forecaster: on the last horizon of each series."""
+    if isinstance(model, Forecaster):
+        return score_forecast(model.backtest(data.frame, refit=False), model.season_)
+    X, y = held_out
+    score: Any = score_classes if isinstance(model, Classifier) else score_numbers
+    return dict(score(y, model.predict_dist(X)))
+
+
+def _calibrate(model: Any, held_out: tuple[Any, ...]) -> str:
+    """What it changed, or why it could not be done."""
+    if not held_out:
+        return "Not calibrated: no rows were held back"
+    try:
+        at_90 = model.calibrate(*held_out).calibration_report().loc[0.9]
+    except ValueError as error:
+        if isinstance(model, Forecaster):
+            model.update(*held_out)
+        return f"Not calibrated: {error}"
+    things = "sets" if isinstance(model, Classifier) else "intervals"
+    rows = "later forecasts" if isinstance(model, Forecaster) else "these rows"
+    if math.isnan(at_90["coverage_after"]):
+        return f"Calibrated, but with too few {rows} to say what that changed"
+    return (
+        f"Calibrated: {percent(0.9)} {things} covered {percent(at_90['coverage_before'])} of "
+        f"{rows} before and {percent(at_90['coverage_after'])} after"
+    )
+
+
+def hold_out(
+    y: NDArray[Any], holdout: float, seed: int, *, is_classes: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows to learn from and to score, drawn at random and not by class.
+
+    The guarantee of calibration is about rows as they come.
+    """
+    n_judges = round(holdout * len(y))
+    if n_judges < FEWEST_ROWS or len(y) - n_judges < FEWEST_ROWS:
+        n_judges = 0
+    order = np.random.default_rng(seed).permutation(len(y))
+    judges, kept = np.split(order, [n_judges])
+    if is_classes:  # a class that was not learned could not be scored: its rows are learned from
+        is_new = ~np.isin(y[judges], y[kept])
+        judges, kept = judges[~is_new], np.concatenate([kept, judges[is_new]])
+    return np.sort(kept), np.sort(judges)
+
+
+def _too_few(holdout: float, n_rows: int) -> str:
+    """Why nothing was held out, and the share that would do."""
+    if not holdout:
+        return NO_HOLDOUT
+    share = math.ceil(100 * FEWEST_ROWS / n_rows) / 100
+    cure = f"; use --holdout {share:g}" if share <= 0.5 else ""
+    n_judges = round(holdout * n_rows)
+    return (
+        f"{percent(holdout)} of {n_rows} rows is {n_judges}, and scoring needs {FEWEST_ROWS}{cure}"
+    )

@@ -1,0 +1,74 @@
+"""`batchensemble inspect`: what a model is."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from batchensemble.cli.errors import Terminal
+from batchensemble.cli.format import as_json, plain, print_grid, size
+from batchensemble.cli.options import JsonOption, ModelArgument
+
+ENDINGS = {"epochs": "all epochs", "patience": "stopped early"}
+
+
+def inspect(model: ModelArgument, json: JsonOption = False) -> None:
+    """Show what a model is: its task, columns, settings, training and size."""
+    facts = describe_model(model)
+    if json:
+        typer.echo(as_json(facts))
+    else:
+        print_model(Terminal(highlight=False), facts)
+
+
+def describe_model(path: Path) -> dict[str, Any]:
+    """Its description, its training, and the data it comes from if `fit` made it."""
+    from dataclasses import asdict
+
+    from batchensemble.estimators import load
+    from batchensemble.modelfile.persistence import describe
+
+    model = load(path, device="cpu")
+    return {
+        "file": str(path),
+        **describe(path),
+        "training": [asdict(history) for history in model.history_],
+        "n_calibrated": len(model.calibration_ or ()),
+        "origin": getattr(model, "origin_", None),
+    }
+
+
+def print_model(console: Console, facts: Mapping[str, Any]) -> None:
+    from batchensemble.cli.fit import print_result
+
+    target, settings, origin = facts["target"], facts["settings"], facts["origin"]
+    versions = f"format {facts['format']}, batchensemble {facts['library']}"
+    console.print(f"[bold]{escape(facts['file'])}[/]", soft_wrap=True)
+    rows = [
+        ("task", f"{facts['task']} of {target['name'] or 'an unnamed target'}"),
+        ("method", f"{facts['method']}, {settings['n_members']} members"),
+        ("parameters", f"{facts['n_parameters']:,}"),
+        ("columns", ", ".join(f"{one['name']} ({one['kind']})" for one in facts["columns"]) or "-"),
+        ("target", plain({name: fact for name, fact in target.items() if name != "name"})),
+        ("fitted", facts["fitted_at"].replace("T", " ")),
+        *(("training", _training(one)) for one in facts["training"]),
+        ("file", f"{size(facts['bytes'])}, {versions}"),
+        ("settings", plain({k: v for k, v in settings.items() if v is not None})),
+    ]
+    print_grid(console, rows)
+    if origin:
+        file = escape(Path(origin["file"]).name)
+        console.print(f"Trained on {origin['n_learned']:,} rows of {file}.")
+        print_result(console, origin)
+
+
+def _training(history: Mapping[str, Any]) -> str:
+    from batchensemble.plots.sheets import brief
+
+    losses = [sum(row) / len(row) for row in history["losses"]]
+    ending = ENDINGS.get(history["ended"], history["ended"].replace("_", " "))
+    spent = f"{len(losses)} epochs ({ending}) in {brief(history['seconds'])} s"
+    return f"{spent}; loss from {brief(losses[0])} to {brief(losses[-1])}" if losses else spent

@@ -1,0 +1,98 @@
+"""`batchensemble predict`: predictions for a file, or the next steps of series."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from batchensemble.cli.format import as_json, counted
+from batchensemble.cli.options import (
+    CoverageOption,
+    DeviceOption,
+    JsonOption,
+    ModelArgument,
+    forecast_option,
+    option,
+)
+
+
+def predict(
+    model: ModelArgument,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA",
+            help="Rows to predict, in any format that fit reads; - reads a CSV from a pipe. For a "
+            "forecast: the series to continue, by default those of fit.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path, option(".csv, .csv.gz, .parquet, .feather, or - to print a CSV.", "--out", "-o")
+    ] = Path("-"),
+    coverage: CoverageOption = 0.9,
+    keep: Annotated[str, option("Columns of DATA to copy: comma-separated, or all.")] = "",
+    horizon: Annotated[int | None, forecast_option("Steps; by default as in fit.", min=1)] = None,
+    ahead: Annotated[
+        Path | None, forecast_option("A file with the future values of the --future columns.")
+    ] = None,
+    device: DeviceOption = "auto",
+    json: JsonOption = False,
+) -> None:
+    """Predict the rows of a file of any size, in order.
+
+    Numbers get `mean` and `std`, `lower` and `upper` (an interval that contains the true value
+    with probability `--coverage`), and the two parts of the variance std²: `aleatoric`, noise in
+    the data, and `epistemic`, uncertainty of the model.
+
+    Classes get the `prediction`, its `confidence`, a probability `p_CLASS` for each class, and
+    entropies in nats: `total`, the sum of `aleatoric` (noise) and `epistemic` (model). A calibrated
+    model adds `set`, the classes that contain the true one with probability `--coverage`.
+
+    Series get their next times with `mean`, `lower` and `upper`.
+
+    `batchensemble predict houses.be new.csv -o out.csv --keep id`
+
+    `cat new.csv | batchensemble predict houses.be - | head`
+    """
+    if json and out == Path("-"):
+        raise typer.BadParameter("--json needs a file for the predictions: -o FILE")
+    from batchensemble.cli.predictions import predict_file
+    from batchensemble.estimators import load
+
+    with progress_bar() as progress:
+        written = predict_file(
+            load(model, device=device),
+            data,
+            out,
+            coverage=coverage,
+            keep=[name.strip() for name in keep.split(",") if name.strip()],
+            horizon=horizon,
+            ahead=ahead,
+            progress=progress,
+        )
+    if json:
+        typer.echo(as_json({"model": model, **written}))
+    elif out != Path("-"):
+        rows = counted(written["n_rows"], "row")
+        Console(stderr=True, highlight=False).print(f"{rows}: {out}", soft_wrap=True)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[int, float | None], None]]:
+    """A function of the rows done and the share of the file read; shown if stderr is a terminal."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.fields[rows]:,} rows"), BarColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=None, rows=0)
+
+        def progress(n_rows: int, share: float | None) -> None:
+            total = None if share is None else 1.0
+            bar.update(task, completed=share or 0.0, total=total, rows=n_rows)
+
+        yield progress

@@ -1,0 +1,138 @@
+"""Predictions for the rows of a file, in batches, or for the next steps of series."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from batchensemble.cli.columns import check_columns, has_one_series, read_series, table_kinds
+from batchensemble.cli.errors import about_file
+from batchensemble.conformal import predicted_interval
+from batchensemble.data.reading import BATCH, check_suffix, open_table
+from batchensemble.data.text import read_as
+from batchensemble.data.writing import TableWriter, check_place
+from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.words import one_of
+
+
+def predict_file(
+    model: Any,
+    data: Path | None,
+    out: Path,
+    *,
+    coverage: float,
+    keep: Sequence[str] = (),
+    horizon: int | None = None,
+    ahead: Path | None = None,
+    progress: Callable[[int, float | None], None] = lambda n_rows, share: None,
+    batch: int = BATCH,
+) -> dict[str, Any]:
+    """Write predictions to `out`, in batches; the file, its number of rows and its columns.
+
+    `progress` is told the rows done and, where it is known, the share of the file read.
+    """
+    check_suffix(out)
+    check_place(out, beside=[path for path in (data, ahead) if path])
+    if isinstance(model, Forecaster):
+        if keep:
+            raise ValueError("--keep is for tables, and this model is a forecaster; omit it")
+        frames = iter([forecast(model, data, ahead=ahead, horizon=horizon, coverage=coverage)])
+    elif horizon or ahead:
+        raise ValueError("--horizon and --ahead are for forecasts, and this model predicts a table")
+    elif data is None:
+        raise ValueError("name a file with rows to predict after the model, or - for a pipe")
+    else:
+        frames = _predicted_batches(model, data, coverage, keep, progress, batch)
+    n_rows, columns = 0, list[str]()
+    with TableWriter(out) as writer:
+        for frame in frames:
+            writer.write(frame)
+            n_rows, columns = n_rows + len(frame), list(frame)
+    return {"file": str(out), "n_rows": n_rows, "columns": columns}
+
+
+def _predicted_batches(
+    model: Regressor | Classifier,
+    data: Path,
+    coverage: float,
+    keep: Sequence[str],
+    progress: Callable[[int, float | None], None],
+    batch: int,
+) -> Iterator[pd.DataFrame]:
+    """One row for each row of the file: the columns to keep, and the predictions."""
+    kinds, n_rows = table_kinds(model), 0
+    with open_table(data) as file:
+        every, what = list(keep) == ["all"], f"the --keep column of {file.name}"
+        kept = file.names if every else [one_of(name, file.names, what) for name in keep]
+        check_columns(kinds, file)
+        for rows in file.batches(batch):
+            dist = model.predict_dist(read_as(rows, kinds, file))
+            predictions = prediction_columns(model, dist, coverage)
+            both = [name for name in predictions if name in kept]
+            if both:
+                raise ValueError(
+                    f"{file.name}: --keep names a column that is called like a prediction: "
+                    f"{', '.join(map(repr, both))}; omit it, or rename it in the file"
+                )
+            yield pd.concat([rows[kept], predictions.set_axis(rows.index)], axis=1)
+            n_rows += len(rows)
+            progress(n_rows, file.share_read())
+        if not n_rows:
+            raise ValueError(f"{file.name}: expected rows to predict, got none")
+
+
+def prediction_columns(model: Regressor | Classifier, dist: Any, coverage: float) -> pd.DataFrame:
+    """What `predict` writes about rows, from their predictive distribution."""
+    if isinstance(model, Regressor):
+        lower, upper = predicted_interval(dist, coverage, model.calibration_).T
+        columns = {"mean": dist.mean, "std": dist.std, "lower": lower, "upper": upper}
+    else:
+        classes = model.classes_.tolist()
+        names = [str(one).lower() if isinstance(one, bool) else str(one) for one in classes]
+        columns = {"prediction": dist.mode, "confidence": dist.confidence}
+        if model.calibration_ is not None:
+            words, sets = np.array(names, object), model.calibration_.sets(dist.mean, coverage)
+            columns["set"] = ["|".join(words[inside]) for inside in sets]
+        columns |= {f"p_{name}": p for name, p in zip(names, dist.mean.T, strict=True)}
+        columns["total"] = dist.total
+    return pd.DataFrame(columns | {"aleatoric": dist.aleatoric, "epistemic": dist.epistemic})
+
+
+def forecast(
+    model: Forecaster,
+    history: Path | None,
+    *,
+    ahead: Path | None,
+    horizon: int | None,
+    coverage: float,
+) -> pd.DataFrame:
+    """The next steps of every series of fit, or of those in `history`."""
+    _check_ahead(model, ahead)
+    df = None if history is None else read_series(model, history)[0]
+    future = None if ahead is None else read_series(model, ahead, is_ahead=True)[0]
+    with about_file(" and ".join(str(path) for path in (history, ahead) if path)):
+        steps = model.forecast(horizon, df=df, X_df=future)
+    frame = steps.frame(steps.columns([100 * coverage]))
+    mean, lower, upper = frame.columns[-3:]
+    frame = frame.rename(columns={mean: "mean", lower: "lower", upper: "upper"})
+    if has_one_series(model):
+        frame = frame.drop(columns=model.id_col)
+    if not frame.columns.is_unique:
+        raise ValueError(
+            "the columns of series and times must not be called mean, lower or upper, got "
+            f"{list(frame)}; rename them and fit again"
+        )
+    return frame
+
+
+def _check_ahead(model: Forecaster, ahead: Path | None) -> None:
+    names = ", ".join(map(repr, model.future_columns))
+    if names and ahead is None:
+        raise ValueError(
+            f"this model needs --ahead, a file with the future values of {names}, which were named "
+            "with --future at fit"
+        )
+    if ahead and not names:
+        raise ValueError("--ahead is not needed: the model was fitted without --future; omit it")

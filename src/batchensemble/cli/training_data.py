@@ -1,0 +1,184 @@
+"""What `fit` learns from: a file's task and columns, and what is left out of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble.cli.columns import long_frame
+from batchensemble.cli.format import counted
+from batchensemble.data.frames import Kind
+from batchensemble.data.tables import OwnTable, read_own, read_target, recognise_task
+from batchensemble.words import one_of
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a file was read and what came of it; kept in the model's file.
+
+    `columns` are those learned from, with their kinds; `why` is the reason for the task. What
+    follows `notes` is known after training; `scores` are empty if nothing was held out.
+    """
+
+    file: str
+    task: str
+    why: str
+    target: str
+    n_rows: int
+    n_without_target: int
+    columns: dict[str, Kind]
+    left_out: dict[str, str]
+    notes: tuple[str, ...]
+    n_learned: int = 0
+    n_judged: int = 0
+    scores: dict[str, float] = field(default_factory=dict)
+    judged_on: str = ""
+    calibrated: str = ""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """A table with its targets `y`, or (without) a long frame of series and its columns' roles."""
+
+    origin: Origin
+    frame: pd.DataFrame
+    y: NDArray[Any] | None = None
+    roles: Mapping[str, Any] = field(default_factory=dict)  # parameters of Forecaster
+
+
+def read_training_table(
+    path: Path, target: str, *, task: str | None, drop: Sequence[str]
+) -> TrainingData:
+    """A table for a regression or a classification."""
+    table = read_own(path)
+    rows, facts = _with_target(table, target)
+    for name in drop:
+        one_of(name, [n for n in table.kinds if n != target], f"the --drop column of {table.name}")
+    if task != "classification":
+        cure = "; to predict it as classes, add --task classification"
+        _refuse_ambiguous(table, target, "numbers or classes in the target", cure)
+    task, why = (task, "set with --task") if task else _recognise_task(table, rows[target])
+    y = read_target(rows[target], task, table.name)
+    left_out = dict.fromkeys(drop, "dropped with --drop")
+    for name, kind in table.kinds.items():
+        if name not in (target, *drop):
+            reason = _why_useless(rows[name], kind)
+            if reason:
+                left_out[name] = reason
+            elif _numbers_rows(table.frame[name], kind):
+                facts["notes"] += (
+                    f"{name!r} numbers the rows; if it means nothing, add --drop {name}",
+                )
+    columns = {n: k for n, k in table.kinds.items() if n != target and n not in left_out}
+    if not columns:
+        reasons = [*(f"{name!r} {reason}" for name, reason in left_out.items()), *facts["notes"]]
+        raise ValueError(
+            f"{table.name}: expected a column besides the target {target!r} to learn from, got "
+            + "; ".join(["none", *reasons])
+        )
+    origin = Origin(task=task, why=why, columns=columns, left_out=left_out, **facts)
+    return TrainingData(origin, rows[list(columns)], y)
+
+
+def read_training_series(
+    path: Path,
+    target: str,
+    *,
+    time: str,
+    series: str | None,
+    future: Sequence[str],
+    past: Sequence[str],
+) -> TrainingData:
+    """A long table of series for a forecast."""
+    table = read_own(path, names=[series])
+    rows, facts = _with_target(table, target)
+    _refuse_ambiguous(table, target, "numbers in the target")
+    _refuse_ambiguous(table, time, "dates or whole numbers as times")
+    if table.kinds[target] != "number":
+        read_target(rows[target], "regression", table.name)  # raises the error that fits
+    options: dict[str | None, str] = {time: "--time", series: "--series"}
+    options |= dict.fromkeys(future, "--future")
+    options |= dict.fromkeys(past, "--past")
+    named = [name for name in options if name is not None]
+    for name in named:
+        one_of(name, table.kinds, f"the {options[name]} column of {table.name}")
+    every = [target, time, *([series] if series else []), *future, *past]
+    if len({*every}) < len(every):
+        raise ValueError(
+            f"expected different columns for --target, --time, --series, --future and --past, got "
+            f"{every}"
+        )
+    names: Any = {"time": time, "series": series, "is_zoned": time in table.zoned}
+    df = long_frame(rows, table.kinds, table.name, table.unit, **names)
+    columns = {name: table.kinds[name] for name in (*future, *past)}
+    left_out = dict.fromkeys(
+        (name for name in table.kinds if name not in every), "not named with --future or --past"
+    )
+    n_series = 1 if series is None else df[series].nunique()
+    why = f"--time was given; {n_series:,} series" if n_series > 1 else "--time was given"
+    return TrainingData(
+        Origin(task="forecast", why=why, columns=columns, left_out=left_out, **facts),
+        df[[*named, target]],
+        roles={
+            "id_col": series or "unique_id",
+            "time_col": time,
+            "target_col": target,
+            "future_columns": list(future),
+            "past_columns": list(past),
+        },
+    )
+
+
+def _with_target(table: OwnTable, target: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The rows that have one, and facts for the origin."""
+    one_of(target, table.kinds, f"the target column of {table.name}")
+    rows = table.frame[table.frame[target].notna()]
+    if rows.empty:
+        raise ValueError(
+            f"{table.name}: the target {target!r} is empty in every row; choose another --target"
+        )
+    n = len(table.frame)
+    nameless = f"left out {counted(table.nameless, 'column')} without a name"
+    return rows, {
+        "file": table.name,
+        "target": target,
+        "n_rows": n,
+        "n_without_target": n - len(rows),
+        "notes": (*table.notes.values(), *([nameless] if table.nameless else [])),
+    }
+
+
+def _refuse_ambiguous(table: OwnTable, name: str, wanted: str, cure: str = "") -> None:
+    """Raise if a column is almost, but not quite, what is needed."""
+    if name in table.notes and table.kinds[name] == "category":
+        raise ValueError(f"{table.name}: expected {wanted}, but {table.notes[name]}{cure}")
+
+
+def _recognise_task(table: OwnTable, y: pd.Series) -> tuple[str, str]:
+    """The task and the reason for it."""
+    task, why = recognise_task(y)
+    if table.kinds[str(y.name)] == "category" and y.nunique() > len(y) / 2:
+        raise ValueError(
+            f"{table.name}: expected a target of numbers, or of classes that occur several times, "
+            f"but {why} in {len(y):,} rows; choose another --target, or add --task classification"
+        )
+    return task, why
+
+
+def _why_useless(column: pd.Series, kind: Kind) -> str:
+    """Why nothing can be learned from a column; empty if something can."""
+    n_values, n_gaps = column.nunique(), int(column.isna().sum())
+    if n_values == 0:
+        return "is empty"
+    if n_values == 1 and not n_gaps:
+        return "is the same in every row"
+    if kind == "category" and n_values == len(column) and len(column) > 2:
+        return "differs in every row, like an ID"
+    return ""
+
+
+def _numbers_rows(column: pd.Series, kind: Kind) -> bool:
+    return kind == "number" and len(column) >= 10 and bool((column.diff().iloc[1:] == 1).all())

@@ -1,0 +1,168 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+from sample_files import houses, sales
+
+from batchensemble.cli.errors import about_file
+
+
+def test_a_reader_who_has_read_enough_is_no_error(shell):
+    rows = shell.read("new.csv", dtype=str)
+    pd.concat([rows] * 500).to_csv(shell.folder / "many.csv", index=False)
+    program = f"{sys.executable} -c 'from batchensemble.cli.app import app; app()'"
+    for command, reader in (
+        ("predict price.be many.csv", "head -n 1"),
+        ("inspect price.be", "true"),
+    ):
+        line = f"{program} {command} | {reader}; echo ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+        assert done.stdout.splitlines()[-1:] == ["141"]
+        assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("fit none.csv -t y", "there is no file none.csv"),
+        ("fit houses.xlsx -t y", "expected a .csv, .csv.gz, .tsv, .parquet or .feather file"),
+        ("fit houses.csv -t prise", "got 'prise'; did you mean 'price'?"),
+        ("fit houses.csv -t price --drop are", "did you mean 'area'?"),
+        ("fit houses.csv -t town --task regression", ", got words such as"),
+        ("fit houses.csv -t id", "id has 120 different words in 120 rows; choose another"),
+        ("fit houses.csv -t country", "expected 'country' to vary"),
+        (
+            "fit houses.csv -t price -o none/m.be",
+            "expected a folder for none/m.be, got none at none; make it first",
+        ),
+        ("fit houses.csv -t price -o houses.csv", "such as m.be, got that of a table: houses.csv"),
+        ("fit houses.csv -t price -o other.parquet", "got that of a table: other.parquet"),
+        ("fit empty.csv -t price", "empty.csv is empty"),
+        ("fit heads.csv -t price", "got no rows"),
+        ("fit twice.csv -t a", "got more than once: 'a'"),
+        ("fit lone.csv -t a", "expected a column besides the target 'a'"),
+        ("fit latin.csv -t a", "save it as UTF-8"),
+        ("fit sales.csv -t sales --time moth", "did you mean 'month'?"),
+        ("fit sales.csv -t sales --time store", "expected dates such as 2026-01-31, year first"),
+        (
+            "fit sales.csv -t sales --time month",
+            "sales.csv: expected one row for each series and time, got more than one for",
+        ),
+        ("fit sales.csv -t sales --time month", "or name the column that tells series apart"),
+        ("fit gappy.csv -t sales --time month --series store", "gappy.csv: series 'north': expect"),
+        (
+            "predict sales.be zoned.csv",
+            "zoned.csv, line 2, column 'month': expected a time without",
+        ),
+        ("evaluate sales.be zoned.csv", "got 2018-01-01T00:00Z; write all times alike"),
+        ("fit houses.csv -t price --device tpu9", "expected device"),
+        ("predict none.be new.csv", "none.be"),
+        ("predict houses.csv new.csv", "expected a file saved by batchensemble in houses.csv"),
+        ("predict price.be", "name a file with rows to predict"),
+        ("predict price.be none.csv", "there is no file none.csv"),
+        ("predict price.be sales.csv", "missing columns that the model learned from"),
+        ("predict price.be renamed.csv", "learned from: 'rooms' (did you mean 'Rooms'?)"),
+        ("predict price.be wrong.csv", "wrong.csv, line 4, column 'rooms': expected a finite num"),
+        ("predict price.be heads.csv", "missing columns that the model learned from"),
+        ("predict price.be new.csv -o out.txt", "got out.txt"),
+        (
+            "predict price.be new.csv -o none/out.csv",
+            "expected a folder for none/out.csv, got none at none",
+        ),
+        ("predict price.be new.csv --keep idd", "did you mean 'id'?"),
+        ("predict price.be named.csv --keep mean", "called like a prediction: 'mean'"),
+        ("predict price.be new.csv --horizon 3", "this model predicts a table"),
+        ("predict sales.be --keep store", "--keep is for tables, and this model is a forecaster"),
+        ("fit houses.csv -t price -o -", "the model needs a file name"),
+        (
+            "evaluate price.be new.csv",
+            "missing the target: 'price'",
+        ),
+        ("evaluate price.be test.csv -o report.pdf", "expected the name of an .html file"),
+        ("evaluate town.be moved.csv", "expected a class that the model knows"),
+        ("evaluate sales.be sales.csv", "expected at least 4 new steps of every series"),
+        ("inspect houses.csv", "expected a file saved by batchensemble in houses.csv"),
+        ("export price.be model.pb", "expected a file name that ends in .onnx"),
+    ],
+)
+def test_a_mistake_is_answered_in_one_line_that_names_it(shell, command, words):
+    new = shell.read("new.csv", dtype=str)
+    (shell.folder / "empty.csv").write_text("")
+    (shell.folder / "heads.csv").write_text("a,price\n")
+    (shell.folder / "twice.csv").write_text("a,a\n1,2\n")
+    (shell.folder / "lone.csv").write_text("a\n1\n2\n")
+    (shell.folder / "latin.csv").write_bytes("a,b\nKöln,1\n".encode("latin-1"))
+    new.rename(columns={"rooms": "Rooms"}).to_csv("renamed.csv", index=False)
+    new.assign(rooms=["1", "2", "many", *["3"] * 27]).to_csv("wrong.csv", index=False)
+    new.assign(mean=1).to_csv("named.csv", index=False)
+    houses(20).assign(town="Köln").to_csv("moved.csv", index=False)
+    sales().drop(7).to_csv("gappy.csv", index=False)
+    sales().assign(month=lambda f: f["month"] + "T00:00Z").to_csv("zoned.csv", index=False)
+    before = {path.name: path.read_bytes() for path in shell.folder.iterdir()}
+    done = shell(*command.split(), code=1)
+    assert done.stdout == "" or command.startswith("fit")
+    assert words in done.stderr
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in shell.folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fit houses.csv",
+        "fit houses.csv -t price --method batch",
+        "fit houses.csv -t price --task forecast",
+        "fit houses.csv -t price --horizon 3",
+        "fit sales.csv -t sales --time month --task regression",
+        "predict price.be new.csv --coverage 90",
+        "fitt houses.csv",
+    ],
+)
+def test_a_command_that_is_not_understood_ends_with_2(shell, command):
+    shell(*command.split(), code=2)
+
+
+def test_an_interruption_is_130_and_writes_nothing(shell, monkeypatch):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("batchensemble.cli.predictions.prediction_columns", stop)
+    done = shell("predict", "price.be", "new.csv", "-o", "out.csv", code=130)
+    assert done.stderr == "Stopped. Nothing was written.\n"
+    assert not [path for path in shell.folder.iterdir() if "out" in path.name]
+    monkeypatch.setattr("batchensemble.cli.holdout.hold_out", stop)
+    shell("fit", "houses.csv", "-t", "price", code=130)
+    assert not (shell.folder / "houses.be").exists()
+
+
+@pytest.mark.slow
+def test_a_killed_process_leaves_nothing_under_the_final_name(shell):
+    big = pd.concat([shell.read("new.csv", dtype=str)] * 8000)
+    big.to_csv("big.csv", index=False)
+    code = "from batchensemble.cli.app import app; app()"
+    words = ["predict", "price.be", "big.csv", "-o", "out.csv"]
+    process = subprocess.Popen([sys.executable, "-c", code, *words])
+    deadline = time.monotonic() + 120
+    while not list(shell.folder.glob(".?*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (shell.folder / "out.csv").exists()
+
+
+@pytest.mark.parametrize("words", ["series 'a': expected more rows", "expected more rows"])
+def test_a_file_is_named_by_what_was_done_with_it_and_not_by_the_words_of_the_error(words):
+    with pytest.raises(ValueError, match=rf"^f\.csv: {words}$"), about_file("f.csv"):
+        raise ValueError(words)
+    with pytest.raises(ValueError, match=rf"^{words}$"), about_file(None):
+        raise ValueError(words)
+
+
+def test_a_device_that_is_not_here_is_no_fault_of_the_file(shell):
+    words = ("-t", "sales", "--time", "month", "--series", "store", "--device", "tpu9")
+    assert shell("fit", "sales.csv", *words, code=1).stderr.startswith("Error: expected device")

@@ -1,0 +1,47 @@
+import json
+from typing import get_args
+
+from sample_files import QUICK, sales
+
+from batchensemble.cli import fit
+from batchensemble.estimators.presets import PRESETS
+from batchensemble.training.methods import METHODS
+
+
+def plain(text):
+    return " ".join(text.split())
+
+
+def test_the_same_words_give_the_same_model(shell):
+    answers = []
+    for name in ("a.be", "b.be"):
+        shell("fit", "houses.csv", "-t", "price", "-o", name, *QUICK)
+        answers.append(shell("predict", name, "new.csv").stdout)
+    assert answers[0] == answers[1]
+    shell("fit", "houses.csv", "-t", "price", "-o", "c.be", *QUICK, "--seed", "1")
+    assert shell("predict", "c.be", "new.csv").stdout != answers[0]
+
+
+def test_gaps_next_to_what_is_held_back_are_filled(shell):
+    sales(40).drop([34, 35, 75]).to_csv("gappy.csv", index=False)
+    words = ("-t", "sales", "--time", "month", "--series", "store", "--horizon", 4)
+    for more in ((), ("--calibrate",)):
+        shell("fit", "gappy.csv", *words, "--fill", "ffill", *more, *QUICK)
+        assert "2021-05-01" in shell("predict", "gappy.be").stdout
+
+
+def test_too_few_past_forecasts_are_said_to_be(shell):
+    sales(24).query("store == 'north'").to_csv("short.csv", index=False)
+    words = ("-t", "sales", "--time", "month", "--horizon", 2, "--calibrate", "--holdout", 0.45)
+    said = plain(shell("fit", "short.csv", *words, *QUICK).stdout)
+    assert "Calibrated, but with too few later forecasts to say what that changed" in said
+    assert "nan" not in said
+    sales(40).query("store == 'north'").to_csv("test.csv", index=False)
+    scores = json.loads(shell("evaluate", "short.be", "test.csv", "--json").stdout)["scores"]
+    assert "coverage_80" in scores
+    assert "coverage_95" not in scores
+
+
+def test_the_words_of_choices_are_those_of_the_library():
+    assert list(get_args(fit.Method)) == list(METHODS)
+    assert list(get_args(fit.Preset)) == list(PRESETS)

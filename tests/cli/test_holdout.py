@@ -1,0 +1,185 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sample_files import houses, sales
+from scipy.stats import hypergeom
+
+from batchensemble import Forecaster, Regressor, load
+from batchensemble.cli.holdout import hold_out, model_path, train
+from batchensemble.cli.predictions import prediction_columns
+from batchensemble.cli.training_data import read_training_series, read_training_table
+from batchensemble.metrics import rmse
+
+QUICK = {"epochs": 2, "n_members": 2}
+
+
+def table(tmp_path, frame=None, target="price"):
+    (houses() if frame is None else frame).to_csv(tmp_path / "f.csv", index=False)
+    return read_training_table(tmp_path / "f.csv", target, task=None, drop=())
+
+
+def series(tmp_path, frame):
+    frame.to_csv(tmp_path / "f.csv", index=False)
+    words = {"time": "month", "series": "store", "future": (), "past": ()}
+    return read_training_series(tmp_path / "f.csv", "sales", **words)
+
+
+def test_a_model_is_judged_on_rows_that_it_did_not_learn_from(tmp_path, monkeypatch):
+    data = table(tmp_path)
+    seen = []
+    fit = Regressor.fit
+
+    def spy(self, X, y, *args, **kwargs):
+        seen.extend(X.index)
+        return fit(self, X, y, *args, **kwargs)
+
+    monkeypatch.setattr(Regressor, "fit", spy)
+    learned = train(data, QUICK, holdout=0.25, seed=0, calibrate=False)
+    others = ~data.frame.index.isin(seen)
+    assert (
+        (learned.origin_["n_learned"], learned.origin_["n_judged"])
+        == (len(seen), others.sum())
+        == (88, 30)
+    )
+    truth, mean = data.y[others], learned.predict(data.frame[others])
+    assert learned.origin_["scores"]["rmse"] == pytest.approx(rmse(truth, mean=mean))
+    assert learned.origin_["scores"]["rmse_of_mean"] == pytest.approx(truth.std())
+
+
+def test_rows_that_judge_are_drawn_by_chance_not_by_class():
+    y = np.repeat(["Ulm", "Bonn"], [100, 20])
+    drawn = [y[hold_out(y, 0.25, seed, is_classes=True)[1]] for seed in range(300)]
+    counts = np.array([(rows == "Bonn").sum() for rows in drawn])
+    expected = hypergeom(120, 20, 30)  # by class it would be 5 each time
+    assert counts.mean() == pytest.approx(expected.mean(), abs=4 * expected.std() / 300**0.5)
+    assert counts.std() == pytest.approx(expected.std(), rel=0.2)
+
+
+def test_a_class_is_learned_from_even_if_all_its_rows_were_drawn_to_judge():
+    y = np.repeat(["Ulm", "Bonn", "Kiel"], [80, 38, 2])
+    moved = 0
+    for seed in range(200):
+        kept, judges = hold_out(y, 0.25, seed, is_classes=True)
+        assert sorted([*kept, *judges]) == list(range(120))
+        assert set(y[kept]) == {"Ulm", "Bonn", "Kiel"}
+        moved += len(judges) < 30
+    assert moved > 0
+
+
+@pytest.mark.parametrize(
+    ("n", "holdout", "why"),
+    [
+        (60, 0.2, "20 % of 58 rows is 12, and scoring needs 20; use --holdout 0.35"),
+        (30, 0.2, "20 % of 28 rows is 6, and scoring needs 20"),
+        (200, 0, "--holdout is 0"),
+    ],
+)
+def test_without_rows_to_spare_all_are_learned_from_and_nothing_is_claimed(
+    tmp_path, n, holdout, why
+):
+    learned = train(table(tmp_path, houses(n)), QUICK, holdout=holdout, seed=0, calibrate=True)
+    assert (learned.origin_["n_judged"], learned.origin_["scores"]) == (0, {})
+    assert learned.origin_["judged_on"].replace("\N{NO-BREAK SPACE}", " ") == why
+    assert learned.origin_["calibrated"] == "Not calibrated: no rows were held back"
+    assert learned.calibration_ is None
+
+
+def test_a_forecaster_is_judged_on_the_last_steps_and_then_goes_on_from_them(tmp_path):
+    data = series(tmp_path, sales())
+    learned = train(data, QUICK | {"horizon": 4}, holdout=0.2, seed=0, calibrate=False)
+    assert (learned.origin_["n_learned"], learned.origin_["n_judged"]) == (112, 8)
+    # By hand: fitted to what precedes the last steps, and asked for them.
+    df = sales().assign(month=lambda f: pd.to_datetime(f["month"]))
+    is_late = df["month"] > df["month"].max() - pd.DateOffset(months=4)
+    model = Forecaster(
+        **QUICK, horizon=4, random_state=0, id_col="store", time_col="month", target_col="sales"
+    ).fit(df.loc[~is_late, ["store", "month", "sales"]])
+    mean = model.predict()["GRUBE"].to_numpy()
+    assert learned.origin_["scores"]["rmse"] == pytest.approx(
+        rmse(df["sales"][is_late].to_numpy(), mean=mean)
+    )
+    ahead = learned.predict()["month"].unique()
+    assert ahead[0] == df["month"].max() + pd.DateOffset(months=1)
+
+
+def test_a_forecaster_is_calibrated_if_told_by_what_it_did_not_learn(tmp_path):
+    data, settings = series(tmp_path, sales()), QUICK | {"horizon": 4, "n_paths": 50}
+    plain = train(data, settings, holdout=0.3, seed=0)
+    learned = train(data, settings, holdout=0.3, seed=0, calibrate=True)
+    assert plain.origin_["calibrated"] == ""
+    assert plain.calibration_ is None
+    assert (plain.origin_["n_learned"], learned.origin_["n_learned"]) == (112, 84)
+    assert "90 % intervals covered" in learned.origin_["calibrated"].replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+    assert len(learned.calibration_) == 2 * (18 - 4 + 1)
+    assert learned.predict()["month"].equals(plain.predict()["month"])
+
+
+def test_too_few_forecasts_leave_a_series_uncalibrated_and_say_so(tmp_path):
+    data = series(tmp_path, sales(24))
+    learned = train(data, QUICK | {"horizon": 5}, holdout=0.2, seed=0, calibrate=True)
+    assert learned.origin_["calibrated"].startswith("Not calibrated: expected at least 9 stretches")
+    assert learned.calibration_ is None
+
+
+def test_short_series_are_learned_whole(tmp_path):
+    data = series(tmp_path, sales(24))
+    learned = train(data, QUICK | {"horizon": 8}, holdout=0.2, seed=0, calibrate=False)
+    assert (learned.origin_["n_learned"], learned.origin_["scores"]) == (48, {})
+    assert "4 times the horizon of 8 steps" in learned.origin_["judged_on"]
+
+
+def test_the_origin_of_a_model_travels_with_it(tmp_path):
+    data = table(tmp_path)
+    learned = train(data, QUICK, holdout=0.2, seed=0, calibrate=False)
+    learned.save(tmp_path / "m.be")
+    model = load(tmp_path / "m.be")
+    assert model.origin_["scores"] == learned.origin_["scores"]
+    assert model.origin_["left_out"] == data.origin.left_out
+    assert model.target_name_ == "price"
+    np.testing.assert_array_equal(model.predict(data.frame), learned.predict(data.frame))
+
+
+def test_a_training_that_diverges_is_an_error_in_words(tmp_path, monkeypatch):
+    from batchensemble.training.loop import TrainingDiverged
+
+    def diverge(*args, **kwargs):
+        raise TrainingDiverged("the loss of network 0 became nan; try a smaller lr")
+
+    monkeypatch.setattr(Regressor, "fit", diverge)
+    with pytest.raises(ValueError, match="try a smaller lr"):
+        train(table(tmp_path), QUICK, holdout=0, seed=0, calibrate=False)
+
+
+def test_a_model_is_called_like_its_data_unless_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert model_path(Path("data/houses.csv.gz"), None) == Path("houses.be")
+    assert model_path(Path("houses.v2.parquet"), None) == Path("houses.v2.be")
+    assert model_path(Path("HOUSES.CSV"), None) == Path("HOUSES.be")
+    assert model_path(Path("-"), Path("m.be")) == Path("m.be")
+    with pytest.raises(ValueError, match="the model needs a file name: add -o"):
+        model_path(Path("-"), None)
+    with pytest.raises(ValueError, match="the model needs a file name: add -o"):
+        model_path(Path("houses.csv"), Path("-"))
+
+
+@pytest.mark.parametrize("target", ["price", "town"])
+def test_the_rows_that_judged_a_model_calibrate_it(tmp_path, target):
+    data = table(tmp_path, houses(400), target)
+    plain = train(data, QUICK, holdout=0.25, seed=0, calibrate=False)
+    learned = train(data, QUICK, holdout=0.25, seed=0, calibrate=True)
+    assert learned.origin_["scores"] == plain.origin_["scores"]  # they judged it before
+    things = "intervals" if target == "price" else "sets"
+    said = learned.origin_["calibrated"].replace("\N{NO-BREAK SPACE}", " ")
+    assert f"90 % {things} covered" in said
+    before, after = (
+        prediction_columns(model, model.predict_dist(data.frame), 0.9) for model in (plain, learned)
+    )
+    if target == "price":
+        assert not before["lower"].equals(after["lower"])
+    else:
+        assert "set" not in before
+        assert all(p in s for p, s in zip(after["prediction"], after["set"], strict=True))

@@ -1,0 +1,75 @@
+import pandas as pd
+import pytest
+from sample_files import QUICK, sales
+
+
+def plain(text):
+    return " ".join(text.split())
+
+
+def test_columns_known_ahead_are_asked_for_and_used(shell):
+    series = ("-t", "sales", "--time", "month", "--series", "store", "--horizon", "4")
+    done = shell("fit", "sales.csv", *series, "--future", "holidays", "-o", "f.be", *QUICK)
+    assert "number holidays" in plain(done.stdout)
+    asked = shell("predict", "f.be", code=1).stderr
+    assert "this model needs --ahead, a file with the future values of 'holidays'" in asked
+    refused = shell("predict", "sales.be", "--ahead", "sales.csv", code=1).stderr
+    assert "the model was fitted without --future" in refused
+    ahead = sales().query("'2022-01-01' <= month < '2022-05-01'").drop(columns="sales")
+    ahead.to_csv("ahead.csv", index=False)
+    answers = [shell("predict", "f.be", "--ahead", "ahead.csv").stdout]
+    ahead.assign(holidays=30).to_csv("ahead.csv", index=False)
+    answers.append(shell("predict", "f.be", "--ahead", "ahead.csv").stdout)
+    assert answers[0] != answers[1]
+
+
+def test_pipes_go_in_and_out(shell):
+    shell("predict", "price.be", "new.csv", "-o", "out.csv")
+    text = (shell.folder / "new.csv").read_text()
+    done = shell("predict", "price.be", "-", stdin=text)
+    assert done.stdout == (shell.folder / "out.csv").read_text()
+    assert done.stderr == ""
+    rows = (shell.folder / "houses.csv").read_text()
+    done = shell("fit", "-", "-t", "price", "-o", "piped.be", *QUICK, stdin=rows)
+    assert "standard input: 120 rows" in done.stdout
+    answers = shell("predict", "piped.be", "new.csv").stdout
+    assert answers == (shell.folder / "out.csv").read_text()
+
+
+def test_true_and_false_are_written_as_they_are_read(shell):
+    shell("fit", "houses.csv", "-t", "garden", "-o", "g.be", *QUICK)
+    shell("predict", "g.be", "test.csv", "-o", "out.csv", "--keep", "id, plot")
+    found = shell.read("out.csv", dtype=str)
+    assert found.columns.tolist()[:4] == ["id", "plot", "prediction", "confidence"]
+    assert {"p_true", "p_false"} <= {*found}
+    assert {*found["prediction"]} <= {"true", "false"}
+
+
+def test_times_with_zones_come_back_with_theirs(shell):
+    zoned = sales(40).assign(month=lambda f: f["month"] + "T00:00+00:00")
+    zoned.to_csv(shell.folder / "zoned.csv", index=False)
+    how = ["-t", "sales", "--time", "month", "--series", "store", "--horizon", "2", "-o", "z.be"]
+    assert "have zones: they are read, and written, in UTC" in shell(
+        "fit", "zoned.csv", *how, *QUICK
+    ).stdout.replace("\n", " ")
+    shell("predict", "z.be", "-o", "out.csv")
+    times = pd.to_datetime(shell.read("out.csv")["month"])
+    assert times[0] == pd.Timestamp("2021-05-01", tz="UTC")
+    frame = zoned.assign(month=pd.to_datetime(zoned["month"]))
+    frame.to_parquet(shell.folder / "zoned.parquet")
+    shell("predict", "z.be", "zoned.parquet", "-o", "again.csv")
+    assert (shell.folder / "again.csv").read_text() == (shell.folder / "out.csv").read_text()
+    frame.assign(month=frame["month"].dt.tz_localize(None)).to_parquet("plain.parquet")
+    done = shell("predict", "z.be", "plain.parquet", code=1)
+    assert "row 1, column 'month': expected a time with a zone" in done.stderr
+
+
+@pytest.mark.parametrize("names", [("true", "false"), ("2020-01-01", "2021-01-01"), ("7", "8")])
+def test_series_have_the_names_that_the_file_gives_them(shell, names):
+    named = sales(40).replace({"north": names[0], "south": names[1]})
+    named.to_csv("named.csv", index=False)
+    words = ("-t", "sales", "--time", "month", "--series", "store", "--horizon", 2)
+    shell("fit", "named.csv", *words, *QUICK)
+    own = shell("predict", "named.be").stdout
+    assert own == shell("predict", "named.be", "named.csv").stdout
+    assert {line.partition(",")[0] for line in own.splitlines()[1:]} == {*names}
