@@ -85,8 +85,8 @@ def reproduce(
     Every run is kept as soon as it is done: start it again after an interruption, and only what is
     left is run.
     """
-    from batchensemble.study.own import Own
-    from batchensemble.study.summary import reproduce as run
+    from batchensemble.study.additions import Additions
+    from batchensemble.study.reproduction import reproduce as run
 
     if len(table or []) != len(target or []):
         raise typer.BadParameter("expected a --target for each --table")
@@ -95,7 +95,9 @@ def reproduce(
             profile=profile,
             only=only or (),
             methods=method or (),
-            own=Own(tuple(plugin or ()), tuple(zip(table or (), target or (), strict=True))),
+            additions=Additions(
+                tuple(plugin or ()), tuple(zip(table or (), target or (), strict=True))
+            ),
             device=device,
             folder=out or Path("results") / profile,
             n_jobs=jobs,
@@ -129,7 +131,7 @@ def ablate(
 
     Full ablations share the results folder of the full study: what it has is not trained again.
     """
-    from batchensemble.study.summary import ablate as run
+    from batchensemble.study.reproduction import ablate as run
 
     folder = Path("results") / (profile if profile == "full" else f"{profile}-ablations")
     with one_line_errors(STOPPED):

@@ -10,23 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any
 from urllib.error import HTTPError, URLError
 
-TIMEOUT = 10.0
-"""Seconds to wait for a connection, and for each piece of an answer."""
+TIMEOUT = 10.0  # seconds to wait for a connection, and for each piece of an answer
 RETRIES: dict[str, Any] = {"n_retries": 1, "delay": 0.1}  # the fewest scikit-learn takes
-
-
-class Origin(Protocol):
-    """Its text, `str(origin)`, says all that is needed to look there oneself."""
-
-    @property
-    def name(self) -> str:
-        """For people, in a few words."""
-
-    def fetch(self, path: Path) -> None:
-        """Write the table to `path` or raise; what is there after an error is of no use."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +31,7 @@ class Web:
         return f"{self.name} ({self.url})"
 
     def fetch(self, path: Path) -> None:
+        """Write the table to `path` or raise; after an error the file is of no use."""
         request = urllib.request.Request(self.url, headers={"User-Agent": "batchensemble"})
         start, size = time.monotonic(), 0
         with urllib.request.urlopen(request, timeout=self.timeout) as answer, path.open("wb") as f:
@@ -59,7 +48,7 @@ class Web:
 
 @dataclass(frozen=True)
 class Fetcher:
-    """A function of scikit-learn that is given a folder for its files and returns a Bunch."""
+    """A function of scikit-learn that takes a folder for its files and returns a Bunch."""
 
     name: str
     call: Callable[[str], Any]
@@ -70,6 +59,7 @@ class Fetcher:
         return self.name
 
     def fetch(self, path: Path) -> None:
+        """As for `Web`."""
         if self.host is not None:
             _knock(self.host, self.timeout)
         with (
@@ -80,6 +70,9 @@ class Fetcher:
             frame = self.call(home).frame
         # OpenML's Adult has gaps where the original has question marks.
         frame.to_csv(path, index=False, na_rep="?")
+
+
+Origin = Web | Fetcher
 
 
 def openml(data_id: int) -> Fetcher:
@@ -111,12 +104,12 @@ def reason(error: Exception) -> str:
     if isinstance(error, URLError):
         return f"no connection ({cause})"
     if isinstance(error, http.client.HTTPException):
-        return f"the answer was cut off or is no HTTP ({type(error).__name__})"
+        return f"the answer was cut off or is not HTTP ({type(error).__name__})"
     return " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
 
 
 def _knock(url: str, timeout: float) -> None:
-    """Raise a URLError unless somebody answers, whatever the answer."""
+    """Raise a URLError unless the host answers, whatever the answer."""
     try:
         urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=timeout).close()
     except HTTPError as error:
@@ -125,7 +118,7 @@ def _knock(url: str, timeout: float) -> None:
 
 @contextmanager
 def _default_timeout(seconds: float) -> Iterator[None]:
-    """For code that opens its own connections without saying how long to wait."""
+    """For code that opens its own connections without a timeout."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(seconds)
     try:
