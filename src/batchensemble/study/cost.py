@@ -89,20 +89,16 @@ def measure_dataset(
 
     with set_torch_threads(1):
         epochs = measure({word: partial(train, word) for word in TRAINED}, device, n_repeats)
-        predictions = measure(
-            {word: partial(predict, word) for word in ENTRANTS}, device, n_repeats
-        )
+        answers = measure({word: partial(predict, word) for word in ENTRANTS}, device, n_repeats)
     ensemble, rows = models["deep_ensemble"].bank, []
     for entrant in ENTRANTS:
-        cost, n_parameters = (
-            epochs[trained_as(entrant)],
-            models[trained_as(entrant)].bank.n_parameters,
-        )
+        word = trained_as(entrant)
+        cost, n_parameters = epochs[word], models[word].bank.n_parameters
         if entrant == ONE_BY_ONE:  # while one network is trained, all are kept
             n_parameters = ensemble.n_parameters
             peak = None if cost.peak is None else cost.peak + ensemble.theta.nbytes
             cost = Cost([len(ensemble) * seconds for seconds in cost.seconds], peak)
-        peaks = {"train": cost.peak, "predict": predictions[entrant].peak}
+        peaks = {"train": cost.peak, "predict": answers[entrant].peak}
         rows.append(
             {
                 "entrant": entrant,
@@ -111,7 +107,7 @@ def measure_dataset(
                 "n_predicted": experiment.facts["n_test"][0],
                 "n_repeats": n_repeats,
                 **_spread("train_seconds", cost.seconds),
-                **_spread("predict_seconds", predictions[entrant].seconds),
+                **_spread("predict_seconds", answers[entrant].seconds),
                 **{f"{name}_peak_bytes": peak for name, peak in peaks.items()},
                 "peak_bytes": max((p for p in peaks.values() if p is not None), default=None),
             }
@@ -162,7 +158,7 @@ class Model:
 
 
 def trained_as(entrant: str) -> str:
-    """The model an entrant trains: one by one, and for MC dropout, it is the single network."""
+    """The model that an entrant trains: for MC dropout, and one by one, the single network."""
     return entrant if entrant in TRAINED else "single"
 
 

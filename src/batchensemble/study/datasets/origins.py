@@ -5,13 +5,15 @@ import socket
 import time
 import urllib.request
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.error import HTTPError, URLError
+
+import sklearn.datasets
 
 TIMEOUT = 10.0  # seconds to wait for a connection, and for each piece of an answer
 RETRIES: dict[str, Any] = {"n_retries": 1, "delay": 0.1}  # the fewest scikit-learn takes
@@ -62,12 +64,14 @@ class Fetcher:
         """As for `Web`."""
         if self.host is not None:
             _knock(self.host, self.timeout)
-        with (
-            TemporaryDirectory(dir=path.parent) as home,
-            _default_timeout(self.timeout),
-            warnings.catch_warnings(action="ignore"),  # that it tries a second time
-        ):
-            frame = self.call(home).frame
+        before = socket.getdefaulttimeout()
+        socket.setdefaulttimeout(self.timeout)  # scikit-learn connects without a timeout
+        try:
+            with TemporaryDirectory(dir=path.parent) as home, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that it tries a second time
+                frame = self.call(home).frame
+        finally:
+            socket.setdefaulttimeout(before)
         # OpenML's Adult has gaps where the original has question marks.
         frame.to_csv(path, index=False, na_rep="?")
 
@@ -77,20 +81,14 @@ Origin = Web | Fetcher
 
 def openml(data_id: int) -> Fetcher:
     def call(home: str) -> Any:
-        from sklearn.datasets import fetch_openml
-
-        return fetch_openml(data_id=data_id, as_frame=True, cache=False, **RETRIES)
+        return sklearn.datasets.fetch_openml(data_id=data_id, as_frame=True, cache=False, **RETRIES)
 
     return Fetcher(f"OpenML (id {data_id})", call, host="https://www.openml.org")
 
 
 def california_housing() -> Fetcher:
-    def call(home: str) -> Any:
-        from sklearn.datasets import fetch_california_housing
-
-        return fetch_california_housing(data_home=home, as_frame=True, **RETRIES)
-
-    return Fetcher("the StatLib mirror of scikit-learn", call)
+    fetch = partial(sklearn.datasets.fetch_california_housing, as_frame=True, **RETRIES)
+    return Fetcher("the StatLib mirror of scikit-learn", lambda home: fetch(data_home=home))
 
 
 def reason(error: Exception) -> str:
@@ -114,14 +112,3 @@ def _knock(url: str, timeout: float) -> None:
         urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=timeout).close()
     except HTTPError as error:
         error.close()
-
-
-@contextmanager
-def _default_timeout(seconds: float) -> Iterator[None]:
-    """For code that opens its own connections without a timeout."""
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(seconds)
-    try:
-        yield
-    finally:
-        socket.setdefaulttimeout(before)
