@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -82,6 +84,11 @@ def test_data_that_a_user_brings_are_known_by_their_content_and_target(houses):
     TABLES.pop("houses")
     Additions(tables=((houses, "rooms"),)).register()
     assert fingerprint("houses") != first
+
+
+def test_a_public_dataset_of_a_plugin_needs_no_checksum_in_a_run():
+    TABLES["mine"] = dataclasses.replace(TABLES["phoneme"], name="mine")
+    assert fingerprint("mine") == ""
 
 
 def test_the_studys_own_data_need_no_checksum_in_a_run():

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from batchensemble.study.datasets import SERIES, TABLES, Series, read_table
+from batchensemble.study.datasets.sources import Public
 
 BUILT_IN = frozenset({*TABLES, *SERIES})  # before users add to them
 
@@ -41,10 +42,11 @@ NOTHING = Additions()
 
 
 def fingerprint(dataset: str) -> str:
-    """A checksum of a user's table or series; built-in datasets have their own checks."""
-    if dataset in BUILT_IN:
+    """A checksum of a user's table or series; public datasets have their own checks."""
+    entry = {**TABLES, **SERIES}[dataset]
+    if dataset in BUILT_IN or isinstance(entry, Public):
         return ""
-    made = {**TABLES, **SERIES}[dataset]()  # type: ignore[operator]
+    made = entry()
     parts = [made.values] if isinstance(made, Series) else [made.X, made.y]
     frames = [pd.DataFrame(part) for part in parts]
     names = [str(column) for frame in frames for column in frame]
