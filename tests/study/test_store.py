@@ -112,7 +112,7 @@ def test_a_write_that_breaks_off_leaves_the_old_result_and_no_rubbish(tmp_path, 
     [
         ("{", "got something else"),
         ("[]", "format 2 .*got list"),
-        ('{"format": 99}', "got 99; another version made it"),
+        ('{"format": 99}', "got 99; they were made by another version"),
     ],
 )
 def test_a_file_that_is_no_result_of_ours_is_named(tmp_path, content, words):

@@ -126,6 +126,6 @@ def read_json(path: Path, what: str, form: int) -> dict[str, Any]:
         raise ValueError(
             f"expected {what} of format {form} in {path}, got "
             f"{content.get('format') if isinstance(content, dict) else type(content).__name__}; "
-            "another version made it: use another results folder, or delete the file"
+            "they were made by another version: use another results folder, or delete the file"
         )
     return content
