@@ -14,17 +14,12 @@ from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from batchensemble.metrics import selective_rmse, summarise_paths
 from batchensemble.predictive import SamplePredictive
-from batchensemble.study.datasets import load_series
-from batchensemble.study.series import (
-    forecast,
-    make_network,
-    split_series,
-    train_forecasters,
-)
-from batchensemble.study.tabular import PAPER_TRAINING
+from batchensemble.study.experiments import PAPER_TRAINING, prepare
+from batchensemble.study.spec import Settings, Unit
 from batchensemble.training.methods import METHODS, make_method
 from batchensemble.training.networks import FEEDBACK
 
@@ -59,25 +54,21 @@ def main() -> None:
     training = dataclasses.replace(PAPER_TRAINING, epochs=args.epochs)
     results = []
     for name in args.series:
-        split = split_series(load_series(name))
+        unit = Unit(name, "id", tuple(args.methods), tuple(seeds), Settings())
+        experiment = prepare(unit, torch.device(args.device))
         for feedback in args.feedback:
             trained = {}
             for word in args.methods:
                 method = make_method(word)
                 key = "single" if word == "mc_dropout" else word  # one network, two predictions
                 if key not in trained:
-                    trained[key] = train_forecasters(
-                        split,
-                        seeds,
-                        method,
-                        training,
-                        makes=[make_network(split, feedback=feedback)],
-                        device=args.device,
-                    )
-                dists = forecast(split, seeds, trained[key], method)
+                    make = experiment.network(feedback=feedback)
+                    trained[key] = experiment.train(method, training, [make])
+                members = [experiment.members(i, trained[key], method) for i in range(args.seeds)]
+                dists = [experiment.predict(i, [each]) for i, each in enumerate(members)]
                 about = {"series": name, "feedback": feedback, "method": word}
                 with ThreadPool() as pool:
-                    scores = pool.map(partial(judge, split.y_test), dists)
+                    scores = pool.map(partial(judge, experiment.split.y_test), dists)
                 results += [about | {"seed": s} | row for s, row in zip(seeds, scores, strict=True)]
                 rows = results[-len(seeds) :]
                 print(f"\n{name}, feedback {feedback}, {word}")

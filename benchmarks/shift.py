@@ -15,8 +15,7 @@ from sklearn.model_selection import train_test_split
 
 from batchensemble import Classifier, Regressor
 from batchensemble.metrics import shift_auroc
-from batchensemble.study.datasets import load_table, make_shift
-from batchensemble.study.datasets.paper_tables import Table
+from batchensemble.study.datasets import Table, load_table, make_shift
 
 TABLES = ("diabetes", "california", "breast_cancer", "phoneme", "adult")
 METHODS = ("batch_ensemble", "deep_ensemble", "mc_dropout")

@@ -15,21 +15,19 @@ import time
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from batchensemble.metrics import shift_auroc, summarise_regression
-from batchensemble.study.datasets import load_table
-from batchensemble.study.tabular import PAPER, PAPER_TRAINING, predict, split_table, train_networks
+from batchensemble.study.experiments import PAPER, PAPER_TRAINING, prepare
+from batchensemble.study.spec import Change, Settings, Unit
 from batchensemble.training.loop import TrainingDiverged
-from batchensemble.training.losses import GaussianNLL
 from batchensemble.training.methods import make_method
 
-FREE = (-math.inf, math.inf)
-BOUNDS, CLIP = PAPER["log_variance_bounds"], PAPER["clip_norm"]
-OBJECTIVES = {
-    "as written": (FREE, math.inf),
-    "clipped": (FREE, CLIP),
-    "bounded": (BOUNDS, math.inf),
-    "bounded and clipped": (BOUNDS, CLIP),
+OBJECTIVES = {  # whether the log-variance is bounded, and the norm that gradients are clipped to
+    "as written": (False, math.inf),
+    "clipped": (False, PAPER["clip_norm"]),
+    "bounded": (True, math.inf),
+    "bounded and clipped": (True, PAPER["clip_norm"]),
 }
 
 
@@ -51,31 +49,33 @@ def main() -> None:
     parser.add_argument("--objectives", nargs="+", default=list(OBJECTIVES))
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    table = load_table(args.dataset)
     results = []
     for variant in ("id", "shift"):
-        splits = [split_table(table, seed, variant=variant) for seed in range(args.seeds)]
         for word in args.methods:
             method = make_method(word)
             for name in args.objectives:
-                bounds, clip = OBJECTIVES[name]
-                loss = GaussianNLL(bounds=bounds)
+                bounded, clip = OBJECTIVES[name]
                 training = dataclasses.replace(PAPER_TRAINING, epochs=args.epochs, clip_norm=clip)
                 start = time.monotonic()
-                # Alone where a run may die, so that it takes no other with it.
-                groups = [[split] for split in splits] if bounds == FREE else [splits]
+                seeds = tuple(range(args.seeds))
+                # Alone where a run may diverge, so that it takes no other with it.
+                groups = [seeds] if bounded else [(seed,) for seed in seeds]
                 rows, died = [], 0
                 for group in groups:
+                    change = Change(bounded=bounded)
+                    unit = Unit(args.dataset, variant, (word,), group, Settings(), (change,))
+                    experiment = prepare(unit, torch.device(args.device))
                     try:
-                        bank = train_networks(
-                            group, method, training, loss=loss, device=args.device
-                        )
-                        answers = predict(group, bank, method, loss=loss)
-                    except (TrainingDiverged, ValueError) as error:
+                        bank = experiment.train(method, training)
+                        answers = [
+                            experiment.predict(i, [experiment.members(i, bank, method)])
+                            for i in range(len(group))
+                        ]
+                    except TrainingDiverged as error:
                         print(f"  {error}")
                         died += len(group)
                         continue
-                    for split, dist in zip(group, answers, strict=True):
+                    for split, dist in zip(experiment.splits, answers, strict=True):
                         row = summarise_regression(split.y_test.astype(float), dist)
                         row["largest variance"] = float(dist.variances.max())
                         if split.is_tail.any():

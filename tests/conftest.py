@@ -13,13 +13,13 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 @pytest.fixture
-def registries(monkeypatch):
+def registries():
     """What a test adds to the known datasets and methods is gone after it."""
-    from batchensemble.study import own
+    from batchensemble.study.additions import run_plugin
     from batchensemble.study.datasets import SERIES, TABLES
     from batchensemble.training.methods import METHODS
 
-    monkeypatch.setattr(own, "_done", set())
+    run_plugin.cache_clear()
     before = [(known, dict(known)) for known in (TABLES, SERIES, METHODS)]
     yield
     for known, old in before:

@@ -6,9 +6,9 @@ import pytest
 
 from batchensemble.cli.app import app
 from batchensemble.study.datasets import TABLES
-from batchensemble.study.session import Profile
+from batchensemble.study.plans import Profile
 from batchensemble.study.spec import Settings
-from batchensemble.study.summary import ABLATION_PROFILES, PROFILES
+from batchensemble.study.plans import ABLATION_PROFILES, PROFILES
 
 SHORT = Settings(epochs=2, most_rows=100, most_windows=20)
 
@@ -175,7 +175,7 @@ def test_an_interruption_keeps_what_is_done_and_says_so(swift, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("batchensemble.study.session.run_units", stop)
+    monkeypatch.setattr("batchensemble.study.reproduction.run_units", stop)
     done = swift.invoke(app, ["reproduce", "--profile", "quick", "--only", "diabetes"])
     assert done.exit_code == 130
     assert "Finished runs are kept" in done.output

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from batchensemble.study.datasets import read_table
-from batchensemble.study.tabular import split_table
+from batchensemble.study.splits import split_table
 
 RANDOM = np.random.default_rng(0)
 FRAME = pd.DataFrame(

@@ -1,29 +1,23 @@
-import itertools
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
 
-from batchensemble.study import cost
+from batchensemble.study import cost, meters
 from batchensemble.study.cost import (
     TRAINED,
-    Trainee,
-    make_task,
+    Model,
+    first_run,
     measure_costs,
     measure_dataset,
-    read_costs,
     ready,
 )
-from batchensemble.study.costs_file import ENTRANTS, ONE_BY_ONE, cost_sheet
+from batchensemble.study.costs_file import ENTRANTS, ONE_BY_ONE, cost_sheet, read_costs
 from batchensemble.study.experiments import prepare
-from batchensemble.study.measuring import one_thread, seconds_a_call, watch_memory
-from batchensemble.study.runner import WIDTH, training_of
-from batchensemble.study.spec import PLAIN, Settings, Unit
-from batchensemble.study.tabular import predict
-from batchensemble.training import loop as training
+from batchensemble.study.runner import training_of
+from batchensemble.study.spec import Settings, Unit
+from batchensemble.training import loop
 from batchensemble.training.methods import make_method
 
 CPU = torch.device("cpu")
@@ -34,7 +28,7 @@ SHORT = Settings(epochs=2, most_rows=100, most_windows=5)
 def measured(tmp_path_factory):
     path = tmp_path_factory.mktemp("cost") / "results" / "costs.json"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cost, "LEAST_SECONDS", {"cpu": 0.001})
+        patch.setattr(meters, "LEAST_SECONDS", {"cpu": 0.001})
         rows = measure_costs(
             ["diabetes", "breast_cancer", "seasonal"], CPU, path, settings=SHORT, n_repeats=2
         )
@@ -58,27 +52,8 @@ def fake_measure(calls, fails=()):
     return measure
 
 
-def trained_on(task):
-    return {word: Trainee(task, make_method(word)) for word in TRAINED}
-
-
-class FakeTime:
-    """A clock, and works that take as long as they are told."""
-
-    def __init__(self):
-        self.now, self.done = 0.0, []
-
-    def clock(self):
-        return self.now
-
-    def work(self, name, first, later):
-        durations = itertools.chain([first], itertools.repeat(later))
-
-        def call():
-            self.done.append(name)
-            self.now += next(durations)
-
-        return call
+def trained_on(experiment, training):
+    return {word: Model(experiment, make_method(word), training) for word in TRAINED}
 
 
 # What is measured
@@ -133,57 +108,57 @@ def test_what_is_timed_trains_the_networks_of_the_study(dataset, word):
     unit = Unit(dataset, "id", (word,), (0,), SHORT)
     experiment = prepare(unit)
     method = make_method(word)
-    bank = experiment.train(
-        method, [experiment.network(WIDTH, PLAIN)], training_of(unit, experiment), CPU
-    )
-    trainee = Trainee(make_task(dataset, CPU, SHORT), method)
-    first = trainee.bank.theta.clone()
+    bank = experiment.train(method, training_of(unit, experiment))
+    same, training = first_run(dataset, CPU, SHORT)
+    model = Model(same, method, training)
+    first = model.bank.theta.clone()
     for _ in range(SHORT.epochs):
-        trainee.epoch()
-    assert torch.equal(trainee.bank.theta, bank.theta)
+        model.epoch()
+    assert torch.equal(model.bank.theta, bank.theta)
     assert not torch.equal(first, bank.theta)
 
 
 def test_the_engine_is_the_one_of_a_training_of_all_epochs(monkeypatch):
     asked = []
-    choose = training.choose_engine
+    choose = loop.choose_engine
     monkeypatch.setattr(
-        training, "choose_engine", lambda *a, **k: asked.append(k["n_steps"]) or choose(*a, **k)
+        loop, "choose_engine", lambda *a, **k: asked.append(k["n_steps"]) or choose(*a, **k)
     )
-    task = make_task("diabetes", CPU, Settings())
-    Trainee(task, make_method("single"))
+    experiment, training = first_run("diabetes", CPU, Settings())
+    Model(experiment, make_method("single"), training)
     assert asked == [500 * 6]  # 353 rows in batches of 64
 
 
 def test_what_is_timed_predicts_as_the_study_does():
-    task = make_task("diabetes", CPU, SHORT)
-    trained = trained_on(task)
-    splits = prepare(Unit("diabetes", "id", ("single",), (0,), SHORT)).splits
-    for entrant, own in (
+    experiment, training = first_run("diabetes", CPU, SHORT)
+    models = trained_on(experiment, training)
+    study = prepare(Unit("diabetes", "id", ("single",), (0,), SHORT))
+    for entrant, trained in (
         ("batch_ensemble", "batch_ensemble"),
         ("deep_ensemble", "deep_ensemble"),
         ("mc_dropout", "single"),
         ("single", "single"),
     ):
-        (expected,) = predict(splits, trained[own].bank, make_method(entrant))
-        found = task.predict(ready(entrant, trained, task))
-        np.testing.assert_array_equal(found.means, expected.means)
+        members = study.members(0, models[trained].bank, make_method(entrant))
+        timed = experiment.predict(0, ready(entrant, models, experiment))
+        np.testing.assert_array_equal(timed.means, study.predict(0, [members]).means)
 
 
 def test_networks_one_by_one_are_ten_turns_with_the_answers_of_the_folded_ones():
-    task = make_task("diabetes", CPU, SHORT)
-    trained = trained_on(task)
-    together = ready("deep_ensemble", trained, task)
-    turns = ready(ONE_BY_ONE, trained, task)
+    experiment, training = first_run("diabetes", CPU, SHORT)
+    models = trained_on(experiment, training)
+    together = ready("deep_ensemble", models, experiment)
+    turns = ready(ONE_BY_ONE, models, experiment)
     assert (len(together), len(turns)) == (1, 10)
-    np.testing.assert_allclose(task.predict(turns).means, task.predict(together).means, rtol=1e-9)
+    expected, answers = (experiment.predict(0, members) for members in (together, turns))
+    np.testing.assert_allclose(answers.means, expected.means, rtol=1e-9)
 
 
 def test_every_entrant_samples_two_thousand_paths_of_at_most_64_windows():
-    task = make_task("seasonal", CPU, Settings(epochs=2, most_windows=65))
-    assert task.n_predicted == 64
-    task = make_task("seasonal", CPU, Settings(epochs=2, most_windows=2))
-    trained = trained_on(task)
+    experiment, _ = first_run("seasonal", CPU, Settings(epochs=2, most_windows=65))
+    assert experiment.facts["n_test"] == [len(experiment.split.test)] == [64]
+    experiment, training = first_run("seasonal", CPU, Settings(epochs=2, most_windows=2))
+    models = trained_on(experiment, training)
     members = {
         "batch_ensemble": (10, 200),
         "deep_ensemble": (10, 200),
@@ -192,62 +167,26 @@ def test_every_entrant_samples_two_thousand_paths_of_at_most_64_windows():
         "single": (1, 2000),
     }
     for entrant in ENTRANTS:
-        paths = task.predict(ready(entrant, trained, task)).paths
+        paths = experiment.predict(0, ready(entrant, models, experiment)).paths
         assert paths.shape == (2, *members[entrant], 5)
 
 
-# Time
+def test_measuring_uses_one_thread_and_gives_back_the_others(monkeypatch):
+    seen = []
 
+    def measure(makes, device, n_repeats):
+        seen.append(torch.get_num_threads())
+        raise KeyboardInterrupt
 
-def test_a_call_of_known_length_is_measured_exactly_and_its_warm_up_is_left_out():
-    time = FakeTime()
-    works = {"quick": time.work("quick", 40.0, 0.03125), "slow": time.work("slow", 300.0, 2.0)}
-    found = seconds_a_call(works, time.clock, 0.25, n_repeats=3)
-    assert found == {"quick": [0.03125] * 3, "slow": [2.0] * 3}
-
-
-def test_works_take_turns_and_quick_ones_are_called_until_the_piece_is_long_enough():
-    time = FakeTime()
-    works = {"quick": time.work("quick", 9.0, 0.0625), "slow": time.work("slow", 9.0, 1.0)}
-    seconds_a_call(works, time.clock, 0.25, n_repeats=2)
-    turn = ["quick"] * 4 + ["slow"]
-    assert time.done == ["quick", "quick", "slow", "slow", *turn, *turn]
-
-
-def test_measuring_uses_one_thread_and_gives_back_the_others():
+    monkeypatch.setattr(cost, "measure", measure)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        with one_thread():
-            assert torch.get_num_threads() == 1
-        assert torch.get_num_threads() == 2
+        with pytest.raises(KeyboardInterrupt):
+            measure_dataset("diabetes", CPU, SHORT, 1)
+        assert (seen, torch.get_num_threads()) == ([1], 2)
     finally:
         torch.set_num_threads(before)
-
-
-# Memory
-
-
-def test_memory_is_what_is_alive_at_a_time_not_what_was_there_before_nor_views():
-    data = torch.ones(1_000)
-    with watch_memory(CPU) as memory:
-        first = torch.zeros(250)
-        data.view(10, 100)[3].add_(1)
-        del first
-        second = data[:500] * 2  # noqa: F841
-        torch.zeros(100)
-    assert memory.peak == 4 * 600
-
-
-def test_memory_of_training_counts_what_backward_needs():
-    x = torch.ones(1_000, requires_grad=True)
-    with watch_memory(CPU) as memory, torch.no_grad():
-        x.exp().exp().sum()
-    without = memory.peak
-    with watch_memory(CPU) as memory:
-        loss = x.exp().exp().exp().exp().sum()
-        torch.autograd.grad(loss, x)
-    assert without < 3 * 4_000 < memory.peak
 
 
 # The file
@@ -292,10 +231,6 @@ def test_costs_of_other_settings_are_an_error_and_stay_as_they_are(tmp_path, mon
     assert path.read_bytes() == before
 
 
-def test_no_file_is_no_costs(tmp_path):
-    assert read_costs(tmp_path / "costs.json") == []
-
-
 @pytest.mark.parametrize(
     ("text", "match"),
     [
@@ -326,37 +261,6 @@ def test_wrong_words_are_refused_before_anything_is_measured(tmp_path, monkeypat
     assert not calls
 
 
-def test_reading_costs_and_their_sheet_need_no_torch():
-    code = "import sys, batchensemble.study.costs_file; print('torch' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "False"
-
-
-# The table
-
-
-def test_ratios_are_to_batch_ensemble_on_the_same_device_and_dataset():
-    sheet = cost_sheet(
-        [
-            fake_row("batch_ensemble", train_peak_bytes=3 * 2**20, predict_peak_bytes=2**19),
-            fake_row("single", train_seconds=0.25, predict_seconds=2.0),
-            fake_row("batch_ensemble", device="A GPU", train_seconds=0.1, predict_seconds=0.1),
-            fake_row("single", device="A GPU", train_seconds=0.25, predict_seconds=0.1),
-            fake_row("single", dataset="electric"),
-        ]
-    )
-    assert sheet.name == "cost"
-    assert sheet.rows == (
-        ("cpu", "Diabetes", "BatchEnsemble", 100, 1e3, 1.0, 500.0, 1.0, 3.0, 0.5),
-        ("cpu", "Diabetes", "Single", 100, 250.0, 0.25, 2e3, 4.0, None, None),
-        ("A GPU", "Diabetes", "BatchEnsemble", 100, 100.0, 1.0, 100.0, 1.0, None, None),
-        ("A GPU", "Diabetes", "Single", 100, 250.0, 2.5, 100.0, 1.0, None, None),
-        ("cpu", "Electric", "Single", 100, 1e3, None, 500.0, None, None, None),
-    )
-    assert all(len(row) == len(sheet.columns) for row in sheet.rows)
-    assert "one by one" in sheet.note
-
-
 def test_all_of_a_measurement_has_its_line_in_the_table(measured):
     rows = cost_sheet(list(measured.values())).rows
     assert len(rows) == 3 * len(ENTRANTS)
@@ -366,7 +270,7 @@ def test_all_of_a_measurement_has_its_line_in_the_table(measured):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_gpu_is_measured_too(monkeypatch):
-    monkeypatch.setattr(cost, "LEAST_SECONDS", {"cuda": 0.01})
+    monkeypatch.setattr(meters, "LEAST_SECONDS", {"cuda": 0.01})
     for dataset in ("diabetes", "seasonal"):
         rows = measure_dataset(dataset, torch.device("cuda"), SHORT, 1)
         assert [row["entrant"] for row in rows] == list(ENTRANTS)

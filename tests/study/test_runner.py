@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from batchensemble.study import tabular
+from batchensemble.study import experiments
 from batchensemble.study.experiments import prepare
 from batchensemble.study.published import N_PARAMETERS
 from batchensemble.study.runner import entrants, run_unit, run_units, training_of
@@ -97,9 +97,9 @@ def test_kept_predictions_give_the_kept_numbers_again():
 
 def test_mc_dropout_and_the_single_network_are_trained_once(monkeypatch):
     trained = []
-    once = tabular.train_networks
+    once = experiments.fit_models
     monkeypatch.setattr(
-        tabular, "train_networks", lambda *a, **k: trained.append(1) or once(*a, **k)
+        experiments, "fit_models", lambda *a, **k: trained.append(1) or once(*a, **k)
     )
     results = run_unit(unit_of("diabetes", "shift", "single"), CPU)
     assert len(trained) == 1
@@ -154,21 +154,21 @@ def test_only_what_predicts_a_variance_is_clipped():
     assert clip == {"diabetes": 0.1, "breast_cancer": np.inf, "seasonal": 0.1}
 
 
-def test_a_network_that_is_lost_in_training_is_told_and_leaves_the_others_alone(monkeypatch):
+def test_a_network_that_diverges_in_training_says_so_and_leaves_the_others_alone(monkeypatch):
     unit = changed("diabetes", "batch_ensemble", bounded=False)
     whole = run_unit(unit, CPU)
     assert [result.metrics["diverged"] for result in whole] == [0, 0]
-    split_table = tabular.split_table
+    split_table = experiments.split_table
 
-    def spoilt(table, seed, *, variant):
-        split = split_table(table, seed, variant=variant)
+    def spoilt(table, seed, **settings):
+        split = split_table(table, seed, **settings)
         if seed == 0:
             split.y_train[0] = 1e30
         return split
 
-    monkeypatch.setattr(tabular, "split_table", spoilt)
-    lost, other = run_unit(unit, CPU)
-    assert lost.metrics == {"diverged": 1.0}
+    monkeypatch.setattr(experiments, "split_table", spoilt)
+    diverged, other = run_unit(unit, CPU)
+    assert diverged.metrics == {"diverged": 1.0}
     assert other.metrics == whole[1].metrics
     plain = run_unit(changed("diabetes", "batch_ensemble"), CPU)
     assert [result.metrics.get("diverged") for result in plain] == [1.0, None]

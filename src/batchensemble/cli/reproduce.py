@@ -35,8 +35,8 @@ def reproduce(
     Every run is saved as soon as it is finished: after an interruption, the same command runs only
     what is missing.
     """
-    from batchensemble.study.own import Own
-    from batchensemble.study.summary import reproduce as run
+    from batchensemble.study.additions import Additions
+    from batchensemble.study.reproduction import reproduce as run
 
     if len(table or []) != len(target or []):
         raise typer.BadParameter("expected a --target for each --table")
@@ -44,7 +44,9 @@ def reproduce(
         profile=profile,
         only=only or (),
         methods=method or (),
-        own=Own(tuple(plugin or ()), tuple(zip(table or (), target or (), strict=True))),
+        additions=Additions(
+            tuple(plugin or ()), tuple(zip(table or (), target or (), strict=True))
+        ),
         device=device,
         folder=out or Path("results") / profile,
         n_jobs=jobs,
@@ -73,7 +75,7 @@ def ablate(
 
     Full ablations share the results folder of the full study and reuse its runs.
     """
-    from batchensemble.study.summary import ablate as run
+    from batchensemble.study.reproduction import ablate as run
 
     folder = Path("results") / (profile if profile == "full" else f"{profile}-ablations")
     run(

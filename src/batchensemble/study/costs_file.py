@@ -1,4 +1,4 @@
-"""What the methods cost, as a file and as a table; `cost.py` measures it."""
+"""The costs of the methods as a file and as a table; `cost.py` measures them."""
 
 import dataclasses
 import json
@@ -32,40 +32,39 @@ NOTE = (
 
 
 def read_costs(path: Path) -> list[dict[str, Any]]:
-    """All rows of the file, none if there is no such file."""
+    """All rows of the file; none if there is no such file."""
     rows: list[dict[str, Any]] = _read(path)["rows"]
     return rows
 
 
 def is_measured(path: Path, device: str, dataset: str, settings: Settings) -> bool:
     """Whether the file has all rows of a dataset; one made with other settings is an error."""
-    found = _read(path)
-    wanted = dataclasses.asdict(settings)
-    if found["settings"] not in (None, wanted):
+    costs, wanted = _read(path), dataclasses.asdict(settings)
+    if costs["settings"] not in (None, wanted):
         raise ValueError(
-            f"expected costs in {path} measured with {wanted}, got {found['settings']}; "
+            f"expected costs in {path} measured with {wanted}, got {costs['settings']}; "
             "use another results folder, or delete the file"
         )
-    here = {r["entrant"] for r in found["rows"] if (r["device"], r["dataset"]) == (device, dataset)}
+    here = {r["entrant"] for r in costs["rows"] if (r["device"], r["dataset"]) == (device, dataset)}
     return here.issuperset(ENTRANTS)
 
 
 def add_costs(
     path: Path, rows: Sequence[dict[str, Any]], settings: Settings, machine: dict[str, Any]
 ) -> None:
-    """Put rows in the place of those of the same device and dataset; the others are kept."""
-    found = _read(path)
+    """Replace the rows of the same device and dataset; keep the others."""
+    before = _read(path)
     new = {(row["device"], row["dataset"]) for row in rows}
-    kept = [row for row in found["rows"] if (row["device"], row["dataset"]) not in new]
-    book = {
+    kept = [row for row in before["rows"] if (row["device"], row["dataset"]) not in new]
+    costs = {
         "format": FORMAT,
         "settings": dataclasses.asdict(settings),
-        "machine": found["machine"] | {device: machine for device, _ in new},  # by device
+        "machine": before["machine"] | {device: machine for device, _ in new},  # by device
         "rows": [*kept, *rows],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
-        file.write(json.dumps(book, indent=1).encode())
+        file.write(json.dumps(costs, indent=1).encode())
 
 
 def cost_sheet(rows: Sequence[dict[str, Any]]) -> Sheet:
@@ -94,13 +93,13 @@ def cost_sheet(rows: Sequence[dict[str, Any]]) -> Sheet:
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {"settings": None, "machine": {}, "rows": []}
-    found = read_json(path, "costs", FORMAT)
-    rows = found.get("rows")
+    costs = read_json(path, "costs", FORMAT)
+    rows = costs.get("rows")
     if not isinstance(rows, list) or not all(
-        isinstance(r, dict) and r.keys() >= KEYS for r in rows
+        isinstance(row, dict) and row.keys() >= KEYS for row in rows
     ):
         raise ValueError(
             f"expected rows of costs with {', '.join(sorted(KEYS))} in {path}, got something else; "
             "delete the file"
         )
-    return {"settings": found.get("settings"), "machine": found.get("machine", {}), "rows": rows}
+    return {"settings": costs.get("settings"), "machine": costs.get("machine", {}), "rows": rows}

@@ -1,172 +1,259 @@
-"""What a unit is done on: a table cut by every seed, or a series cut by time."""
+"""What the runs of a unit share: data ready on the device, networks to train, and their scores."""
 
-import dataclasses
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from batchensemble.predictive import GaussianPredictive, SamplePredictive
-from batchensemble.study import series, tabular
+from batchensemble.estimators.presets import PRESETS, SERIES_PRESETS
+from batchensemble.predictive import (
+    CategoricalPredictive,
+    GaussianPredictive,
+    Predictive,
+    SamplePredictive,
+)
+from batchensemble.predictive.checks import LARGEST
 from batchensemble.study.datasets import TABLES, load_series, load_table
-from batchensemble.study.judging import (
+from batchensemble.study.judgement import (
+    DIVERGED,
     Judgement,
     judge_classification,
     judge_paths,
     judge_regression,
 )
-from batchensemble.study.spec import Change, Unit
+from batchensemble.study.spec import PLAIN, Change, Unit
+from batchensemble.study.splits import (
+    CONTEXT,
+    HORIZON,
+    SeriesSplit,
+    TableSplit,
+    split_series,
+    split_table,
+)
 from batchensemble.training.bank import Bank
-from batchensemble.training.loop import Training
-from batchensemble.training.losses import FREE, GaussianNLL
-from batchensemble.training.methods import MakeNetwork, Method
+from batchensemble.training.engines import Data, Source, Windows
+from batchensemble.training.loop import Training, TrainingDiverged
+from batchensemble.training.losses import FREE, CategoricalNLL, GaussianNLL
+from batchensemble.training.methods import MakeNetwork, Members, Method
+from batchensemble.training.models import (
+    Rows,
+    fit_models,
+    make_members,
+    maker,
+    predict_rows,
+    sample_paths,
+)
+from batchensemble.training.networks import MLP, Recurrent
 
-LOST = Judgement({"diverged": 1.0}, {}, {})  # of a network that was lost in training
+PAPER = PRESETS["paper"]
+PAPER_TRAINING = Training(
+    **{name: PAPER[name] for name in ("epochs", "batch_size", "lr", "weight_decay", "clip_norm")}
+)
+WIDTH: int = PAPER["hidden"][0]
+N_PATHS = 2000
+CPU = torch.device("cpu")
 
 
-class Experiment(Protocol):
-    """Data ready for all seeds; what is done with them is the same for tables and series."""
+@dataclass(frozen=True)
+class Experiment(ABC):
+    """A dataset cut for every seed; subclasses define networks, predictives and scores.
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Task and sizes, to be kept with the results."""
-        ...
+    data    all training data, on the device
+    rows    for each seed, the rows of `data` that it trains on
+    facts   task and sizes, kept with the results
+    """
 
-    def network(self, width: int, change: Change) -> MakeNetwork:
-        """Builds the paper's network, with layers of that width and what else is changed."""
-        ...
+    data: Source
+    rows: Sequence[Rows]
+    loss: GaussianNLL | CategoricalNLL
+    facts: dict[str, Any]
+    dtype: ClassVar[torch.dtype]  # of networks that predict
 
-    def train(
-        self,
-        method: Method,
-        makes: Sequence[MakeNetwork],
-        training: Training,
-        device: torch.device,
-    ) -> Bank:
-        """Networks of all seeds made in the first way, then in the second, and so on."""
-        ...
+    @abstractmethod
+    def network(self, width: int = WIDTH, change: Change = PLAIN) -> MakeNetwork:
+        """Builds the paper's network with layers of that width, changed as `change` says."""
+
+    @abstractmethod
+    def predict(self, seed_number: int, members: Sequence[Members]) -> Predictive:
+        """The predictive of all these members for the test rows of a seed.
+
+        Raises TrainingDiverged if the networks predict numbers that are not finite.
+        """
+
+    @abstractmethod
+    def score(self, seed_number: int, predictive: Any) -> Judgement:
+        """Compares a predictive with the truth."""
+
+    def train(self, method: Method, training: Training, makes: Sequence[MakeNetwork] = ()) -> Bank:
+        """All networks of the method for all seeds, one seed's after the other's, as one bank.
+
+        With several ways to make a network, the networks of the first way come first.
+        """
+        makes = makes or [self.network()]
+        bank, _ = fit_models(method, makes, self.loss, self.data, training, rows=self.rows)
+        return bank
+
+    def members(self, seed_number: int, bank: Bank, method: Method) -> Members:
+        """The networks of a seed, ready to predict."""
+        first = seed_number * method.n_networks
+        networks = bank[first : first + method.n_networks]
+        return make_members(method, networks, self.rows[seed_number].seed, self.dtype)
 
     def judge(self, bank: Bank, method: Method) -> list[Judgement]:
-        """Predicts with trained networks, and judges the predictions of each seed."""
-        ...
+        """The scores of every seed; of one that diverged nothing but that is said."""
+        judgements = []
+        for i in range(len(self.rows)):
+            try:
+                predictive = self.predict(i, [self.members(i, bank, method)])
+            except TrainingDiverged:
+                judgements.append(DIVERGED)
+            else:
+                judgements.append(self.score(i, predictive))
+        return judgements
 
 
-def prepare(unit: Unit) -> Experiment:
+def prepare(unit: Unit, device: torch.device = CPU) -> Experiment:
     """The data of a unit, loaded, cut and scaled."""
-    return _table(unit) if unit.dataset in TABLES else _series(unit)
+    return (_table if unit.dataset in TABLES else _series)(unit, device)
 
 
 @dataclass(frozen=True)
-class TableExperiment:
-    splits: Sequence[tabular.Split]
-    loss: tabular.TableLoss
-    facts: dict[str, Any]
+class TableExperiment(Experiment):
+    splits: Sequence[TableSplit]
+    dtype = torch.float64
 
-    def network(self, width: int, change: Change) -> MakeNetwork:
-        return tabular.make_network(self.splits[0], width, change)
-
-    def train(
-        self,
-        method: Method,
-        makes: Sequence[MakeNetwork],
-        training: Training,
-        device: torch.device,
-    ) -> Bank:
-        return tabular.train_networks(
-            self.splits, method, training, makes=makes, loss=self.loss, device=device
+    def network(self, width: int = WIDTH, change: Change = PLAIN) -> MakeNetwork:
+        n_layers = change.n_hidden + 1
+        last = n_layers if change.last is None else change.last
+        return maker(
+            MLP,
+            self.splits[0].x_train.shape[1],
+            self.splits[0].outputs,
+            hidden=(width,) * change.n_hidden,
+            dropout=change.dropout,
+            adapters=("",) * (n_layers - last) + (change.adapters,) * last,
+            init=change.init,
         )
 
-    def judge(self, bank: Bank, method: Method) -> list[Judgement]:
-        return [
-            _judge_split(split, outputs, self.loss)
-            for split, outputs in zip(
-                self.splits, tabular.predict_outputs(self.splits, bank, method), strict=True
-            )
-        ]
+    def predict(self, seed_number: int, members: Sequence[Members]) -> Predictive:
+        x, device = self.splits[seed_number].x_test, self.data.device
+        parts = [torch.cat(list(predict_rows(m, x, device))) for m in members]
+        outputs = torch.cat(parts, 1)
+        if isinstance(self.loss, CategoricalNLL):
+            return _checked(CategoricalPredictive, outputs.softmax(-1).numpy())
+        means, log_variances = self.loss.moments(outputs)
+        return _checked(GaussianPredictive, means.numpy(), log_variances.exp().numpy())
+
+    def score(self, seed_number: int, predictive: Any) -> Judgement:
+        split = self.splits[seed_number]
+        if isinstance(self.loss, CategoricalNLL):
+            return judge_classification(split.y_test, predictive, split.is_tail)
+        judgement = judge_regression(split.y_test.astype(np.float64), predictive, split.is_tail)
+        if self.loss.bounds == FREE:
+            judgement.metrics["diverged"] = 0.0
+        return judgement
 
 
-def _judge_split(split: tabular.Split, outputs: torch.Tensor, loss: tabular.TableLoss) -> Judgement:
-    try:
-        dist = tabular.to_predictive(outputs, loss)
-    except ValueError:  # not finite
-        return LOST
-    if isinstance(dist, GaussianPredictive):
-        judgement = judge_regression(split.y_test.astype(np.float64), dist, split.is_tail)
-    else:
-        judgement = judge_classification(split.y_test, dist, split.is_tail)
-    if isinstance(loss, GaussianNLL) and loss.bounds == FREE:
-        judgement.metrics["diverged"] = 0.0
-    return judgement
-
-
-@dataclass(frozen=True)
-class SeriesExperiment:
-    split: series.SeriesSplit
-    seeds: Sequence[int]
-    loss: GaussianNLL
-    facts: dict[str, Any]
-
-    def network(self, width: int, change: Change) -> MakeNetwork:
-        return series.make_network(self.split, width, change, loss=self.loss)
-
-    def train(
-        self,
-        method: Method,
-        makes: Sequence[MakeNetwork],
-        training: Training,
-        device: torch.device,
-    ) -> Bank:
-        return series.train_forecasters(
-            self.split, self.seeds, method, training, makes=makes, loss=self.loss, device=device
-        )
-
-    def judge(self, bank: Bank, method: Method) -> list[Judgement]:
-        answers = series.draw_paths(self.split, self.seeds, bank, method)
-        return [
-            judge_paths(self.split.y_test, SamplePredictive(paths))
-            if np.isfinite(paths).all()
-            else LOST
-            for paths in answers
-        ]
-
-
-def _table(unit: Unit) -> TableExperiment:
-    table = load_table(unit.dataset)
-    n = unit.settings.most_rows
-    splits = [tabular.split_table(table, seed, variant=unit.variant) for seed in unit.seeds]
+def _table(unit: Unit, device: torch.device) -> TableExperiment:
+    """Every seed cuts the table anew."""
+    table, most_rows = load_table(unit.dataset), unit.settings.most_rows
     splits = [
-        dataclasses.replace(split, x_train=split.x_train[:n], y_train=split.y_train[:n])
-        for split in splits
+        split_table(table, seed, variant=unit.variant, most_rows=most_rows) for seed in unit.seeds
     ]
-    loss = tabular.default_loss(splits[0])
-    if isinstance(loss, GaussianNLL) and not unit.changes[0].bounded:
-        loss = GaussianNLL(bounds=FREE)
+    data = Data(
+        torch.tensor(np.concatenate([split.x_train for split in splits]), device=device),
+        torch.tensor(np.concatenate([split.y_train for split in splits]), device=device),
+    )
+    n_train = [len(split.y_train) for split in splits]
+    rows = [*map(Rows, unit.seeds, torch.arange(len(data.x)).split(n_train))]
     facts = {
         "task": table.task,
         "n_rows": len(table.y),
         "n_features": table.X.shape[1],
-        "n_inputs": splits[0].x_train.shape[1],
-        "n_train": [len(split.y_train) for split in splits],
+        "n_inputs": data.x.shape[1],
+        "n_train": n_train,
         "n_test": [len(split.y_test) for split in splits],
     }
-    return TableExperiment(splits, loss, facts)
+    loss = _gaussian(unit) if splits[0].is_regression else CategoricalNLL()
+    return TableExperiment(data, rows, loss, facts, splits)
 
 
-def _series(unit: Unit) -> SeriesExperiment:
-    whole = load_series(unit.dataset)
-    split = series.split_series(whole)
-    n = unit.settings.most_windows
-    if n is not None:
-        split = dataclasses.replace(split, train=split.train[-n:], test=split.test[:n])
-    bounds = series.PAPER["log_variance_bounds"] if unit.changes[0].bounded else FREE
+@dataclass(frozen=True)
+class SeriesExperiment(Experiment):
+    data: Windows
+    loss: GaussianNLL
+    split: SeriesSplit
+    dtype = torch.float32
+
+    def network(
+        self,
+        width: int = WIDTH,
+        change: Change = PLAIN,
+        *,
+        feedback: str = SERIES_PRESETS["paper"]["feedback"],
+    ) -> MakeNetwork:
+        return maker(
+            Recurrent,
+            0,
+            (1, 1),
+            draw=self.loss.draw,
+            context=CONTEXT,
+            horizon=HORIZON,
+            feedback=feedback,
+            gates=change.gates,
+            adapters=change.adapters,
+            init=change.init,
+            hidden_size=width,
+            hidden=(width,) * change.n_hidden,
+            dropout=change.dropout,
+        )
+
+    def predict(self, seed_number: int, members: Sequence[Members]) -> Predictive:
+        """Every method draws the same number of paths, shared among its members."""
+        starts, seed = self.split.test, self.rows[seed_number].seed
+        seeds = np.random.SeedSequence(seed).generate_state(len(starts)).tolist()
+        n_paths = N_PATHS // sum(m.n_members for m in members)
+        parts = [sample_paths(m, self.data, starts, seeds, n_paths) for m in members]
+        paths = [np.concatenate(list(part)) for part in parts]
+        return _checked(SamplePredictive, np.concatenate(paths, axis=1))
+
+    def score(self, seed_number: int, predictive: Any) -> Judgement:
+        return judge_paths(self.split.y_test, predictive)
+
+
+def _series(unit: Unit, device: torch.device) -> SeriesExperiment:
+    """Every seed has the same windows; they are not scaled one by one."""
+    series = load_series(unit.dataset)
+    split = split_series(series, most_windows=unit.settings.most_windows)
+    values = torch.tensor(split.values, device=device)
+    location, scale = torch.zeros_like(values), torch.ones_like(values)
+    windows = Windows(values.unsqueeze(1), location, scale, CONTEXT, HORIZON)
+    rows = [Rows(seed, torch.tensor(split.train)) for seed in unit.seeds]
     facts = {
         "task": "forecasting",
-        "n_rows": len(whole.values),
+        "n_rows": len(series.values),
         "n_features": 1,
         "n_inputs": 1,
-        "n_train": [len(split.train)] * len(unit.seeds),
-        "n_test": [len(split.test)] * len(unit.seeds),
+        "n_train": [len(split.train)] * len(rows),
+        "n_test": [len(split.test)] * len(rows),
     }
-    return SeriesExperiment(split, unit.seeds, GaussianNLL(bounds=bounds), facts)
+    return SeriesExperiment(windows, rows, _gaussian(unit), facts, split)
+
+
+def _gaussian(unit: Unit) -> GaussianNLL:
+    bounded = unit.changes[0].bounded
+    return GaussianNLL(bounds=PAPER["log_variance_bounds"] if bounded else FREE)
+
+
+def _checked(kind: Callable[..., Predictive], *arrays: NDArray[np.float64]) -> Predictive:
+    """Raise TrainingDiverged for numbers that no predictive takes: NaN, infinite, or huge."""
+    try:
+        return kind(*arrays)
+    except ValueError as error:
+        if all((np.abs(array) <= LARGEST).all() for array in arrays):
+            raise
+        raise TrainingDiverged("the networks predict numbers that are not finite") from error

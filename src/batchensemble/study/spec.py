@@ -1,4 +1,4 @@
-"""What a run is: a frozen value that says all that decides its numbers."""
+"""What a run is: a frozen value that determines its results."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -14,7 +14,8 @@ VARIANTS = ("id", "shift")
 class Settings:
     """How thoroughly runs are trained; the defaults are the paper's.
 
-    most_rows, most_windows   at most so many training rows, or training and test windows
+    most_rows      at most this many training rows
+    most_windows   at most this many training windows, and as many test windows
     """
 
     epochs: int = 500
@@ -24,14 +25,14 @@ class Settings:
 
 @dataclass(frozen=True)
 class Change:
-    """What is done otherwise than in the main study; the defaults are the main study.
+    """How a run differs from the main study; the defaults are the main study.
 
     bounded     whether the log-variance is bounded and gradients are clipped; False is the
                 objective as the paper writes it
-    matched     whether the method has to do with the parameters of BatchEnsemble: wider layers for
+    matched     whether the method gets the parameter count of BatchEnsemble: wider layers for
                 one network, as many networks as fit for several
-    adapters    the vectors that members own: letters of "rsb"
-    init        first values of r and s
+    adapters    the vectors that each member has for itself: letters of "rsb"
+    init        initialisation of r and s
     penalty     strength of the orthogonality penalty
     gates       the gates that have members: letters of "czf"
     last        how many of the last layers have members; None: all
@@ -67,7 +68,7 @@ PLAIN = Change()
 class Run:
     """One method on one variant of one dataset with one seed.
 
-    data   a checksum of data that nothing else vouches for, such as a user's file
+    data   a checksum of a user's dataset; built-in datasets are checked when they are loaded
     """
 
     dataset: str
@@ -86,12 +87,12 @@ class Run:
 
     @property
     def entrant(self) -> str:
-        """Who takes part: the method, and what is changed about it."""
+        """The method and its changes, such as "single matched=True"."""
         return " ".join(filter(None, (self.method, str(self.change))))
 
     @property
     def name(self) -> str:
-        """A folder and a file: the same for the same run under other settings."""
+        """Folder and file of the result; settings are not part of it."""
         entrant = self.entrant.replace(" ", "-")
         return f"{self.dataset}-{self.variant}/{entrant}-seed{self.seed}"
 
@@ -106,11 +107,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Unit:
-    """Runs that are trained together as one bank: all seeds of what trains alike.
+    """Runs that are trained together as one bank: all seeds of methods that train alike.
 
-    Its changes give networks of one shape, trained in one way but for the penalty. A unit is the
-    same whatever has been done before, so that a run's numbers do not depend on when it was
-    interrupted.
+    Its changes give networks of one shape that train alike, except for the penalty. A unit does not
+    depend on which runs are done, so that an interruption does not change a run's numbers.
     """
 
     dataset: str
@@ -140,9 +140,9 @@ def units_of(
     changes: Sequence[Change] = (PLAIN,),
     data: str = "",
 ) -> list[Unit]:
-    """The units of these methods; MC dropout is the single network, told apart at prediction.
+    """The units of these methods; MC dropout trains the single network and differs in predicting.
 
-    What is not changed at all is always a unit of its own, which ablations share.
+    The main study's method is always a unit of its own, which ablations share.
     """
     alike: dict[str, list[str]] = {}
     for method in methods:

@@ -1,11 +1,12 @@
-"""Results on disk: for each run a file of numbers, which makes it done, and one of predictions."""
+"""Results on disk: for each run a file of numbers, and one of predictions."""
 
+import dataclasses
 import json
 import os
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from batchensemble.modelfile.persistence import library_version
 from batchensemble.study.spec import Run, Settings
 
 FORMAT = 2
-PACKAGES = ("batchensemble", "torch", "numpy", "scipy", "scikit-learn", "pandas")
+PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas")
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Result:
     metrics   one number each
     curves    lists of numbers, such as errors by coverage
     about     parameters, seconds, the machine, versions and the time of day
-    arrays    predictions, compact: what a new metric needs
+    arrays    predictions in single precision, from which new metrics can be computed
     """
 
     run: Run
@@ -38,27 +39,26 @@ class Result:
 
 
 class Store:
-    """A folder of results. A run is done when its file of numbers is there, whole."""
+    """A folder of results. A run is done when its file of numbers exists."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder).absolute()  # workers may stand in another folder
+        self.folder = Path(folder).absolute()  # workers may have another working directory
 
     def __contains__(self, run: Run) -> bool:
         """Whether the run is done; the same run under other settings is an error."""
         path = self._path(run, "json")
         if not path.is_file():
             return False
-        found = read_json(path, "results", FORMAT)
-        kept = Run.from_dict(found["run"])
-        if kept != run:
+        stored = self._result(path).run
+        if stored != run:
             raise ValueError(
                 f"expected {path} to hold the run {run}, got one with "
-                f"{kept}; use another results folder, or delete this one"
+                f"{stored}; use another results folder, or delete this one"
             )
         return True
 
     def check(self, settings: Settings) -> None:
-        """Refuse to add runs of these settings to those of others, or to what is no folder."""
+        """Make the folder, and raise an error if it has runs of other settings."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for result in self:
             if result.run.settings != settings:
@@ -68,7 +68,7 @@ class Store:
                 )
 
     def write(self, result: Result) -> None:
-        """Predictions first, then the numbers, each at once: half a result is never seen."""
+        """Predictions first, then the numbers, each file whole or not at all."""
         self._path(result.run, "json").parent.mkdir(parents=True, exist_ok=True)
         if result.arrays:
             with replacing(self._path(result.run, "npz")) as file:
@@ -85,22 +85,20 @@ class Store:
 
     def read(self, run: Run) -> Result:
         """One result, its predictions included."""
-        return self._result(self._path(run, "json"), with_arrays=True)
+        result, arrays = self._result(self._path(run, "json")), self._path(run, "npz")
+        if not arrays.is_file():
+            return result
+        with np.load(arrays, allow_pickle=False) as stored:
+            return dataclasses.replace(result, arrays=dict(stored))
 
     def __iter__(self) -> Iterator[Result]:
         """All results that are done, in the order of their names, without their predictions."""
-        for path in sorted(self.folder.glob("*/*.json")):
-            yield self._result(path, with_arrays=False)
+        return map(self._result, sorted(self.folder.glob("*/*.json")))
 
-    def _result(self, path: Path, *, with_arrays: bool) -> Result:
-        found = read_json(path, "results", FORMAT)
-        arrays: dict[str, NDArray[Any]] = {}
-        predictions = path.with_suffix(".npz")
-        if with_arrays and predictions.is_file():
-            with np.load(predictions, allow_pickle=False) as stored:
-                arrays = dict(stored)
-        run = Run.from_dict(found["run"])
-        return Result(run, found["metrics"], found["curves"], found["about"], arrays)
+    def _result(self, path: Path) -> Result:
+        stored = read_json(path, "results", FORMAT)
+        run = Run.from_dict(stored["run"])
+        return Result(run, stored["metrics"], stored["curves"], stored["about"])
 
     def _path(self, run: Run, suffix: str) -> Path:
         return self.folder / f"{run.name}.{suffix}"
@@ -108,34 +106,26 @@ class Store:
 
 def describe_machine() -> dict[str, Any]:
     """Versions and the kind of machine, to be kept with a result."""
+    versions = {name: version(name) for name in PACKAGES}
     return {
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": {"batchensemble": library_version(), **versions},
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
 
 
-def _version(package: str) -> str:
-    if package == "batchensemble":
-        return library_version()
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
-
-
 def read_json(path: Path, what: str, form: int) -> dict[str, Any]:
-    """A file of ours, of this format; what else it may be is named with the cure."""
+    """A file of the study, of this format; an error for another file says how to fix it."""
     try:
-        found: dict[str, Any] = json.loads(path.read_text())
+        content: dict[str, Any] = json.loads(path.read_text())
     except ValueError as error:
         raise ValueError(
             f"expected {what} in {path}, got something else ({error}); delete the file"
         ) from None
-    if not isinstance(found, dict) or found.get("format") != form:
+    if not isinstance(content, dict) or content.get("format") != form:
         raise ValueError(
             f"expected {what} of format {form} in {path}, got "
-            f"{found.get('format') if isinstance(found, dict) else type(found).__name__}; they "
-            "were made by another version: use another results folder, or delete the file"
+            f"{content.get('format') if isinstance(content, dict) else type(content).__name__}; "
+            "they were made by another version: use another results folder, or delete the file"
         )
-    return found
+    return content

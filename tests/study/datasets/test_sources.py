@@ -73,7 +73,7 @@ def huge(server):
     ("fault", "words"),
     [
         (truncated, f"cut off after {len(BODY):,} of {len(BODY) + 100:,} bytes"),
-        (wrong, "some values are others"),
+        (wrong, "some values differ"),
         (page, "expected the columns a, y, got <!DOCTYPE html>"),
         (absent, "the server answered 404 Not Found"),
         (silent, "no answer in time"),

@@ -1,8 +1,8 @@
-"""The canonical table of a dataset: the same from whatever source the data came.
+"""The canonical table of a dataset: the same from every source of the data.
 
 Named columns in a fixed order with fixed types, numbers rounded to 12 significant digits, texts
-trimmed, and the rows sorted by all columns, the target last. So every source of the same data
-gives the same rows to the same split, and has the same checksum.
+trimmed, and the rows sorted by all columns, the target last. So every source gives the same rows to
+the same split, and has the same checksum.
 """
 
 import hashlib
@@ -22,14 +22,13 @@ Check = Callable[[pd.DataFrame], None]
 
 
 def read_csv(path: Path) -> pd.DataFrame:
-    """Every cell as the text it is; what turns into numbers is decided by the columns' kinds."""
+    """Every cell as text; the columns' kinds decide which become numbers."""
     return pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True)
 
 
 def canonical(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> pd.DataFrame:
-    """The table's `kinds` are its columns in order, the target last."""
-    missing = [name for name in kinds if name not in frame]
-    if missing:
+    """`kinds` are the table's columns in order, the target last."""
+    if not {*kinds} <= {*frame}:
         raise ValueError(
             f"expected the columns {', '.join(kinds)}, got {', '.join(map(str, frame))[:200]}"
         )
@@ -50,16 +49,15 @@ def checksum(table: pd.DataFrame) -> str:
 
 
 def equals(expected: str, n_rows: int) -> Check:
-    """The check of a table that never changes."""
+    """A check for a table that never changes."""
 
     def check(table: pd.DataFrame) -> None:
         if len(table) != n_rows:
             raise ValueError(f"expected {n_rows} rows, got {len(table)}")
-        found = checksum(table)
-        if found != expected:
+        if (actual := checksum(table)) != expected:
             raise ValueError(
-                f"expected a table with the checksum {expected[:12]}..., got {found[:12]}...: "
-                "some values are others"
+                f"expected a table with the checksum {expected[:12]}..., got {actual[:12]}...: "
+                "some values differ"
             )
 
     return check

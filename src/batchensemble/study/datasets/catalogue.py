@@ -1,6 +1,6 @@
-"""What is here and what is not, as a list and on the screen."""
+"""Which datasets are here and where the others come from, as a list and on the screen."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rich.box import SIMPLE
@@ -9,14 +9,13 @@ from rich.table import Table as Sheet
 
 from batchensemble.data.tables import Table
 from batchensemble.datasets import Series
-from batchensemble.study.datasets.paper_series import SERIES
-from batchensemble.study.datasets.paper_tables import TABLES
-from batchensemble.study.datasets.sources import FOLDER, Dataset, DatasetMissing, Public, find, load
+from batchensemble.study.datasets.registry import SERIES, SHIPPED, TABLES
+from batchensemble.study.datasets.sources import FOLDER, DatasetMissing, Public, find, load
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One dataset: its shape counts the target's column, and is None if it is not here."""
+    """One dataset; `shape` counts the target's column, and is None if the dataset is not here."""
 
     name: str
     task: str
@@ -30,8 +29,8 @@ def list_datasets() -> list[Entry]:
 
 
 def print_datasets(console: Console, *, download: bool = False) -> None:
-    """The list as a table, after fetching what is missing if `download`."""
-    failures = list(_fetch_missing()) if download else []
+    """The list as a table, after fetching missing datasets if `download`."""
+    failures = _download_missing() if download else []
     sheet = Sheet(box=SIMPLE)
     sheet.add_column("dataset", no_wrap=True)
     sheet.add_column("task", no_wrap=True)
@@ -46,34 +45,38 @@ def print_datasets(console: Console, *, download: bool = False) -> None:
         console.print(f"Not downloaded: {line}", soft_wrap=True, markup=False)
     if any(entry.shape is None for entry in entries) and not download:
         console.print(
-            "What is not here: batchensemble datasets --download, or put the file into the folder "
-            f"of the environment variable {FOLDER}."
+            "To get missing datasets: batchensemble datasets --download, or put their files into "
+            f"the folder of the environment variable {FOLDER}."
         )
 
 
-def _entry(name: str, entry: Dataset | Callable[[], Table | Series]) -> Entry:
-    if not isinstance(entry, Dataset):
+def _entry(name: str, entry: Public | Callable[[], Table | Series]) -> Entry:
+    if isinstance(entry, Public):
         try:
-            made = entry()
-        except (OSError, ValueError) as error:
-            return Entry(name, "", None, f"cannot be made: {error}")
-        if isinstance(made, Series):
-            return Entry(name, "forecasting", (len(made.values), 2), "generated")
-        return Entry(name, made.task, (len(made.y), made.X.shape[1] + 1), "generated")
+            here = find(entry)
+        except ValueError as error:
+            return Entry(name, entry.task, None, f"damaged: {error}")
+        if here is not None:
+            return Entry(name, entry.task, here[1].shape, here[0])
+        where = f"not here; can be downloaded from {entry.origin.name}"
+        return Entry(name, entry.task, None, where)
     try:
-        here = find(entry)
-    except ValueError as error:
-        return Entry(name, entry.task, None, f"damaged: {error}")
-    if here is not None:
-        return Entry(name, entry.task, here[1].shape, here[0])
-    assert isinstance(entry, Public)
-    return Entry(name, entry.task, None, f"not here; can be downloaded from {entry.origin.name}")
+        made = entry()
+    except (OSError, ValueError) as error:
+        return Entry(name, "", None, f"cannot be made: {error}")
+    if isinstance(made, Series):
+        return Entry(name, "forecasting", (len(made.values), 2), "generated")
+    where = "shipped with scikit-learn" if name in SHIPPED else "generated"
+    return Entry(name, made.task, (len(made.y), made.X.shape[1] + 1), where)
 
 
-def _fetch_missing() -> Iterator[str]:
+def _download_missing() -> list[str]:
+    """What went wrong, a line for each dataset that could not be downloaded."""
+    failures = []
     for entry in (*TABLES.values(), *SERIES.values()):
         if isinstance(entry, Public):
             try:
                 load(entry, again=True, verbose=True)
             except (DatasetMissing, ValueError) as error:
-                yield str(error)
+                failures.append(str(error))
+    return failures

@@ -5,28 +5,18 @@ import socket
 import time
 import urllib.request
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any
 from urllib.error import HTTPError, URLError
 
-TIMEOUT = 10.0
-"""Seconds to wait for a connection, and for each piece of an answer."""
+import sklearn.datasets
+
+TIMEOUT = 10.0  # seconds to wait for a connection, and for each piece of an answer
 RETRIES: dict[str, Any] = {"n_retries": 1, "delay": 0.1}  # the fewest scikit-learn takes
-
-
-class Origin(Protocol):
-    """Its text, `str(origin)`, says all that is needed to look there oneself."""
-
-    @property
-    def name(self) -> str:
-        """For people, in a few words."""
-
-    def fetch(self, path: Path) -> None:
-        """Write the table to `path` or raise; what is there after an error is of no use."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +33,7 @@ class Web:
         return f"{self.name} ({self.url})"
 
     def fetch(self, path: Path) -> None:
+        """Write the table to `path` or raise; after an error the file is of no use."""
         request = urllib.request.Request(self.url, headers={"User-Agent": "batchensemble"})
         start, size = time.monotonic(), 0
         with urllib.request.urlopen(request, timeout=self.timeout) as answer, path.open("wb") as f:
@@ -59,7 +50,7 @@ class Web:
 
 @dataclass(frozen=True)
 class Fetcher:
-    """A function of scikit-learn that is given a folder for its files and returns a Bunch."""
+    """A function of scikit-learn that takes a folder for its files and returns a Bunch."""
 
     name: str
     call: Callable[[str], Any]
@@ -70,34 +61,34 @@ class Fetcher:
         return self.name
 
     def fetch(self, path: Path) -> None:
+        """As for `Web`."""
         if self.host is not None:
             _knock(self.host, self.timeout)
-        with (
-            TemporaryDirectory(dir=path.parent) as home,
-            _default_timeout(self.timeout),
-            warnings.catch_warnings(action="ignore"),  # that it tries a second time
-        ):
-            frame = self.call(home).frame
+        before = socket.getdefaulttimeout()
+        socket.setdefaulttimeout(self.timeout)  # scikit-learn connects without a timeout
+        try:
+            with TemporaryDirectory(dir=path.parent) as home, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that it tries a second time
+                frame = self.call(home).frame
+        finally:
+            socket.setdefaulttimeout(before)
         # OpenML's Adult has gaps where the original has question marks.
         frame.to_csv(path, index=False, na_rep="?")
 
 
+Origin = Web | Fetcher
+
+
 def openml(data_id: int) -> Fetcher:
     def call(home: str) -> Any:
-        from sklearn.datasets import fetch_openml
-
-        return fetch_openml(data_id=data_id, as_frame=True, cache=False, **RETRIES)
+        return sklearn.datasets.fetch_openml(data_id=data_id, as_frame=True, cache=False, **RETRIES)
 
     return Fetcher(f"OpenML (id {data_id})", call, host="https://www.openml.org")
 
 
 def california_housing() -> Fetcher:
-    def call(home: str) -> Any:
-        from sklearn.datasets import fetch_california_housing
-
-        return fetch_california_housing(data_home=home, as_frame=True, **RETRIES)
-
-    return Fetcher("the StatLib mirror of scikit-learn", call)
+    fetch = partial(sklearn.datasets.fetch_california_housing, as_frame=True, **RETRIES)
+    return Fetcher("the StatLib mirror of scikit-learn", lambda home: fetch(data_home=home))
 
 
 def reason(error: Exception) -> str:
@@ -111,24 +102,13 @@ def reason(error: Exception) -> str:
     if isinstance(error, URLError):
         return f"no connection ({cause})"
     if isinstance(error, http.client.HTTPException):
-        return f"the answer was cut off or is no HTTP ({type(error).__name__})"
+        return f"the answer was cut off or is not HTTP ({type(error).__name__})"
     return " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
 
 
 def _knock(url: str, timeout: float) -> None:
-    """Raise a URLError unless somebody answers, whatever the answer."""
+    """Raise a URLError unless the host answers, whatever the answer."""
     try:
         urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=timeout).close()
     except HTTPError as error:
         error.close()
-
-
-@contextmanager
-def _default_timeout(seconds: float) -> Iterator[None]:
-    """For code that opens its own connections without saying how long to wait."""
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(seconds)
-    try:
-        yield
-    finally:
-        socket.setdefaulttimeout(before)

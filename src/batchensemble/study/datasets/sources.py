@@ -1,14 +1,13 @@
-"""A dataset from the first of four sources that has it.
+"""A dataset that lies in a file: in the data folder, in the cache, or at its public origin.
 
-What scikit-learn ships; the folder that BATCHENSEMBLE_DATA names; the user's cache; a download
-from the public origin, which fills the cache.
+The folder is the one that BATCHENSEMBLE_DATA names; a download fills the cache.
 """
 
 import hashlib
 import os
 import sys
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +21,6 @@ from batchensemble.study.datasets.origins import Origin, reason
 FOLDER = "BATCHENSEMBLE_DATA"
 CACHE = "BATCHENSEMBLE_CACHE"
 OFFLINE = "BATCHENSEMBLE_OFFLINE"
-Task = Literal["regression", "classification", "forecasting"]
 
 
 class DatasetMissing(FileNotFoundError):
@@ -30,27 +28,23 @@ class DatasetMissing(FileNotFoundError):
 
 
 @dataclass(frozen=True)
-class Shipped:
-    """A table that a dependency brings along."""
-
-    name: str
-    task: Task
-    read: Callable[[], pd.DataFrame]
-    check: Check
-
-
-@dataclass(frozen=True)
 class Public:
-    """A dataset that lies in a file, here or at its origin."""
+    """A dataset that everybody can download.
+
+    kinds     its columns, the target last
+    sha256    of its file in the data folder
+    check     of its canonical table, from any source
+    aliases   names of columns at the origin, and the names they have here
+    """
 
     name: str
-    task: Task
-    kinds: Mapping[str, Kind]  # its columns, the target last
+    task: Literal["regression", "classification", "forecasting"]
+    kinds: Mapping[str, Kind]
     file: str
-    sha256: str  # of that file in the data folder
-    check: Check  # of the canonical table, from any source
+    sha256: str
+    check: Check
     origin: Origin
-    aliases: Mapping[str, str] = field(default_factory=dict)  # the origin's names of columns
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, path: Path) -> pd.DataFrame:
         table = canonical(read_csv(path).rename(columns=self.aliases), self.kinds)
@@ -58,20 +52,20 @@ class Public:
         return table
 
 
-Dataset = Shipped | Public
-
-_failed: dict[tuple[str, str], str] = {}  # the message by dataset and origin: tried only once
+_failed: dict[tuple[str, str], str] = {}  # messages by dataset and origin, which are tried once
 
 
-def find(dataset: Dataset) -> tuple[str, pd.DataFrame] | None:
-    """The name of the first source that has the dataset, and its table; no download."""
-    if isinstance(dataset, Shipped):
-        table = dataset.read()
-        dataset.check(table)
-        return "shipped with scikit-learn", table
+def find(dataset: Public) -> tuple[str, pd.DataFrame] | None:
+    """The first source that has the dataset, in words, and its table; nothing is downloaded."""
     folder = os.environ.get(FOLDER)
     if folder and (path := Path(folder) / dataset.file).is_file():
-        return f"folder {folder}", _from_folder(path, dataset)
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        if sha256 != dataset.sha256:
+            raise ValueError(
+                f"expected {path} to have the sha256 {dataset.sha256}, got {sha256}; "
+                "the file is damaged or another version: replace it"
+            )
+        return f"folder {folder}", dataset.read(path)
     path = cache_folder() / dataset.file
     if path.is_file():
         try:
@@ -82,31 +76,29 @@ def find(dataset: Dataset) -> tuple[str, pd.DataFrame] | None:
 
 
 def load(
-    dataset: Dataset, *, download: bool = True, again: bool = False, verbose: bool = False
+    dataset: Public, *, download: bool = True, again: bool = False, verbose: bool = False
 ) -> pd.DataFrame:
-    """The canonical table. A download that failed is tried anew only if `again`."""
+    """The canonical table. A download that failed is repeated only if `again`."""
     here = find(dataset)
     if here is not None:
         return here[1]
-    assert isinstance(dataset, Public)
     is_offline = os.environ.get(OFFLINE, "0") not in ("", "0")
     if not download or is_offline:
         forbidden = f", which {OFFLINE} forbids" if is_offline else ""
-        way = f"or let it be downloaded from {dataset.origin}{forbidden}"
-        raise DatasetMissing(_needs(dataset, way))
+        raise _missing(dataset, f"or let it be downloaded from {dataset.origin}{forbidden}")
     tried = (dataset.name, str(dataset.origin))
-    if tried in _failed and not again:
-        raise DatasetMissing(_failed[tried])
-    try:
-        return _download(dataset, verbose)
-    except Exception as error:  # whatever a fetcher may raise: the dataset is not here
-        failure = f"the download from {dataset.origin} failed: {reason(error)}"
-        _failed[tried] = _needs(dataset, f"{failure}; all else works without it")
-        raise DatasetMissing(_failed[tried]) from error
+    cause = None
+    if again or tried not in _failed:
+        try:
+            return _download(dataset, verbose)
+        except Exception as error:  # a fetcher may raise anything: the dataset is not here
+            _failed[tried], cause = reason(error), error
+    failure = f"the download from {dataset.origin} failed: {_failed[tried]}"
+    raise _missing(dataset, f"{failure}; all else works without it") from cause
 
 
 def cache_folder() -> Path:
-    """BATCHENSEMBLE_CACHE, or a folder of ours where the system keeps a user's caches."""
+    """BATCHENSEMBLE_CACHE, or our folder among the user's caches."""
     if named := os.environ.get(CACHE):
         return Path(named)
     if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
@@ -116,7 +108,7 @@ def cache_folder() -> Path:
 
 
 def _download(dataset: Public, verbose: bool) -> pd.DataFrame:
-    """Fetched into a temporary folder, checked, and only then moved to its place."""
+    """Download to a temporary folder, check, and only then move the file to its place."""
     cache = cache_folder()
     cache.mkdir(parents=True, exist_ok=True)
     if verbose:
@@ -129,21 +121,12 @@ def _download(dataset: Public, verbose: bool) -> pd.DataFrame:
     return table
 
 
-def _from_folder(path: Path, dataset: Public) -> pd.DataFrame:
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != dataset.sha256:
-        raise ValueError(
-            f"expected {path} to have the sha256 {dataset.sha256}, got {found}; "
-            "the file is damaged or another version: replace it"
-        )
-    return dataset.read(path)
-
-
-def _needs(dataset: Public, rest: str) -> str:
+def _missing(dataset: Public, rest: str) -> DatasetMissing:
     folder = os.environ.get(FOLDER)
     where = (
         f"put it into {folder}, the folder of {FOLDER}"
         if folder
         else f"put it into a folder and name that folder in the environment variable {FOLDER}"
     )
-    return f"the dataset {dataset.name!r} needs the file {dataset.file}: {where}; {rest}"
+    needs = f"the dataset {dataset.name!r} needs the file {dataset.file}"
+    return DatasetMissing(f"{needs}: {where}; {rest}")

@@ -1,12 +1,11 @@
-"""Seconds and bytes of what a program does, on a CPU or a GPU."""
+"""Seconds and bytes of calls, on a CPU or a GPU."""
 
 import math
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,18 +13,38 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 CUDA_STREAMS = 32  # as many as torch hands out, in turn
+LEAST_SECONDS = {"cpu": 0.2, "cuda": 0.1}  # of a timed piece
+Work = Callable[[], object]
+
+
+class Cost(NamedTuple):
+    seconds: list[float]
+    peak: int | None  # bytes
+
+
+def measure(
+    makes: Mapping[str, Callable[[], Work]], device: torch.device, n_repeats: int
+) -> dict[str, Cost]:
+    """Seconds of a call of each work, and the peak memory of making it and of its first call."""
+    works: dict[str, Work] = {}
+
+    def first_call(name: str) -> None:
+        works[name] = makes[name]()
+        works[name]()  # compiles and captures, where this is done at all
+
+    peaks = {name: peak_bytes(partial(first_call, name), device) for name in makes}
+    least = LEAST_SECONDS.get(device.type, max(LEAST_SECONDS.values()))
+    seconds = seconds_a_call(works, clock_of(device), least, n_repeats)
+    return {name: Cost(seconds[name], peaks[name]) for name in works}
 
 
 def seconds_a_call(
-    works: Mapping[str, Callable[[], object]],
-    clock: Callable[[], float],
-    least: float,
-    n_repeats: int,
+    works: Mapping[str, Work], clock: Callable[[], float], least: float, n_repeats: int
 ) -> dict[str, list[float]]:
-    """Seconds of one call of each work, so many times; in every repeat the works take turns.
+    """Seconds of one call of each work, once for every repeat, in which the works take turns.
 
-    A first call warms up and a second tells how many make a piece of `least` seconds; neither of
-    them counts.
+    A first call warms up, and a second shows how many calls make a piece of `least` seconds;
+    neither counts.
     """
     calls = {}
     for name, work in works.items():
@@ -44,10 +63,10 @@ def seconds_a_call(
 
 
 def clock_of(device: torch.device) -> Callable[[], float]:
-    """Seconds when the device is done with all it was told.
+    """Seconds, once the device has finished all its work.
 
-    On a CPU they are the processor's own: with one thread the same as a clock on the wall shows
-    while nothing else runs, and hardly more while something does.
+    On a CPU it is processor time: with one thread the same as wall time on an idle machine, and
+    hardly more on a busy one.
     """
     if device.type == "cpu":
         return time.process_time
@@ -59,45 +78,28 @@ def clock_of(device: torch.device) -> Callable[[], float]:
     return clock
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-@dataclass
-class Memory:
-    peak: int | None = None  # bytes
-
-
-@contextmanager
-def watch_memory(device: torch.device) -> Iterator[Memory]:
-    """The most bytes of tensors alive at a time that were not there before; None if unknown."""
-    memory = Memory()
+def peak_bytes(work: Work, device: torch.device) -> int | None:
+    """The peak of bytes in tensors during a call, beyond those alive before; None if unknown."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
-        yield memory
+        work()
         torch.cuda.synchronize(device)
-        memory.peak = torch.cuda.max_memory_allocated(device) - before
-    elif device.type == "cpu":
+        return torch.cuda.max_memory_allocated(device) - before
+    if device.type == "cpu":
         with _CountBytes() as count:
-            yield memory
-        memory.peak = count.peak
-    else:
-        yield memory
+            work()
+        return int(count.peak)
+    work()
+    return None
 
 
 class _CountBytes(TorchDispatchMode):
-    """Sees the result of every operation, and when its memory is given back.
+    """Sees the result of every operation, and when its memory is freed.
 
-    The CPU has no counter such as CUDA's; what a process takes from the system tells little about
-    a few MiB. Scratch memory inside an operation is not seen.
+    The CPU has no counter such as CUDA's, and the memory of the process says little about a few
+    MiB. Scratch memory inside an operation is not seen.
     """
 
     def __init__(self) -> None:
@@ -108,7 +110,7 @@ class _CountBytes(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        self._see((args, kwargs), is_new=False)  # what comes unseen was there before
+        self._see((args, kwargs), is_new=False)  # an unseen argument was there before
         result = func(*args, **(kwargs or {}))
         self._see(result, is_new=True)
         return result
@@ -131,7 +133,7 @@ class _CountBytes(TorchDispatchMode):
 
 
 def meet_streams(device: torch.device) -> None:
-    """cuBLAS takes memory for each stream it meets: met before, it is in nobody's peak."""
+    """Let cuBLAS take its memory for each stream now, so that it is in no peak."""
     x = torch.ones(8, 8, device=device)
     for stream in (None, *(torch.cuda.Stream(device) for _ in range(CUDA_STREAMS))):
         with torch.cuda.stream(stream):

@@ -1,4 +1,4 @@
-"""From predictions to what is kept of them: numbers, curves, and arrays for numbers to come."""
+"""What is kept of a run's predictions: metrics, curves, and arrays for metrics to come."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,24 +33,27 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Judgement:
+    """Floats of `arrays` are kept in single precision."""
+
     metrics: dict[str, float]
     curves: dict[str, list[float]]
     arrays: dict[str, NDArray[Any]]
 
+    def __post_init__(self) -> None:
+        for name, array in self.arrays.items():
+            if array.dtype.kind == "f":
+                self.arrays[name] = array.astype(np.float32)
+
+
+DIVERGED = Judgement({"diverged": 1.0}, {}, {})
+
 
 def judge_regression(y: Floats, dist: GaussianPredictive, is_tail: Bools) -> Judgement:
     """Members' means and variances are kept."""
-    metrics = summarise_regression(y, dist)
-    metrics["member_correlation"] = member_correlation(means=dist.means)
-    metrics["member_disagreement"] = member_disagreement(means=dist.means)
-    metrics |= _about_tails(summarise_regression, y, dist, is_tail)
-    errors = selective_rmse(y, mean=dist.mean, uncertainty=dist.std)
-    curves = {
-        "coverage": coverage_curve(y, mean=dist.mean, std=dist.std).empirical.tolist(),
-        "selective": errors.values.tolist(),
-    }
+    metrics = summarise_regression(y, dist) | _diversity(dist.means)
+    metrics |= _tails(summarise_regression, y, dist, is_tail)
     arrays = {"y": y, "is_tail": is_tail, "means": dist.means, "variances": dist.variances}
-    return Judgement(metrics, curves, _compact(arrays))
+    return Judgement(metrics, _curves(y, dist, dist.std), arrays)
 
 
 def judge_classification(
@@ -59,47 +62,50 @@ def judge_classification(
     """Members' probabilities are kept."""
     metrics = summarise_classification(y, dist)
     metrics["member_disagreement"] = class_disagreement(probabilities=dist.probabilities)
-    metrics |= _about_tails(summarise_classification, y, dist, is_tail)
+    metrics |= _tails(summarise_classification, y, dist, is_tail)
     right = selective_accuracy(y, probabilities=dist.mean, uncertainty=dist.total)
     arrays = {"y": y, "is_tail": is_tail, "probabilities": dist.probabilities}
-    return Judgement(metrics, {"selective": right.values.tolist()}, _compact(arrays))
+    return Judgement(metrics, {"selective": right.values.tolist()}, arrays)
 
 
 def judge_paths(y: Floats, dist: SamplePredictive) -> Judgement:
     """Members' means and variances by step are kept, and quantiles of all paths."""
-    uncertainty = dist.std.mean(axis=1)
-    curves = {
-        "coverage": coverage_curve(y, mean=dist.mean, std=dist.std).empirical.tolist(),
-        "selective": selective_rmse(y, mean=dist.mean, uncertainty=uncertainty).values.tolist(),
-    }
     means = dist.paths.mean(axis=2)
-    metrics = summarise_paths(y, dist)
     by_step = np.moveaxis(means, 1, -1).reshape(-1, dist.n_members)  # windows and steps are rows
-    metrics["member_correlation"] = member_correlation(means=by_step)
-    metrics["member_disagreement"] = member_disagreement(means=by_step)
+    metrics = summarise_paths(y, dist) | _diversity(by_step)
     arrays = {
         "y": y,
         "means": means,
         "variances": dist.paths.var(axis=2),
         "quantiles": dist.quantile(LEVELS),
     }
-    return Judgement(metrics, curves, _compact(arrays))
+    return Judgement(metrics, _curves(y, dist, dist.std.mean(axis=1)), arrays)
 
 
-def _about_tails(
+def _diversity(means: Floats) -> dict[str, float]:
+    return {
+        "member_correlation": member_correlation(means=means),
+        "member_disagreement": member_disagreement(means=means),
+    }
+
+
+def _curves(
+    y: Floats, dist: GaussianPredictive | SamplePredictive, uncertainty: Floats
+) -> dict[str, list[float]]:
+    errors = selective_rmse(y, mean=dist.mean, uncertainty=uncertainty)
+    return {
+        "coverage": coverage_curve(y, mean=dist.mean, std=dist.std).empirical.tolist(),
+        "selective": errors.values.tolist(),
+    }
+
+
+def _tails(
     summarise: Callable[[Any, Any], dict[str, float]], y: Any, dist: Predictive, is_tail: Bools
 ) -> dict[str, float]:
-    """The metrics of the rows that training had none of, and how well doubt tells them."""
+    """Metrics of the rows kept out of training, and how well doubt tells them from the others."""
     if not is_tail.any():
         return {}
-    found = {f"tail_{k}": v for k, v in summarise(y[is_tail], dist[is_tail]).items()}
+    metrics = {f"tail_{k}": v for k, v in summarise(y[is_tail], dist[is_tail]).items()}
     if dist.n_members > 1 and not is_tail.all():
-        found["tail_auroc"] = shift_auroc(is_tail, score=dist.epistemic)
-    return found
-
-
-def _compact(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {
-        name: array.astype(np.float32) if array.dtype.kind == "f" else array
-        for name, array in arrays.items()
-    }
+        metrics["tail_auroc"] = shift_auroc(is_tail, score=dist.epistemic)
+    return metrics

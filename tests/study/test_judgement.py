@@ -15,7 +15,7 @@ from batchensemble.predictive import (
     GaussianPredictive,
     SamplePredictive,
 )
-from batchensemble.study.judging import judge_classification, judge_paths, judge_regression
+from batchensemble.study.judgement import judge_classification, judge_paths, judge_regression
 
 RANDOM = np.random.default_rng(0)
 N = 60

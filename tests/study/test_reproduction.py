@@ -4,7 +4,8 @@ import pytest
 import torch
 from rich.console import Console
 
-from batchensemble.study.session import Profile, Session
+from batchensemble.study.plans import Profile
+from batchensemble.study.reproduction import Session
 from batchensemble.study.spec import Settings, units_of
 
 SHORT = Settings(epochs=2, most_rows=100)
@@ -16,30 +17,30 @@ def session(folder, n_jobs=1, profile=Profile(2, SHORT, 1, "a note")):  # noqa: 
     return Session(profile, torch.device("cpu"), folder, n_jobs, console)
 
 
-def said(own):
-    return own.console.file.getvalue()
+def printed(session):
+    return session.console.file.getvalue()
 
 
 def test_finished_runs_are_told_with_their_numbers_and_counted(tmp_path):
-    own = session(tmp_path)
-    own.run(UNITS)
-    assert "4 runs, 0 of them done before" in said(own)
-    assert "diabetes id, batch_ensemble: rmse 0." in said(own)
-    assert "4 done, 0 running, 0 left" in said(own)
+    first = session(tmp_path)
+    first.run(UNITS)
+    assert "4 runs, 0 of them done before" in printed(first)
+    assert "diabetes id, batch_ensemble: rmse 0." in printed(first)
+    assert "4 done, 0 running, 0 left" in printed(first)
     again = session(tmp_path)
     again.run(UNITS)
-    assert "4 of them done before" in said(again)
-    assert "rmse" not in said(again)
+    assert "4 of them done before" in printed(again)
+    assert "rmse" not in printed(again)
 
 
 def test_it_ends_with_the_main_table_what_was_left_out_and_where_the_report_is(tmp_path):
-    own = session(tmp_path)
-    own.run(UNITS)
-    assert len(own.conclude(["a [dataset]"], with_table=True)) == 4
-    *_, last = said(own).strip().splitlines()
+    first = session(tmp_path)
+    first.run(UNITS)
+    assert len(first.conclude(["a [dataset]"], with_table=True)) == 4
+    *_, last = printed(first).strip().splitlines()
     assert last == f"Report: {tmp_path / 'report.html'}"
     for words in ("Diabetes id", "3,788", "BatchEnsemble", "a note", "Left out: a [dataset]"):
-        assert words in said(own)
+        assert words in printed(first)
 
 
 def test_nothing_is_run_without_jobs_or_beside_runs_of_other_settings(tmp_path):

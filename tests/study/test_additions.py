@@ -1,9 +1,11 @@
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from batchensemble.study.additions import Additions, fingerprint
 from batchensemble.study.datasets import TABLES, load_table
-from batchensemble.study.own import Own, fingerprint
 from batchensemble.training.methods import METHODS
 
 pytestmark = pytest.mark.usefixtures("registries")
@@ -20,15 +22,15 @@ def houses(tmp_path):
 
 
 def test_a_file_and_its_target_make_a_dataset(houses):
-    assert Own(tables=((houses, "price"),)).register() == ["houses"]
+    assert Additions(tables=((houses, "price"),)).register() == ["houses"]
     table = load_table("houses")
     assert table.task == "regression"
     assert list(table.X) == ["rooms", "kind"]
 
 
 def test_registering_twice_is_the_same_as_once(houses):
-    own = Own(tables=((houses, "price"),))
-    assert own.register() == own.register() == ["houses"]
+    additions = Additions(tables=((houses, "price"),))
+    assert additions.register() == additions.register() == ["houses"]
 
 
 def test_a_plugin_adds_datasets_and_methods_and_is_read_once_in_a_process(tmp_path):
@@ -39,9 +41,9 @@ def test_a_plugin_adds_datasets_and_methods_and_is_read_once_in_a_process(tmp_pa
         "assert 'trio' not in METHODS\n"
         "METHODS['trio'] = lambda n_members, n_passes: DeepEnsemble(3)\n"
     )
-    own = Own(plugins=(plugin,))
-    own.register()
-    own.register()
+    additions = Additions(plugins=(plugin,))
+    additions.register()
+    additions.register()
     assert METHODS["trio"](10, 100).n_networks == 3
 
 
@@ -49,7 +51,7 @@ def test_a_plugin_adds_datasets_and_methods_and_is_read_once_in_a_process(tmp_pa
 def test_a_file_may_not_take_the_name_of_a_dataset(houses, name):
     other = houses.rename(houses.with_name(name))
     with pytest.raises(ValueError, match=f"there is a dataset '{name[:-4]}' already"):
-        Own(tables=((other, "price"),)).register()
+        Additions(tables=((other, "price"),)).register()
 
 
 def test_two_files_of_one_name_are_refused(houses, tmp_path):
@@ -57,22 +59,22 @@ def test_two_files_of_one_name_are_refused(houses, tmp_path):
     other.parent.mkdir()
     other.write_bytes(houses.read_bytes())
     with pytest.raises(ValueError, match=r"give the file houses\.csv another name"):
-        Own(tables=((houses, "price"), (other, "price"))).register()
+        Additions(tables=((houses, "price"), (other, "price"))).register()
 
 
 def test_what_is_wrong_with_a_file_is_said_before_anything_is_run(houses, tmp_path):
     with pytest.raises(ValueError, match=r"target column of houses.csv .* did you mean 'price'"):
-        Own(tables=((houses, "prize"),)).register()
+        Additions(tables=((houses, "prize"),)).register()
     with pytest.raises(ValueError, match=r"there is no file .*none\.py; a plugin is a Python file"):
-        Own(plugins=(tmp_path / "none.py",)).register()
+        Additions(plugins=(tmp_path / "none.py",)).register()
     broken = tmp_path / "broken.py"
     broken.write_text("1 / 0\n")
     with pytest.raises(ValueError, match=r"broken.py fails: ZeroDivisionError"):
-        Own(plugins=(broken,)).register()
+        Additions(plugins=(broken,)).register()
 
 
 def test_data_that_a_user_brings_are_known_by_their_content_and_target(houses):
-    Own(tables=((houses, "price"),)).register()
+    Additions(tables=((houses, "price"),)).register()
     first = fingerprint("houses")
     assert first == fingerprint("houses") != ""
     text = houses.read_text()
@@ -80,16 +82,21 @@ def test_data_that_a_user_brings_are_known_by_their_content_and_target(houses):
     assert fingerprint("houses") != first
     houses.write_text(text)
     TABLES.pop("houses")
-    Own(tables=((houses, "rooms"),)).register()
+    Additions(tables=((houses, "rooms"),)).register()
     assert fingerprint("houses") != first
+
+
+def test_a_public_dataset_of_a_plugin_needs_no_checksum_in_a_run():
+    TABLES["mine"] = dataclasses.replace(TABLES["phoneme"], name="mine")
+    assert fingerprint("mine") == ""
 
 
 def test_the_studys_own_data_need_no_checksum_in_a_run():
     assert {fingerprint(name) for name in ("diabetes", "seasonal", "ackley_regression")} == {""}
 
 
-def test_a_plugin_that_leaves_python_is_told(tmp_path):
+def test_a_plugin_that_leaves_python_is_an_error_that_names_it(tmp_path):
     plugin = tmp_path / "leaves.py"
     plugin.write_text("import sys; sys.exit(3)")
     with pytest.raises(ValueError, match=r"leaves\.py fails: SystemExit: 3"):
-        Own(plugins=(plugin,)).register()
+        Additions(plugins=(plugin,)).register()

@@ -1,24 +1,22 @@
-"""What users bring to the study: datasets and methods of their own."""
+"""Datasets and methods that users add to the study."""
 
 import hashlib
 import runpy
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pandas as pd
 
-from batchensemble.study.datasets import SERIES, TABLES, Series, Table, read_table
-from batchensemble.study.datasets.sources import Dataset
+from batchensemble.study.datasets import SERIES, TABLES, Series, read_table
+from batchensemble.study.datasets.sources import Public
 
-GENERATED = frozenset({*TABLES, *SERIES})  # before anybody adds to them
-
-_done: set[Path] = set()  # in this process
+BUILT_IN = frozenset({*TABLES, *SERIES})  # before users add to them
 
 
 @dataclass(frozen=True)
-class Own:
-    """Files that every process of the study reads before it works.
+class Additions:
+    """Files that every process of the study reads before it starts.
 
     plugins   Python files that add to `datasets.TABLES`, `datasets.SERIES` or `methods.METHODS`
     tables    a .csv, .csv.gz or .parquet file each, and the name of its target column
@@ -28,37 +26,38 @@ class Own:
     tables: tuple[tuple[Path, str], ...] = ()
 
     def __post_init__(self) -> None:
-        """Other processes may stand in another folder."""
+        """Other processes may have another working directory."""
         tables = tuple((path.absolute(), target) for path, target in self.tables)
         object.__setattr__(self, "plugins", tuple(path.absolute() for path in self.plugins))
         object.__setattr__(self, "tables", tables)
 
     def register(self) -> list[str]:
-        """Make all known under their names, and return those of the tables."""
+        """Run the plugins, add the tables, and return the names of the tables."""
         for plugin in self.plugins:
-            if plugin not in _done:
-                _run(plugin)
-                _done.add(plugin)
-        return [_add(path, target) for path, target in self.tables]
+            run_plugin(plugin)
+        return [_add_table(path, target) for path, target in self.tables]
+
+
+NOTHING = Additions()
 
 
 def fingerprint(dataset: str) -> str:
-    """A checksum of a table or series that a user brings; the study's own have theirs."""
+    """A checksum of a user's table or series; public datasets have their own checks."""
     entry = {**TABLES, **SERIES}[dataset]
-    if isinstance(entry, Dataset) or dataset in GENERATED:
+    if dataset in BUILT_IN or isinstance(entry, Public):
         return ""
     made = entry()
     parts = [made.values] if isinstance(made, Series) else [made.X, made.y]
     frames = [pd.DataFrame(part) for part in parts]
-    hashes = [pd.util.hash_pandas_object(frame, index=False).to_numpy() for frame in frames]
     names = [str(column) for frame in frames for column in frame]
     digest = hashlib.sha256("\0".join(names).encode())
-    for own in hashes:
-        digest.update(own.tobytes())
+    for frame in frames:
+        digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
     return digest.hexdigest()[:16]
 
 
-def _run(plugin: Path) -> None:
+@cache  # once in a process
+def run_plugin(plugin: Path) -> None:
     if not plugin.is_file():
         raise ValueError(f"there is no file {plugin}; a plugin is a Python file")
     try:
@@ -67,18 +66,14 @@ def _run(plugin: Path) -> None:
         raise ValueError(f"the plugin {plugin} fails: {type(error).__name__}: {error}") from error
 
 
-def _add(path: Path, target: str) -> str:
+def _add_table(path: Path, target: str) -> str:
     name = path.name.removesuffix(".gz").rpartition(".")[0]
     load = partial(read_table, path, target)
-    known = TABLES.get(name)
-    if name in SERIES or (known is not None and not _is_same(known, load)):
+    known = {**TABLES, **SERIES}.get(name)
+    if known is not None and getattr(known, "args", None) != load.args:
         raise ValueError(
             f"there is a dataset {name!r} already; give the file {path.name} another name"
         )
-    load()  # what is wrong with the file is said before anything is run
+    load()  # a bad file fails before anything is run
     TABLES[name] = load
     return name
-
-
-def _is_same(known: object, load: "partial[Table]") -> bool:
-    return isinstance(known, partial) and known.args == load.args

@@ -3,15 +3,15 @@ import pandas as pd
 import pytest
 
 from batchensemble.study.datasets import TABLES, Table
-from batchensemble.study.session import Profile
-from batchensemble.study.spec import Change, Settings, units_of
-from batchensemble.study.summary import (
+from batchensemble.study.plans import (
     ABLATION_PROFILES,
     PROFILES,
+    Profile,
     longest_first,
     plan,
     variants_of,
 )
+from batchensemble.study.spec import Change, Settings, units_of
 
 METHODS = ("batch_ensemble", "deep_ensemble", "mc_dropout", "single")
 RIVALS = ("deep_ensemble", "mc_dropout", "single")

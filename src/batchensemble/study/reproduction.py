@@ -1,0 +1,201 @@
+"""The study and its ablations, one function each: plan, run what is unfinished, write outputs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from joblib import cpu_count
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table as RichTable
+
+from batchensemble.estimators.base import pick_device
+from batchensemble.plots.sheets import MeanSE, Sheet, show
+from batchensemble.study.ablations import ABLATIONS, ACKLEY
+from batchensemble.study.additions import NOTHING, Additions
+from batchensemble.study.cost import measure_costs
+from batchensemble.study.datasets import SERIES, TABLES
+from batchensemble.study.outputs import write_outputs
+from batchensemble.study.plans import (
+    ABLATION_PROFILES,
+    PROFILES,
+    Profile,
+    check_names,
+    loadable,
+    longest_first,
+    plan,
+    variants_of,
+)
+from batchensemble.study.runner import run_units, unfinished
+from batchensemble.study.sheets import main_sheet
+from batchensemble.study.spec import Unit
+from batchensemble.study.store import Result, Store
+from batchensemble.training.methods import METHODS
+from batchensemble.words import one_of
+
+
+def reproduce(
+    *,
+    profile: str,
+    only: Sequence[str],
+    methods: Sequence[str],
+    additions: Additions,
+    device: str,
+    folder: Path,
+    n_jobs: int,
+    console: Console,
+) -> list[Result]:
+    """Run what is unfinished, write all outputs, print the main table; returns all results."""
+    chosen = PROFILES[one_of(profile, PROFILES, "profile")]
+    session = Session(chosen, pick_device(device), folder, n_jobs, console)
+    added = additions.register()
+    names = check_names(only) or added or [n for n in (*TABLES, *SERIES) if n not in ACKLEY]
+    words = tuple(one_of(word, METHODS, "method") for word in methods) or tuple(METHODS)
+    here, left_out = loadable(names)
+    session.run([unit for name in here for unit in plan(name, chosen, words)], additions)
+    left_out += [
+        f"{name} under shift, which needs two numeric features"
+        for name in here
+        if name in TABLES and variants_of(name) == ("id",)
+    ]
+    if not methods:
+        session.measure(here)
+    return session.conclude(left_out, with_table=True)
+
+
+def ablate(
+    *,
+    names: Sequence[str],
+    profile: str,
+    only: Sequence[str],
+    device: str,
+    folder: Path,
+    n_jobs: int,
+    console: Console,
+) -> list[Result]:
+    """The same for ablations: BatchEnsemble, changed in one thing at a time."""
+    chosen = ABLATION_PROFILES[one_of(profile, ABLATION_PROFILES, "profile")]
+    session = Session(chosen, pick_device(device), folder, n_jobs, console)
+    words = list(ABLATIONS) if "all" in names else names
+    ablations = [ABLATIONS[one_of(word, (*ABLATIONS, "all"), "ablation")] for word in words]
+    wanted = dict.fromkeys(name for ablation in ablations for name in ablation.datasets)
+    for name in check_names(only):
+        one_of(name, wanted, "dataset of these ablations")
+    here, left_out = loadable([name for name in wanted if name in only or not only])
+    units = [u for a in ablations for u in a.units(here, chosen.n_seeds, chosen.settings)]
+    session.run(list(dict.fromkeys(units)))
+    return session.conclude(left_out)
+
+
+@dataclass(frozen=True)
+class Session:
+    """Where and how runs are done; a negative `n_jobs` is one per core, or one on a GPU."""
+
+    profile: Profile
+    device: torch.device
+    folder: Path
+    n_jobs: int
+    console: Console
+
+    def run(self, units: Sequence[Unit], additions: Additions = NOTHING) -> None:
+        """Run unfinished units, the longest first, with a progress bar and their first metrics."""
+        if self.n_jobs == 0:
+            raise ValueError("expected jobs of at least 1, or -1 for one per core, got 0")
+        store, profile = Store(self.folder / "runs"), self.profile
+        store.check(profile.settings)
+        runs = [run for unit in units for run in unit.runs]
+        done = sum(run in store for run in runs)
+        self.console.print(
+            f"{profile.n_seeds} seeds, {profile.settings.epochs} epochs ({profile.note}): "
+            f"{len(runs)} runs, {done} of them done before; results in {store.folder}",
+            soft_wrap=True,
+        )
+        n_jobs = self.n_jobs
+        if n_jobs < 0:
+            n_jobs = 1 if self.device.type == "cuda" else int(cpu_count())
+        waiting = unfinished(longest_first(units), store)
+        with Progress(*COLUMNS, console=self.console) as progress:
+            task = progress.add_task("", total=len(runs), completed=done, running=0, left=0)
+
+            def show_left() -> None:
+                sizes = [len(unit.runs) for unit in waiting]
+                progress.update(task, running=sum(sizes[:n_jobs]), left=sum(sizes[n_jobs:]))
+
+            def tell(unit: Unit, results: list[Result]) -> None:
+                waiting.remove(unit)
+                progress.advance(task, len(unit.runs))
+                show_left()
+                for line in _first_metrics(unit, results):
+                    progress.console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+            show_left()
+            run_units(
+                list(waiting),
+                store,
+                device=self.device,
+                n_jobs=n_jobs,
+                additions=additions,
+                tell=tell,
+            )
+
+    def measure(self, datasets: Sequence[str]) -> None:
+        """Time and memory of the methods, where they are not known yet."""
+        with self.console.status("Measuring time and memory") as status:
+            measure_costs(
+                datasets,
+                self.device,
+                self.folder / "costs.json",
+                settings=self.profile.settings,
+                n_repeats=self.profile.n_repeats,
+                tell=lambda line: status.update(f"Measuring time and memory: {line}"),
+            )
+
+    def conclude(self, left_out: Sequence[str], *, with_table: bool = False) -> list[Result]:
+        """Write all outputs; print where they are and what was left out."""
+        results, lines = write_outputs(self.folder)
+        if with_table:
+            self.console.print(_printed(main_sheet(results), self.profile))
+        for line in (*(f"Left out: {line}" for line in left_out), *lines):
+            self.console.print(line, soft_wrap=True, markup=False)
+        return results
+
+
+COLUMNS = (
+    TextColumn("{task.completed} done, {task.fields[running]} running, {task.fields[left]} left"),
+    BarColumn(),
+    TimeElapsedColumn(),
+    TimeRemainingColumn(),
+)
+
+
+def _first_metrics(unit: Unit, results: Sequence[Result]) -> list[str]:
+    """A line for each entrant of a finished unit: its first three metrics over the seeds."""
+    lines = []
+    for entrant in dict.fromkeys(result.run.entrant for result in results):
+        mine = [result.metrics for result in results if result.run.entrant == entrant]
+        names = [name for name in mine[0] if all(name in metrics for metrics in mine)][:3]
+        means = (f"{name} {show(MeanSE.of([m[name] for m in mine]))}" for name in names)
+        lines.append(f"  {unit.dataset} {unit.variant}, {entrant}: {', '.join(means)}")
+    return lines
+
+
+def _printed(sheet: Sheet, profile: Profile) -> RichTable:
+    table = RichTable(
+        box=SIMPLE,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        title=f"{sheet.title}: mean ± standard error of {profile.n_seeds} seeds\n{profile.note}",
+    )
+    table.add_column("", no_wrap=True)
+    for column in sheet.columns[3:]:
+        table.add_column(column, justify="right", no_wrap=True)
+    before: tuple[object, ...] = ()
+    for dataset, variant, metric, *cells in sheet.rows:
+        if (dataset, variant) != before:
+            before = (dataset, variant)
+            table.add_row(f"[bold]{escape(str(dataset))} {variant}[/bold]")
+        table.add_row(f"  {metric}", *(show(cell).replace(" ± ", "±") for cell in cells))
+    return table
