@@ -13,7 +13,7 @@ from batchensemble.modelfile.files import replacing
 from batchensemble.modelfile.persistence import library_version
 from batchensemble.plots.charts import Chart, curve, fan, scatter
 from batchensemble.plots.looks import Look, look
-from batchensemble.plots.page import render_page
+from batchensemble.plots.page import check_packages, render_page
 from batchensemble.plots.sheets import Cell, Sheet, brief, show
 
 MOST_POINTS = 1000
@@ -26,9 +26,10 @@ TRIVIAL = {
 
 
 def check_report(out: Path | None) -> None:
-    """Refuse, before any work is done, what could not be written."""
+    """Raise an error before any work is done if the page could not be written."""
     if out is None:
         return
+    check_packages()
     if out.suffix not in (".html", ".htm"):
         raise ValueError(f"expected the name of an .html file for the report, got {out}")
     check_place(out)
@@ -140,9 +141,8 @@ def _details(found: Evaluation, own: Look) -> list[Chart]:
             replace(
                 fan(
                     f"The last {len(rows)} steps" + (f" of {name}" if len(groups) > 1 else ""),
-                    [_at(row, is_date=detail.is_date) for row in rows.to_dict("records")],
+                    rows.assign(time=_times(rows["time"], is_date=detail.is_date)),
                     own.colour,
-                    is_date=detail.is_date,
                     y=found.target,
                 ),
                 note=f"Line: mean; band: interval of {percent(found.coverage)}; dots: truth.",
@@ -152,9 +152,11 @@ def _details(found: Evaluation, own: Look) -> list[Chart]:
     return []
 
 
-def _at(row: dict[str, Any], *, is_date: bool) -> dict[str, Any]:
-    time = pd.Timestamp(row["time"]).isoformat() if is_date else int(row["time"])
-    return {"time": time} | {k: float(row[k]) for k in ("truth", "mean", "lower", "upper")}
+def _times(column: pd.Series, *, is_date: bool) -> pd.Series:
+    """Dates by the clock on the wall, or whole numbers."""
+    if not is_date:
+        return column.astype(int)
+    return pd.Series(pd.DatetimeIndex(column).tz_localize(None), index=column.index)
 
 
 def _about(model: Any, path: Path, found: Evaluation) -> dict[str, str]:
