@@ -74,14 +74,17 @@ def variants(study: Study, ablation: Ablation, dataset: str, metric: str) -> Cha
 
     def draw(axes: Any) -> None:
         for name, (colour, mark) in zip(lines, (look("batch_ensemble")[1:], *SPARE), strict=False):
-            own = [(v, c) for v, c in cells if v.line == name and is_near(c, shown)]
-            bar = axes.errorbar(
+            own = [(v, c) for v, c in cells if v.line == name]
+            axes.errorbar(
                 [ticks.index(v.label) for v, _ in own],
                 *zip(*(cell for _, cell in own), strict=True),
                 color=colour, marker=mark, capsize=3, lw=1, ms=4, label=name or None,
                 ls="-" if ablation.is_ordered else "",
             )  # fmt: skip
-            tip(bar.lines[0], [mean_words(v.name, cell) for v, cell in own])
+            near = [(v, cell) for v, cell in own if is_near(cell, shown)]
+            at = ([ticks.index(v.label) for v, _ in near], [cell.mean for _, cell in near])
+            (unseen,) = axes.plot(*at, "o", alpha=0.0)
+            tip(unseen, [mean_words(v.name, cell) for v, cell in near])
         axes.set_xticks(range(len(ticks)), ticks)
         axes.set_xlabel(ablation.axis)
         axes.margins(x=0.1)
