@@ -65,7 +65,7 @@ def leaves(value, path=()):
 
 def test_the_verdicts_and_their_numbers_are_those_that_the_runs_give(results):
     kept = json.loads((FOLDER / "claims.json").read_text())
-    verdicts = judge_claims(Study(results), read_costs(FOLDER / "costs.json"))
+    verdicts = judge_claims(Study(results, read_costs(FOLDER / "costs.json")))
     assert [(c["id"], c["verdict"]) for c in kept] == [(v.id, v.verdict) for v in verdicts]
     for claim, verdict in zip(kept, verdicts, strict=True):
         now = {part.text: part for part in verdict.parts}

@@ -49,7 +49,7 @@ def test_a_page_says_what_matters_first(shell):
     assert "Truth and prediction" in page
     assert "Careful" not in page
     _, page = text_of(shell, "town.be")
-    assert "always saying the commonest class" in page
+    assert "always predicting the most common class" in page
     assert "Right and wrong, by class" in page
     assert "The sets of 90" in page
     assert "12 rows for its sets" in page

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from batchensemble.plots.charts import Chart, curve, dots, fan, grid, scatter
 from batchensemble.plots.looks import look
 from batchensemble.plots.sheets import MeanSE
+from batchensemble.plots.svg import SVG
 
 OWN, OTHER = look("batch_ensemble"), look("single")
-SVG = "{http://www.w3.org/2000/svg}"
 AT, VALUES = [0.2, 0.5, 0.9], [1.0, 2.0, 4.0]
 
 

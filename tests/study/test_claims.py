@@ -18,9 +18,10 @@ from batchensemble.study.claims import (
     write_claims,
     write_needs,
 )
+from batchensemble.study.faster import Faster
 from batchensemble.study.results import FULL, Study
 from batchensemble.study.spec import Change, Run, Settings
-from batchensemble.study.statements import ALL, BE, DE, MC, Evidence, Faster, Need, S
+from batchensemble.study.statements import ALL, BE, DE, MC, Need, S
 from batchensemble.study.store import Result
 
 PATTERN = np.array([-3, -1, 0, 1, 3])  # over five seeds its standard error is 1
@@ -150,7 +151,8 @@ def make_costs(ours=1.0):
 
 
 def judged(results, costs=None):
-    return {v.id: v for v in judge_claims(Study(results), make_costs() if costs is None else costs)}
+    study = Study(results, make_costs() if costs is None else costs)
+    return {verdict.id: verdict for verdict in judge_claims(study)}
 
 
 @pytest.fixture(scope="module")
@@ -253,7 +255,7 @@ def test_everything_a_statement_reads_can_break_it(claim):
                 words = set()
                 for change in CHANGES:
                     results = edited(make_results(), place, reading.entrant, change)
-                    words |= {part.verdict for part in check.parts(Evidence(Study(results)))}
+                    words |= {part.verdict for part in check.parts(Study(results))}
                 assert words - {"holds"}, (check.text, place, reading.entrant)
 
 
@@ -427,8 +429,8 @@ def test_methods_datasets_seeds_and_changes_of_others_do_not_disturb():
             dataclasses.replace(run, settings=QUICK),
         ):
             extra.append(Result(own, perfect, {"selective": []}, {"n_parameters": 1}))
-    alone, among_others = Study(results), Study([*extra, *results])
-    assert judge_claims(among_others, make_costs()) == judge_claims(alone, make_costs())
+    alone, among_others = (Study(own, make_costs()) for own in (results, [*extra, *results]))
+    assert judge_claims(among_others) == judge_claims(alone)
 
 
 def test_the_order_of_results_does_not_matter():
@@ -445,7 +447,7 @@ def strictly(text):
 
 @pytest.mark.parametrize("results", [make_results(), make_results(QUICK, range(1)), []])
 def test_claims_are_written_as_strict_json_with_their_numbers(tmp_path, results):
-    verdicts = judge_claims(Study(results), make_costs())
+    verdicts = judge_claims(Study(results, make_costs()))
     path = tmp_path / "new" / "claims.json"
     write_claims(verdicts, path)
     found = strictly(path.read_text())
@@ -483,7 +485,7 @@ def test_judging_needs_no_torch():
 
 
 def test_the_table_of_claims_counts_the_parts_that_count():
-    verdicts = judge_claims(Study(make_results()), [])
+    verdicts = judge_claims(Study(make_results()))
     sheet = claims_sheet(verdicts)
     assert [row[0] for row in sheet.rows] == [verdict.id for verdict in verdicts]
     rows = {row[0]: row for row in sheet.rows}

@@ -385,7 +385,7 @@ def test_how_it_was_made_is_told_in_words():
 
 def test_the_commands_that_do_it_again_lead_to_the_folder_that_they_write(quick):
     def commands(page):
-        return page[page.index("Do it again") :].split("<code>")[1].split("</code>")[0]
+        return page[page.index("Reproduce it") :].split("<code>")[1].split("</code>")[0]
 
     plain = commands(render(results()))
     assert "export BATCHENSEMBLE_DATA=folder\n" in plain

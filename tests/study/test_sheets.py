@@ -33,8 +33,8 @@ def results(dataset="california", methods=METHODS, n_seeds=3, changes=(PLAIN,), 
     ]
 
 
-def sheet(name, own, **others):
-    (found,) = [s for s in make_sheets(Study(own), **others) if s.name == name]
+def sheet(name, own):
+    (found,) = [s for s in make_sheets(Study(own)) if s.name == name]
     return found
 
 

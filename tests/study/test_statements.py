@@ -21,7 +21,7 @@ from batchensemble.study.claim_list import (
     trend,
 )
 from batchensemble.study.results import CHANGE, ID, SHIFT, Place, Sample, Study
-from batchensemble.study.spec import Run, Settings
+from batchensemble.study.spec import Run
 from batchensemble.study.statements import (
     ALL,
     BE,
@@ -29,8 +29,6 @@ from batchensemble.study.statements import (
     MC,
     Best,
     Bound,
-    Evidence,
-    Faster,
     Need,
     Reading,
     S,
@@ -143,7 +141,7 @@ def runs(*methods, n_seeds=5):
 
 def test_numbers_are_shown_of_whoever_is_there_and_judged_if_all_are():
     check = best(HERE, NLL, BE)
-    (part,) = check.parts(Evidence(Study(runs(*ALL))))
+    (part,) = check.parts(Study(runs(*ALL)))
     assert (part.verdict, part.counts) == ("holds", True)
     assert part.numbers == {
         BE: [0.0, 0.0],
@@ -152,21 +150,21 @@ def test_numbers_are_shown_of_whoever_is_there_and_judged_if_all_are():
         S: [3.0, 0.0],
         "best_set": [BE],
     }
-    (part,) = check.parts(Evidence(Study(runs(BE, DE))))
+    (part,) = check.parts(Study(runs(BE, DE)))
     assert part.verdict is None
     assert part.numbers == {BE: [0.0, 0.0], DE: [1.0, 0.0]}
-    (part,) = check.parts(Evidence(Study(runs(*ALL, n_seeds=4))))
+    (part,) = check.parts(Study(runs(*ALL, n_seeds=4)))
     assert part.verdict is None
     assert part.numbers["best_set"] == [BE]
 
 
 def test_a_statement_judges_only_what_it_reads():
     check = mean(HERE, NLL, BE, "at most", 1.0)
-    (part,) = check.parts(Evidence(Study(runs(BE))))
+    (part,) = check.parts(Study(runs(BE)))
     assert part.verdict == "holds"
-    (part,) = check.parts(Evidence(Study(runs(DE))))
+    (part,) = check.parts(Study(runs(DE)))
     assert (part.verdict, part.numbers) == (None, {})
-    assert [need.who for need in check.needs(Evidence(Study(runs(DE))))] == [BE]
+    assert [need.who for need in check.needs(Study(runs(DE)))] == [BE]
 
 
 def test_one_beats_another_partly_only_where_the_order_is_as_claimed():
@@ -325,75 +323,6 @@ def test_over_covering_is_more_than_nominal_at_36_of_39_levels():
         assert holds(over, batch_ensemble=above) == expected
         assert holds(under, batch_ensemble=2 * LEVELS - above) == expected
         assert not holds(under, batch_ensemble=above)
-
-
-FASTER = Faster(BE, "deep_ensemble one by one", DE, ("adult", "phoneme"))
-
-
-def both(*datasets, settings=None):
-    return [
-        Result(Run(dataset, ID, method, seed, settings or Settings()), {})
-        for dataset in datasets
-        for method in (BE, DE)
-        for seed in range(5)
-    ]
-
-
-def cost(entrant, train, predict, dataset="adult", device="cpu"):
-    return {
-        "device": device,
-        "dataset": dataset,
-        "entrant": entrant,
-        "n_parameters": 1,
-        "train_seconds": train,
-        "predict_seconds": predict,
-        "peak_bytes": None,
-    }
-
-
-def test_faster_is_said_of_every_device_and_dataset_for_training_and_predicting():
-    costs = [
-        cost(BE, 1.0, 2.0),
-        cost("deep_ensemble one by one", 1.5, 2.0),
-        cost("single", 0.1, 0.1),
-        cost(BE, 3.0, 1.0, device="a GPU"),
-        cost("deep_ensemble one by one", 2.0, 4.0, device="a GPU"),
-        cost(BE, 3.0, 1.0, dataset="seasonal"),
-    ]
-    evidence = Evidence(Study(both("adult")), costs)
-    parts = FASTER.parts(evidence)
-    assert [(part.text.split(" batch_ensemble ")[0], part.verdict) for part in parts] == [
-        ("adult on cpu:", "holds"),
-        ("adult on cpu:", "does not hold"),
-        ("adult on a GPU:", "does not hold"),
-        ("adult on a GPU:", "holds"),
-    ]
-    assert parts[0].numbers == {"seconds": {BE: 1.0, "deep_ensemble one by one": 1.5}}
-    assert all(part.counts for part in parts)
-    assert FASTER.needs(evidence) == []
-
-
-def test_without_a_rivals_costs_or_full_runs_seconds_are_shown_unjudged():
-    pair = [cost(BE, 1.0, 2.0), cost("deep_ensemble one by one", 3.0, 3.0)]
-    for results, costs, missing in (
-        (both("adult"), pair[:1], ["costs of"]),
-        (both("adult", settings=Settings(epochs=1)), pair, ["full runs of five seeds of"] * 2),
-    ):
-        evidence = Evidence(Study(results), costs)
-        parts = FASTER.parts(evidence)
-        assert [part.verdict for part in parts] == [None, None]
-        assert parts[0].numbers["seconds"][BE] == 1.0
-        assert [need.what for need in FASTER.needs(evidence)] == missing
-    assert FASTER.needs(Evidence(Study(both("adult")))) == [("measured costs", "", "")]
-
-
-def test_what_does_not_count_needs_nothing_and_says_so():
-    beside = Faster(BE, DE, DE, ("adult",), note=" vectorised (does not count)", counts=False)
-    evidence = Evidence(Study(both("adult")), [cost(BE, 1.0, 2.0)])
-    assert beside.needs(evidence) == []
-    parts = beside.parts(evidence)
-    assert not any(part.counts for part in parts)
-    assert parts[0].text.endswith("trains faster than deep_ensemble vectorised (does not count)")
 
 
 @pytest.mark.parametrize("variant", [ID, SHIFT])

@@ -109,7 +109,7 @@ ABLATIONS = {
         claim="C37",
     ),
     "init": Ablation(
-        "Do members that start or stay orthogonal help?",
+        "Does it help if members start or stay orthogonal?",
         "strength of the penalty",
         TABLES,
         tuple(
@@ -157,7 +157,7 @@ ABLATIONS = {
     ),
     "first_values": Ablation(
         "How should members start?",
-        "first values of r and s",
+        "initialisation of r and s",
         OURS,
         tuple(
             Variant(word.replace("_", " "), Change(init=word))

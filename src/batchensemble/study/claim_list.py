@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from batchensemble.study.ablations import ABLATIONS
+from batchensemble.study.faster import Faster
 from batchensemble.study.results import AREA, CHANGE, ID, SHIFT, Place, Quantity, points
 from batchensemble.study.statements import (
     ALL,
@@ -19,7 +20,6 @@ from batchensemble.study.statements import (
     Best,
     Bound,
     Extreme,
-    Faster,
     Reading,
     S,
     Statement,

@@ -5,16 +5,15 @@ Verdicts come from full runs of five seeds alone; of other runs the numbers are 
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from batchensemble.plots.sheets import Cell, Sheet
 from batchensemble.study.best_sets import WORDS, Word, together
 from batchensemble.study.claim_list import CLAIMS, Claim
 from batchensemble.study.results import Study
-from batchensemble.study.statements import ALL, Evidence, Need, Part
+from batchensemble.study.statements import ALL, Need, Part
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,9 @@ class Verdict:
     parts: tuple[Part, ...]
 
 
-def judge_claims(study: Study, costs: Sequence[Mapping[str, Any]] = ()) -> list[Verdict]:
+def judge_claims(study: Study) -> list[Verdict]:
     """Every claim in order; what is missing makes a claim unjudged, never an error."""
-    evidence = Evidence(study, costs)
-    return [_judge(claim, evidence) for claim in CLAIMS]
+    return [_judge(claim, study) for claim in CLAIMS]
 
 
 def write_claims(verdicts: Sequence[Verdict], path: Path) -> None:
@@ -61,9 +59,9 @@ def claims_sheet(verdicts: Sequence[Verdict]) -> Sheet:
     )
 
 
-def _judge(claim: Claim, evidence: Evidence) -> Verdict:
-    parts = [part for statement in claim.statements for part in statement.parts(evidence)]
-    why_not = write_needs(need for one in claim.statements for need in one.needs(evidence))
+def _judge(claim: Claim, study: Study) -> Verdict:
+    parts = [part for statement in claim.statements for part in statement.parts(study)]
+    why_not = write_needs(need for one in claim.statements for need in one.needs(study))
     words = [part.verdict for part in parts if part.counts and part.verdict is not None]
     return Verdict(claim.id, claim.text, None if why_not else together(words), why_not, (*parts,))
 

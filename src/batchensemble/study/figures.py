@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from batchensemble.plots.charts import (
-    SOFT,
     Chart,
     curve,
     dots,
     grid,
     is_near,
     mean_words,
-    tip,
     write_far,
 )
 from batchensemble.plots.looks import ERROR, NAMES, SPARE, UP, dataset_name, look
 from batchensemble.plots.sheets import MeanSE, near_range, show
+from batchensemble.plots.svg import SOFT, tip
 from batchensemble.study.ablations import ABLATIONS, Ablation, plain_of
 from batchensemble.study.results import CURVES, ID, SHIFT, Place, Study
 

@@ -23,11 +23,11 @@ NEEDED = {
 def write_outputs(folder: Path) -> tuple[list[Result], list[str]]:
     """Write all outputs into the folder; returns the results, and lines that say what is where."""
     results = read_results(folder)
-    study, costs = Study(results), read_costs(folder / "costs.json")
+    study = Study(results, read_costs(folder / "costs.json"))
     write_runs(results, folder / "runs.csv")
-    verdicts = judge_claims(study, costs)
+    verdicts = judge_claims(study)
     write_claims(verdicts, folder / "claims.json")
-    for sheet in (*make_sheets(study, costs), claims_sheet(verdicts)):
+    for sheet in (*make_sheets(study), claims_sheet(verdicts)):
         write_sheet(sheet, folder / "tables", study.note)
     label = folder / "NOTE.txt"  # numbers for machines have no place for it
     label.write_text(study.note + "\n") if study.note else label.unlink(missing_ok=True)

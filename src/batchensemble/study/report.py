@@ -39,24 +39,24 @@ def write_report(folder: Path, path: Path) -> Path:
     `folder/runs` holds the runs; `folder/costs.json`, if there, the measured costs.
     """
     check_packages()
-    page = render(Study(read_results(folder)), read_costs(folder / "costs.json"))
+    page = render(Study(read_results(folder), read_costs(folder / "costs.json")))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
     return path
 
 
-def render(study: Study, costs: Sequence[Mapping[str, Any]] = ()) -> str:
+def render(study: Study) -> str:
     """The page as text."""
     full = not study.note
-    sheets = {sheet.name: sheet for sheet in make_sheets(study, costs)}
-    verdicts = judge_claims(study, costs) if full else []
+    sheets = {sheet.name: sheet for sheet in make_sheets(study)}
+    verdicts = judge_claims(study) if full else []
     words = [verdict.verdict for verdict in verdicts]
     return render_page(
         "batchensemble.study",
         "report.html.jinja",
         filters={"numbers": _numbers},
         note=study.note,
-        summary=_summary(study, costs, full=full),
+        summary=_summary(study, full=full),
         counts={word: words.count(word) for word in VERDICT_WORDS},
         phrases=VERDICTS,
         n_open=words.count(None),
@@ -75,7 +75,7 @@ def render(study: Study, costs: Sequence[Mapping[str, Any]] = ()) -> str:
     )
 
 
-def _summary(study: Study, costs: Sequence[Mapping[str, Any]], *, full: bool) -> list[str]:
+def _summary(study: Study, *, full: bool) -> list[str]:
     """What was compared on what, and what is missing."""
     places, tasks = in_order(study), study.tasks()
     main = [r for place in places for m in study.methods(place) for r in study.runs[(*place, m)]]
@@ -98,7 +98,7 @@ def _summary(study: Study, costs: Sequence[Mapping[str, Any]], *, full: bool) ->
         said += headlines(study)
     missing = [dataset_name(name) for name in SHAPES if name not in datasets]
     absent = [f"{_listed(missing)} of the paper's seven datasets"] if missing else []
-    absent += [] if costs else ["measurements of time and memory"]
+    absent += [] if study.costs else ["measurements of time and memory"]
     if absent:
         said.append(f"Missing: {'; '.join(absent)}.")
     n_diverged = sum(study.n_diverged(place, m) for place in places for m in study.methods(place))

@@ -127,19 +127,20 @@ def tidy(results: Iterable[Result]) -> pd.DataFrame:
 
 
 class Study:
-    """The frame of a study's results, and what is asked of it.
+    """The frame of a study's results, and what is asked of it; and the rows of `costs.json`.
 
     Of an entrant's runs at a place those with full settings are taken, and of these the five seeds
     if they are all there; without any, those of the first settings.
     """
 
-    def __init__(self, results: Iterable[Result]) -> None:
+    def __init__(self, results: Iterable[Result], costs: Sequence[Mapping[str, Any]] = ()) -> None:
         every = list(results)
         groups: dict[tuple[str, str, str], list[Result]] = {}
         for result in every:
             run = result.run
             groups.setdefault((run.dataset, run.variant, run.entrant), []).append(result)
         self.note = label_of(every)
+        self.costs = tuple(costs)
         self.runs = {key: _chosen(own) for key, own in groups.items()}
         self._methods: dict[Place, list[str]] = {}  # of the main study
         for (dataset, variant, entrant), own in self.runs.items():
@@ -181,11 +182,7 @@ class Study:
     def means(
         self, place: tuple[str, str], quantity: str, entrants: Iterable[str] | None = None
     ) -> dict[str, MeanSE]:
-        """By entrant, of those that have the quantity; the methods of the main study if not named.
-
-        >>> Study(results).means(("adult", "id"), "nll")  # doctest: +SKIP
-        {'batch_ensemble': MeanSE(mean=0.31, se=0.002), ...}
-        """
+        """By entrant, of those that have it; the methods of the main study if none are named."""
         asked = self.methods(place) if entrants is None else entrants
         found = {entrant: self.mean(place, entrant, quantity) for entrant in asked}
         return {entrant: cell for entrant, cell in found.items() if cell is not None}

@@ -1,14 +1,14 @@
 """The study's tables."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from scipy import stats
 
-from batchensemble.plots.looks import CALIBRATION, ERROR, METRICS, NAMES, dataset_name, label
+from batchensemble.plots.looks import METRICS, NAMES, dataset_name, label
 from batchensemble.plots.sheets import Cell, MeanSE, Sheet
 from batchensemble.study import published
+from batchensemble.study.ablation_sheets import ablation_sheet, diversity
 from batchensemble.study.ablations import ABLATIONS
 from batchensemble.study.costs_file import cost_sheet
 from batchensemble.study.results import CHANGE, ID, SHIFT, Place, Study
@@ -20,7 +20,7 @@ BE, DE = "batch_ensemble", "deep_ensemble"
 Rows = list[tuple[Cell, ...]]
 
 
-def make_sheets(study: Study, costs: Sequence[Mapping[str, Any]] = ()) -> list[Sheet]:
+def make_sheets(study: Study) -> list[Sheet]:
     """Every table for which there is something to show."""
     sheets = [
         data_overview(study),
@@ -36,7 +36,7 @@ def make_sheets(study: Study, costs: Sequence[Mapping[str, Any]] = ()) -> list[S
         as_written(study),
         *(ablation_sheet(study, name) for name in ABLATIONS),
         diversity(study),
-        cost_sheet([dict(row) for row in costs]),
+        cost_sheet([dict(row) for row in study.costs]),
     ]
     return [sheet for sheet in sheets if sheet.rows]
 
@@ -287,58 +287,6 @@ def _entrants(
     ]
     columns = ("dataset", "variant", *form.columns, "parameters", *(NAMES[m] for m in metrics))
     return Sheet(form.name, form.title, columns, tuple(rows), form.note)
-
-
-def ablation_sheet(study: Study, name: str) -> Sheet:
-    """Every variant of an ablation; one whose runs diverged says how many."""
-    ablation, tasks = ABLATIONS[name], study.tasks()
-    datasets = ablation.present(study)
-    judged = ("nll", "epistemic", "member_disagreement")
-    metrics = dict.fromkeys(
-        metric
-        for task in (tasks[dataset] for dataset in datasets)
-        for metric in (ERROR[task], judged[0], CALIBRATION[task], *judged[1:])
-    )
-    rows: Rows = []
-    for dataset in datasets:
-        survived = [variant for variant, _ in ablation.found(study, dataset, "nll")]
-        for variant in (*survived, *ablation.lost(study, dataset)):
-            place, entrant = (dataset, ID), variant.entrant
-            n, n_diverged = len(study.runs[(*place, entrant)]), study.n_diverged(place, entrant)
-            share = "all" if n_diverged == n else f"{n_diverged} of {n}"
-            words = variant.name + (f" ({share} runs diverged)" if n_diverged else "")
-            cells = (study.mean(place, entrant, metric) for metric in metrics)
-            rows.append((dataset_name(dataset), words, _size(study, place, entrant), *cells))
-    return Sheet(
-        f"ablation-{name}",
-        ablation.question,
-        ("dataset", ablation.axis, "parameters", *(NAMES[m] for m in metrics)),
-        tuple(rows),
-        "BatchEnsemble, in-distribution, mean ± standard error over the seeds.",
-    )
-
-
-def diversity(study: Study) -> Sheet:
-    """Does more diversity buy better uncertainty? Over the variants of each ablation."""
-    rows: Rows = []
-    for name, ablation in ABLATIONS.items():
-        for dataset in ablation.present(study):
-            spread = dict(ablation.found(study, dataset, "member_disagreement"))
-            pairs = [
-                (spread[variant].mean, cell.mean)
-                for variant, cell in ablation.found(study, dataset, "nll")
-                if variant in spread
-            ]
-            if len(pairs) > 2:
-                rank = float(stats.spearmanr(*zip(*pairs, strict=True)).statistic)
-                rows.append((name, dataset_name(dataset), len(pairs), rank))
-    return Sheet(
-        "diversity",
-        "Does more diversity buy better uncertainty?",
-        ("ablation", "dataset", "variants", "Spearman of disagreement and NLL"),
-        tuple(rows),
-        "Over the variants' means. Below 0: where members disagree more, NLL is lower.",
-    )
 
 
 def _names(place: Place) -> tuple[str, str]:

@@ -1,8 +1,8 @@
-"""The three kinds of statement that claims are made of, each judged on the study's numbers."""
+"""What claims are made of: who is best, and a number against a limit; `faster` has the third."""
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from batchensemble.metrics import COVERAGES, LEVELS
 from batchensemble.plots.sheets import MeanSE
 from batchensemble.study.best_sets import Word, best_set, names, set_word, together, yes
-from batchensemble.study.results import CHANGE, ID, Place, Quantity, Sample, Study
+from batchensemble.study.results import CHANGE, Place, Quantity, Sample, Study
 
 Extreme = Literal["best", "worst", "highest", "lowest"]
 Numbers = dict[str, Any]
@@ -41,20 +41,12 @@ class Need(NamedTuple):
     who: str = ""
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """The study, and the rows of `costs.json`."""
-
-    study: Study
-    costs: Sequence[Mapping[str, Any]] = ()
-
-
 class Statement(Protocol):
     """What a claim is a list of."""
 
-    def parts(self, evidence: Evidence) -> list[Part]: ...
+    def parts(self, study: Study) -> list[Part]: ...
 
-    def needs(self, evidence: Evidence) -> list[Need]:
+    def needs(self, study: Study) -> list[Need]:
         """What is missing for the verdicts that count."""
         ...
 
@@ -97,18 +89,18 @@ class OnSamples(ABC):
     def judge(self, samples: Mapping[str, Sample]) -> tuple[Word, Numbers]:
         """The verdict on samples, by the labels of `reads`, and further numbers to show."""
 
-    def parts(self, evidence: Evidence) -> list[Part]:
-        read = {label: evidence.study.sample(*reading) for label, reading in self.reads.items()}
+    def parts(self, study: Study) -> list[Part]:
+        read = {label: study.sample(*reading) for label, reading in self.reads.items()}
         samples = {label: sample for label, sample in read.items() if sample is not None}
         numbers = {label: sample.as_json() for label, sample in samples.items()}
         word: Word | None = None
         if len(samples) == len(self.reads):
             word, more = self.judge(samples)
             numbers |= more
-        return [Part(self.text, None if self.needs(evidence) else word, numbers)]
+        return [Part(self.text, None if self.needs(study) else word, numbers)]
 
-    def needs(self, evidence: Evidence) -> list[Need]:
-        return [need for reading in self.reads.values() for need in reading.needs(evidence.study)]
+    def needs(self, study: Study) -> list[Need]:
+        return [need for reading in self.reads.values() for need in reading.needs(study)]
 
 
 @dataclass(frozen=True)
@@ -275,68 +267,6 @@ class Bound(OnSamples):
         name = {"spread": "ratio", "above": "share", "below": "share"}.get(self.measure)
         word = yes(SIGNS[self.sign](number, self.limit))
         return word, {name or self.measure: number if math.isfinite(number) else None}
-
-
-@dataclass(frozen=True)
-class Faster:
-    """Training and predicting take less time, on every device and dataset that was measured.
-
-    other    as the costs name it; `method` is what it is a way to do
-    note     stands behind its name
-    counts   whether the verdict of the claim depends on it
-
-    Judged only where the study's full runs of both methods are there, as everything else is.
-    """
-
-    ours: str
-    other: str
-    method: str
-    datasets: tuple[str, ...]
-    note: str = ""
-    counts: bool = True
-
-    def parts(self, evidence: Evidence) -> list[Part]:
-        parts = []
-        for device, dataset, costs in self._measured(evidence):
-            is_judged = not self._needs_at(evidence, device, dataset, costs)
-            for key, verb in (("train_seconds", "trains"), ("predict_seconds", "predicts")):
-                what = f"{self.ours} {verb} faster than {self.other}{self.note}"
-                seconds = {who: float(cost[key]) for who, cost in costs.items()}
-                word = yes(seconds[self.ours] < seconds[self.other]) if is_judged else None
-                text = f"{dataset} on {device}: {what}"
-                parts.append(Part(text, word, {"seconds": seconds}, self.counts))
-        return parts
-
-    def needs(self, evidence: Evidence) -> list[Need]:
-        if not self.counts:
-            return []
-        measured = list(self._measured(evidence))
-        if not measured:
-            return [Need("measured costs")]
-        return [need for at in measured for need in self._needs_at(evidence, *at)]
-
-    def _needs_at(
-        self, evidence: Evidence, device: str, dataset: str, costs: Mapping[str, Any]
-    ) -> list[Need]:
-        runs = (
-            need
-            for method in (self.ours, self.method)
-            for need in needs_runs(evidence.study, Place(dataset, ID), method)
-        )
-        missing = (who for who in (self.ours, self.other) if who not in costs)
-        return [*runs, *(Need("costs of", f"{dataset} on {device}", who) for who in missing)]
-
-    def _measured(
-        self, evidence: Evidence
-    ) -> Iterator[tuple[str, str, dict[str, Mapping[str, Any]]]]:
-        """Device, dataset, and the costs of the two."""
-        found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
-        for cost in evidence.costs:
-            if cost["dataset"] in self.datasets and cost["entrant"] in (self.ours, self.other):
-                place = (cost["device"], cost["dataset"])
-                found.setdefault(place, {})[cost["entrant"]] = cost
-        for (device, dataset), costs in found.items():
-            yield device, dataset, costs
 
 
 def _ratio(above: float, below: float) -> float:
