@@ -20,8 +20,8 @@ from typing import NamedTuple
 from scipy import stats
 
 from batchensemble.plots.sheets import MeanSE
+from batchensemble.study.results import read_results
 from batchensemble.study.spec import PLAIN
-from batchensemble.study.tables import read_results
 
 Key = tuple[str, str, str, str]  # dataset, variant, method, metric
 

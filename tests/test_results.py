@@ -12,7 +12,7 @@ from batchensemble.plots.sheets import show
 from batchensemble.study.claims import judge_claims
 from batchensemble.study.costs_file import read_costs
 from batchensemble.study.published import N_PARAMETERS
-from batchensemble.study.tables import label_of, methods, over_seeds, places, read_results
+from batchensemble.study.results import Study, read_results
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "results"
@@ -24,9 +24,10 @@ def results():
 
 
 def test_the_kept_results_are_a_full_study(results):
-    assert label_of(results) == ""
-    assert len(places(results)) == 12
-    assert len(methods(results)) == 4
+    study = Study(results)
+    assert study.note == ""
+    assert len(study.places()) == 12
+    assert len(study.methods()) == 4
 
 
 def test_all_published_parameter_counts_are_met(results):
@@ -64,7 +65,7 @@ def leaves(value, path=()):
 
 def test_the_verdicts_and_their_numbers_are_those_that_the_runs_give(results):
     kept = json.loads((FOLDER / "claims.json").read_text())
-    verdicts = judge_claims(results, read_costs(FOLDER / "costs.json"))
+    verdicts = judge_claims(Study(results, read_costs(FOLDER / "costs.json")))
     assert [(c["id"], c["verdict"]) for c in kept] == [(v.id, v.verdict) for v in verdicts]
     for claim, verdict in zip(kept, verdicts, strict=True):
         now = {part.text: part for part in verdict.parts}
@@ -79,12 +80,12 @@ def test_the_verdicts_and_their_numbers_are_those_that_the_runs_give(results):
 
 def test_the_page_of_the_study_tells_the_numbers_of_the_results(results):
     page = (ROOT / "docs" / "study.md").read_text()
-    words = methods(results)
+    study = Study(results)
+    words = study.methods()
     assert f"| | {' | '.join(map(label, words))} |" in page
-    for dataset, variant in places(results):
-        own = [r for r in results if (r.run.dataset, r.run.variant) == (dataset, variant)]
-        found = over_seeds(own, "nll")
-        cells = " | ".join(show(found[word]) for word in words)
+    for dataset, variant in study.places():
+        means = study.means((dataset, variant), "nll")
+        cells = " | ".join(show(means[word]) for word in words)
         assert f"| {dataset_name(dataset)} {variant}, NLL | {cells} |" in page
     claims = json.loads((FOLDER / "claims.json").read_text())
     verdicts = [claim["verdict"] for claim in claims]

@@ -171,5 +171,6 @@ def test_no_figure_stays_open_in_pyplot_and_it_is_not_even_imported():
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r'pip install "batchensemble\[plots\]"'):
+    message = r"plots need matplotlib: pip install 'batchensemble\[plots\]'"
+    with pytest.raises(ImportError, match=message):
         drawn(panel())

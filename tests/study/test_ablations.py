@@ -8,8 +8,9 @@ from batchensemble.study.ablations import ABLATIONS, METHOD, subsets
 from batchensemble.study.claims import judge_claims
 from batchensemble.study.experiments import prepare
 from batchensemble.study.figures import FIGURES, draw_figures
-from batchensemble.study.page.ablations import questions
+from batchensemble.study.results import Study
 from batchensemble.study.runner import entrants, run_unit
+from batchensemble.study.sections import questions
 from batchensemble.study.sheets import make_sheets
 from batchensemble.study.spec import PLAIN, Change, Run, Settings, units_of
 from batchensemble.study.store import Result
@@ -140,7 +141,7 @@ def synthetic(name, better=(), n_seeds=5, settings=Settings()):  # noqa: B008
 
 
 def verdict(claim, results):
-    (found,) = [v for v in judge_claims(results) if v.id == claim]
+    (found,) = [v for v in judge_claims(Study(results)) if v.id == claim]
     return found.verdict
 
 
@@ -175,9 +176,9 @@ def test_verdicts_on_ablations_need_full_runs_of_five_seeds():
 
 def test_an_ablation_becomes_a_figure_a_table_and_a_line_on_diversity(tmp_path):
     results = synthetic("members", better=["8"], n_seeds=2)
-    names = {path.stem for path in draw_figures(results, tmp_path)}
+    names = {path.stem for path in draw_figures(Study(results), tmp_path)}
     assert {"members_reg", "members_clf"} <= names
-    sheets = {sheet.name: sheet for sheet in make_sheets(results)}
+    sheets = {sheet.name: sheet for sheet in make_sheets(Study(results))}
     assert len(sheets["ablation-members"].rows) == 3 * 6
     assert [row[1] for row in sheets["diversity"].rows] == ["California", "Diabetes", "Phoneme"]
     assert all(np.isclose(row[3], 1.0) for row in sheets["diversity"].rows)
@@ -185,7 +186,7 @@ def test_an_ablation_becomes_a_figure_a_table_and_a_line_on_diversity(tmp_path):
 
 def test_a_figure_shows_the_variants_in_order_with_their_error_and_nll():
     results = synthetic("init", better=["0"], n_seeds=2)
-    axes = FIGURES["init_reg"].draw(results, "").axes
+    axes = FIGURES["init_reg"].draw(Study(results)).axes
     assert [a.get_title() for a in axes[:3]] == [
         "California\nRMSE", "California\nNLL", "California\ndisagreement"
     ]  # fmt: skip
@@ -194,24 +195,27 @@ def test_a_figure_shows_the_variants_in_order_with_their_error_and_nll():
     np.testing.assert_allclose(random_sign, [0.5005, 1.0005, 1.0005, 1.0005])
 
 
-def test_a_variant_whose_networks_were_all_lost_is_said_to_be_lost(tmp_path):
+def test_a_variant_whose_networks_all_diverged_is_said_to_have_diverged():
     results = [
         dataclasses.replace(r, metrics={"diverged": 1.0}, curves={})
         if r.run.change.bounded is False and r.run.dataset == "california"
         else r
         for r in synthetic("bounds", better=["bounded"])
     ]
-    (sheet,) = [sheet for sheet in make_sheets(results) if sheet.name == "ablation-bounds"]
+    (sheet,) = [sheet for sheet in make_sheets(Study(results)) if sheet.name == "ablation-bounds"]
     assert [row[1] for row in sheet.rows] == [
-        "bounded", "as written (all runs lost)", "bounded", "as written"
+        "bounded", "as written (all runs diverged)", "bounded", "as written"
     ]  # fmt: skip
-    axes = FIGURES["bounds_reg"].draw(results, "").axes
-    assert [text.get_text() for text in axes[0].texts] == ["lost"]
+    axes = FIGURES["bounds_reg"].draw(Study(results)).axes
+    assert [text.get_text() for text in axes[0].texts] == ["diverged"]
     assert [tick.get_text() for tick in axes[0].get_xticklabels()] == ["bounded", "as written"]
     assert not axes[3].texts
-    (question,) = questions(results, {s.name: s for s in make_sheets(results)}, [], full=True)
+    (question,) = questions(
+        Study(results), {s.name: s for s in make_sheets(Study(results))}, [], full=True
+    )
     assert question.finding == (
-        "Among the best in NLL: California bounded (all runs lost: as written) | Diabetes bounded."
+        "Among the best in NLL: California bounded (all runs diverged: as written) | "
+        "Diabetes bounded."
     )
 
 
@@ -223,7 +227,7 @@ def test_a_variant_that_lost_some_of_its_networks_says_how_many():
         for r in synthetic("bounds", better=["bounded"])
     ]
     n_seeds = len({r.run.seed for r in results})
-    (sheet,) = [sheet for sheet in make_sheets(results) if sheet.name == "ablation-bounds"]
+    (sheet,) = [sheet for sheet in make_sheets(Study(results)) if sheet.name == "ablation-bounds"]
     assert [row[1] for row in sheet.rows] == [
-        "bounded", f"as written (2 of {n_seeds} runs lost)", "bounded", "as written"
+        "bounded", f"as written (2 of {n_seeds} runs diverged)", "bounded", "as written"
     ]  # fmt: skip

@@ -10,10 +10,18 @@ import pytest
 
 from batchensemble.metrics import LEVELS
 from batchensemble.study import published
-from batchensemble.study.checks import Check
-from batchensemble.study.claims import CLAIMS, Verdict, claims_sheet, judge_claims, write_claims
-from batchensemble.study.evidence import ALL, BE, DE, FULL, MC, Evidence, S
+from batchensemble.study.claim_list import CLAIMS
+from batchensemble.study.claims import (
+    Verdict,
+    claims_sheet,
+    judge_claims,
+    write_claims,
+    write_needs,
+)
+from batchensemble.study.faster import Faster
+from batchensemble.study.results import FULL, Study
 from batchensemble.study.spec import Change, Run, Settings
+from batchensemble.study.statements import ALL, BE, DE, MC, Need, S
 from batchensemble.study.store import Result
 
 PATTERN = np.array([-3, -1, 0, 1, 3])  # over five seeds its standard error is 1
@@ -143,7 +151,8 @@ def make_costs(ours=1.0):
 
 
 def judged(results, costs=None):
-    return {v.id: v for v in judge_claims(results, make_costs() if costs is None else costs)}
+    study = Study(results, make_costs() if costs is None else costs)
+    return {verdict.id: verdict for verdict in judge_claims(study)}
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +203,7 @@ def backwards(result):
 def test_claims_are_numbered_in_order_and_each_is_there_once():
     assert [claim.id for claim in CLAIMS] == [f"C{i}" for i in range(1, len(CLAIMS) + 1)]
     assert len(CLAIMS) >= 35
-    assert [v.id for v in judge_claims([])] == [claim.id for claim in CLAIMS]
+    assert [v.id for v in judge_claims(Study([]))] == [claim.id for claim in CLAIMS]
 
 
 def test_no_two_parts_of_a_claim_have_the_same_text(as_claimed):
@@ -239,15 +248,14 @@ CHANGES = [
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 def test_everything_a_statement_reads_can_break_it(claim):
     for check in claim.statements:
-        if not isinstance(check, Check) or len(check.reads) > len(ALL):
+        if isinstance(check, Faster) or len(check.reads) > len(ALL):
             continue  # costs, and the count over many places, have tests of their own
         for reading in check.reads.values():
-            for variant in reading.place.variants:
-                place = (reading.place.dataset, variant)
+            for place in reading.place.parts:
                 words = set()
                 for change in CHANGES:
                     results = edited(make_results(), place, reading.entrant, change)
-                    words |= {part.verdict for part in check.parts(Evidence(results))}
+                    words |= {part.verdict for part in check.parts(Study(results))}
                 assert words - {"holds"}, (check.text, place, reading.entrant)
 
 
@@ -421,12 +429,13 @@ def test_methods_datasets_seeds_and_changes_of_others_do_not_disturb():
             dataclasses.replace(run, settings=QUICK),
         ):
             extra.append(Result(own, perfect, {"selective": []}, {"n_parameters": 1}))
-    assert judge_claims([*extra, *results], make_costs()) == judge_claims(results, make_costs())
+    alone, among_others = (Study(own, make_costs()) for own in (results, [*extra, *results]))
+    assert judge_claims(among_others) == judge_claims(alone)
 
 
 def test_the_order_of_results_does_not_matter():
     results = make_results()
-    assert judge_claims(results[::-1]) == judge_claims(results)
+    assert judge_claims(Study(results[::-1])) == judge_claims(Study(results))
 
 
 def strictly(text):
@@ -438,7 +447,7 @@ def strictly(text):
 
 @pytest.mark.parametrize("results", [make_results(), make_results(QUICK, range(1)), []])
 def test_claims_are_written_as_strict_json_with_their_numbers(tmp_path, results):
-    verdicts = judge_claims(results, make_costs())
+    verdicts = judge_claims(Study(results, make_costs()))
     path = tmp_path / "new" / "claims.json"
     write_claims(verdicts, path)
     found = strictly(path.read_text())
@@ -456,7 +465,7 @@ def test_numbers_that_are_not_finite_are_left_out_of_the_file(tmp_path):
     results = make_results()
     for value in (math.nan, math.inf):
         broken = with_metric(results, ("adult", "id"), S, "nll", value)
-        write_claims(judge_claims(broken), tmp_path / "claims.json")
+        write_claims(judge_claims(Study(broken)), tmp_path / "claims.json")
         (entry,) = (e for e in strictly((tmp_path / "claims.json").read_text()) if e["id"] == "C20")
         assert entry["verdict"] is None
         assert entry["why_not"] == "needs finite NLL in every seed of: adult id (single)"
@@ -464,7 +473,7 @@ def test_numbers_that_are_not_finite_are_left_out_of_the_file(tmp_path):
 
 
 def test_a_verdict_that_is_no_json_is_refused(tmp_path):
-    part = judge_claims(make_results())[0].parts[0]
+    part = judge_claims(Study(make_results()))[0].parts[0]
     bad = dataclasses.replace(part, numbers={"x": math.nan})
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_claims([Verdict("C1", "", None, "", (bad,))], tmp_path / "claims.json")
@@ -476,7 +485,7 @@ def test_judging_needs_no_torch():
 
 
 def test_the_table_of_claims_counts_the_parts_that_count():
-    verdicts = judge_claims(make_results(), [])
+    verdicts = judge_claims(Study(make_results()))
     sheet = claims_sheet(verdicts)
     assert [row[0] for row in sheet.rows] == [verdict.id for verdict in verdicts]
     rows = {row[0]: row for row in sheet.rows}
@@ -484,3 +493,14 @@ def test_the_table_of_claims_counts_the_parts_that_count():
     counts = tuple(parts.count(word) for word in ("holds", "partly", "does not hold"))
     assert rows["C16"][2:] == (judged(make_results())["C16"].verdict, *counts)
     assert rows["C4"][2] == "not judged"  # without costs
+
+
+def test_what_is_missing_is_said_once_and_entrants_are_named_where_some_are_there():
+    whole = [Need("full runs of", "adult id", who) for who in ALL]
+    some = [Need("full runs of", "phoneme id", "single")] * 2
+    lost = [Need("finite NLL of", "adult id", BE), Need("costs")]
+    assert write_needs([*whole, *some, *lost]) == (
+        "needs full runs of: adult id, phoneme id (single); finite NLL of: adult id "
+        "(batch_ensemble); costs"
+    )
+    assert write_needs([]) == ""

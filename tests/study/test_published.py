@@ -3,8 +3,8 @@ import sys
 
 import pytest
 
-from batchensemble.study.evidence import ALL
 from batchensemble.study.published import N_PARAMETERS, RMSE, SHAPES, UNCERTAINTY
+from batchensemble.study.statements import ALL
 
 INPUTS = {"adult": 108, "phoneme": 5}  # one-hot columns; the target is none
 CLASSES = ("adult", "breast_cancer", "phoneme")

@@ -1,16 +1,13 @@
-import csv
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
 from batchensemble.plots.sheets import MeanSE, show
 from batchensemble.study.published import N_PARAMETERS, UNCERTAINTY
-from batchensemble.study.sheets import make_sheets
+from batchensemble.study.results import Study
+from batchensemble.study.sheets import main_sheet, make_sheets
 from batchensemble.study.spec import Change, Run
 from batchensemble.study.store import Result
-from batchensemble.study.tables import write_sheet
 from batchensemble.training.methods import METHODS
 
 PLAIN, MATCHED, WRITTEN = Change(), Change(matched=True), Change(bounded=False)
@@ -36,8 +33,8 @@ def results(dataset="california", methods=METHODS, n_seeds=3, changes=(PLAIN,), 
     ]
 
 
-def sheet(name, own, **others):
-    (found,) = [s for s in make_sheets(own, **others) if s.name == name]
+def sheet(name, own):
+    (found,) = [s for s in make_sheets(Study(own)) if s.name == name]
     return found
 
 
@@ -55,8 +52,12 @@ def of(own, variant, method, metric):
     ]
 
 
+def test_the_main_table_alone_is_that_among_all():
+    assert main_sheet(results()) == sheet("main", results())
+
+
 def test_every_table_of_the_paper_is_there_and_ours_beside_it():
-    names = [s.name for s in make_sheets(results(changes=(PLAIN, MATCHED, WRITTEN)))]
+    names = [s.name for s in make_sheets(Study(results(changes=(PLAIN, MATCHED, WRITTEN))))]
     paper = ["data_overview", "params_size", "unc_id_shift_delta_reg", "paper_vs_ours"]
     mains = ["main", "main-california-id", "main-california-shift"]
     ours = ["tails", "paired", "matched", "as_written", "ablation-bounds"]
@@ -64,9 +65,9 @@ def test_every_table_of_the_paper_is_there_and_ours_beside_it():
 
 
 def test_a_table_without_rows_is_left_away():
-    names = [s.name for s in make_sheets(results("mine", methods=("single",)))]
+    names = [s.name for s in make_sheets(Study(results("mine", methods=("single",))))]
     assert not {"matched", "as_written", "paper_vs_ours", "paired", "cost"} & {*names}
-    assert make_sheets([]) == []
+    assert make_sheets(Study([])) == []
 
 
 def test_counts_that_are_as_published_are_called_so_and_others_are_named():
@@ -145,12 +146,12 @@ def test_lost_runs_are_counted_and_do_not_spoil_the_means_of_the_others():
     ]
     found = sheet("as_written", lost)
     key = {"variant": "id", "method": "Single", "objective": "as written"}
-    assert cell(found, "runs lost", **key) == 2
+    assert cell(found, "diverged runs", **key) == 2
     (left,) = [r for r in lost if r.run.entrant == "single bounded=False"
                and r.run.variant == "id" and r.run.seed == 2]  # fmt: skip
     assert cell(found, "RMSE", **key) == MeanSE(left.metrics["rmse"], 0.0)
     key["objective"] = "stabilised"
-    assert cell(found, "runs lost", **key) == 0
+    assert cell(found, "diverged runs", **key) == 0
 
 
 def test_matched_rivals_stand_beside_batch_ensemble_alone():
@@ -167,33 +168,6 @@ def test_a_method_and_a_dataset_of_ones_own_are_in_the_tables():
     assert [row[0] for row in found.rows] == ["BatchEnsemble", "mine"]
     known = sheet("paper_vs_ours", results(methods=("mine", "batch_ensemble")))
     assert {row[2] for row in known.rows} == {"BatchEnsemble"}
-
-
-def test_a_table_is_written_for_machines_and_for_people(tmp_path):
-    own = results(n_seeds=2)
-    paths = write_sheet(sheet("unc_id_shift_delta_reg", own), tmp_path, "a label")
-    assert [path.suffix for path in paths] == [".csv", ".md", ".tex"]
-    frame = pd.read_csv(paths[0])
-    assert len(frame) == 4
-    expected = np.mean(of(own, "id", "batch_ensemble", "total"))
-    assert frame["total, ID"][0] == pytest.approx(expected, rel=1e-12)
-    assert frame["total, ID, SE"][0] > 0
-    markdown, latex = (path.read_text() for path in paths[1:])
-    assert markdown.count("\n| California") == 4
-    assert f"{expected:.3f} ± " in markdown
-    assert f"{expected:.3f} $\\pm$ " in latex
-    assert "\\toprule" in latex
-    assert "a label" in markdown
-    assert "% a label" in latex
-
-
-def test_a_missing_cell_is_empty_in_every_form(tmp_path):
-    own = [r for r in results() if (r.run.method, r.run.variant) != ("single", "shift")]
-    paths = write_sheet(sheet("unc_id_shift_delta_reg", own), tmp_path)
-    with paths[0].open() as file:
-        last = list(csv.reader(file))[-1]
-    assert last[:2] == ["California", "Single"]
-    assert last[8:] == [""] * 12
 
 
 @pytest.mark.parametrize(

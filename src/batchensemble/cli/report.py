@@ -1,4 +1,4 @@
-"""A model judged, on one page: an HTML file that needs no other file and no network."""
+"""The evaluation of a model on one page: an HTML file that needs no other file and no network."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,103 +14,109 @@ from batchensemble.modelfile.files import replacing
 from batchensemble.modelfile.persistence import library_version
 from batchensemble.plots.charts import Chart, curve, fan, scatter
 from batchensemble.plots.looks import Look, look
-from batchensemble.plots.page import render_page
+from batchensemble.plots.page import check_packages, render_page
 from batchensemble.plots.sheets import Cell, Sheet, brief, show
 
 MOST_POINTS = 1000
 MOST_SERIES = 4
 TRIVIAL = {
-    "rmse_of_mean": "always saying their mean",
+    "rmse_of_mean": "predicting the mean",
     "rmse_of_season": "repeating the last season",
     "rmse_of_last": "repeating the last value",
 }
 
 
 def check_report(out: Path | None) -> None:
-    """Refuse, before any work is done, what could not be written."""
+    """Raise an error before any work is done if the page could not be written."""
     if out is None:
         return
+    check_packages()
     if out.suffix not in (".html", ".htm"):
         raise ValueError(f"expected the name of an .html file for the report, got {out}")
     check_place(out)
 
 
-def write_report(model: Any, path: Path, found: Evaluation, out: Path) -> None:
-    """The page of a model, kept in `path`, and what came out when it was judged."""
-    page = render(model, path, found)
+def write_report(model: Any, path: Path, evaluation: Evaluation, out: Path) -> None:
+    """Write the evaluation of the model in the file `path` as a page."""
+    page = render(model, path, evaluation)
     with replacing(out) as file:
         file.write(page.encode())
 
 
-def render(model: Any, path: Path, found: Evaluation) -> str:
+def render(model: Any, path: Path, evaluation: Evaluation) -> str:
     """The page as text."""
-    own = look(model.method)
-    scores = in_words(found.scores, target=found.target, task=found.task, coverage=found.coverage)
+    look_of_model = look(model.method)
+    scores = in_words(
+        evaluation.scores,
+        target=evaluation.target,
+        task=evaluation.task,
+        coverage=evaluation.coverage,
+    )
     return render_page(
         "batchensemble.cli",
         "evaluation.html.jinja",
         filters={"show": _written},
         note="",
-        title=f"{found.target}: how far to trust {path.name}",
-        lead=_lead(found),
-        warning=found.note,
-        left_out=counted(found.n_without_target, "row") if found.n_without_target else "",
+        title=f"{evaluation.target}: how far to trust {path.name}",
+        lead=_lead(evaluation),
+        warning=evaluation.note,
+        left_out=counted(evaluation.n_without_target, "row") if evaluation.n_without_target else "",
         scores=Sheet("scores", "Scores", ("score", "value", "meaning"), tuple(scores)),
-        charts=[*_promises(found, own), *_details(found, own)],
-        doubtful=found.doubtful,
-        mistakes=found.mistakes,
-        task=found.task,
-        coverage=found.coverage,
-        about=_about(model, path, found),
+        charts=[*_promises(evaluation, look_of_model), *_details(evaluation, look_of_model)],
+        doubtful=evaluation.doubtful,
+        mistakes=evaluation.mistakes,
+        task=evaluation.task,
+        coverage=evaluation.coverage,
+        about=_about(model, path, evaluation),
     )
 
 
 def _written(cell: Cell) -> str:
-    """With digits that count, whatever the unit of the target; 1992 may be a year."""
+    """With four significant digits, whatever the unit; no separators, since 1992 may be a year."""
     if isinstance(cell, float):
         return brief(cell)
     return str(cell) if isinstance(cell, int) else show(cell)
 
 
-def _lead(found: Evaluation) -> str:
+def _lead(evaluation: Evaluation) -> str:
     """What matters most, in a few sentences."""
-    scores = found.scores
-    what = f"{found.judged_on} of {Path(found.file).name}"
-    if found.task == "classification":
+    scores = evaluation.scores
+    what = f"{evaluation.judged_on} of {Path(evaluation.file).name}"
+    if evaluation.task == "classification":
         said = (
-            f"On {what}, {percent(scores['accuracy'])} of the answers are right; always saying the "
-            f"commonest class would be right in {percent(scores['accuracy_of_commonest'])}."
+            f"On {what}, {percent(scores['accuracy'])} of the answers are right; always predicting "
+            f"the most common class would be right in {percent(scores['accuracy_of_commonest'])}."
         )
         if "coverage_of_sets" in scores:
             held, size = percent(scores["coverage_of_sets"]), scores["size_of_sets"]
             said += (
-                f" The sets of {percent(found.coverage)} hold {held} of the truths, with "
+                f" The sets of {percent(evaluation.coverage)} hold {held} of the truths, with "
                 f"{size:.1f} classes on average."
             )
         return said
     name = next(name for name in TRIVIAL if name in scores)
     said = (
         f"On {what}, the typical error is {brief(scores['rmse'])}; {TRIVIAL[name]} would err by "
-        f"{brief(scores[name])}. The intervals of {percent(found.coverage)} hold "
+        f"{brief(scores[name])}. The intervals of {percent(evaluation.coverage)} hold "
         f"{percent(scores['coverage'])} of the truths."
     )
-    if found.task == "forecast":
+    if evaluation.task == "forecast":
         said += " A window is one forecast, from its last known time."
     return said
 
 
-def _promises(found: Evaluation, own: Look) -> list[Chart]:
+def _promises(evaluation: Evaluation, look_of_model: Look) -> list[Chart]:
     """Calibration, and what certainty is worth."""
-    kept, promised = found.selective, found.calibration
-    is_classes = found.task == "classification"
+    kept, promised = evaluation.selective, evaluation.calibration
+    is_classes = evaluation.task == "classification"
     titles = ("Confidence and accuracy", "Accuracy of the most certain rows")
     if not is_classes:
-        things = "windows" if found.task == "forecast" else "rows"
+        things = "windows" if evaluation.task == "forecast" else "rows"
         titles = ("Nominal and empirical coverage", f"Error of the most certain {things}")
     first = curve(
         titles[0],
         promised.at,
-        [(own, promised.values)],
+        [(look_of_model, promised.values)],
         x=promised.x,
         y=promised.y,
         diagonal=True,
@@ -118,12 +124,12 @@ def _promises(found: Evaluation, own: Look) -> list[Chart]:
     )
     return [
         replace(first, note="Larger dots: more rows." * is_classes),
-        curve(titles[1], kept.at, [(own, kept.values)], x=kept.x, y=kept.y),
+        curve(titles[1], kept.at, [(look_of_model, kept.values)], x=kept.x, y=kept.y),
     ]
 
 
-def _details(found: Evaluation, own: Look) -> list[Chart]:
-    detail = found.detail
+def _details(evaluation: Evaluation, look_of_model: Look) -> list[Chart]:
+    detail = evaluation.detail
     if isinstance(detail, Pairs):
         every = len(detail.truth) // MOST_POINTS + 1
         points = zip(
@@ -134,57 +140,58 @@ def _details(found: Evaluation, own: Look) -> list[Chart]:
         )
         shown = f", every {every}th row" if every > 1 else ""
         title = f"Truth and prediction{shown}"
-        return [scatter(title, list(points), own.colour, x="truth", y="prediction")]
+        return [scatter(title, list(points), look_of_model.colour, x="truth", y="prediction")]
     if isinstance(detail, Windows):
         groups = list(detail.frame.groupby("series", sort=False))[:MOST_SERIES]
         return [
             replace(
                 fan(
                     f"The last {len(rows)} steps" + (f" of {name}" if len(groups) > 1 else ""),
-                    [_at(row, is_date=detail.is_date) for row in rows.to_dict("records")],
-                    own.colour,
-                    is_date=detail.is_date,
-                    y=found.target,
+                    rows.assign(time=_times(rows["time"], is_date=detail.is_date)),
+                    look_of_model.colour,
+                    y=evaluation.target,
                 ),
-                note=f"Line: mean; band: interval of {percent(found.coverage)}; dots: truth.",
+                note=f"Line: mean; band: interval of {percent(evaluation.coverage)}; dots: truth.",
             )
             for name, rows in groups
         ]
     return []
 
 
-def _at(row: dict[str, Any], *, is_date: bool) -> dict[str, Any]:
-    time = pd.Timestamp(row["time"]).isoformat() if is_date else int(row["time"])
-    return {"time": time} | {k: float(row[k]) for k in ("truth", "mean", "lower", "upper")}
+def _times(column: pd.Series, *, is_date: bool) -> pd.Series:
+    """Dates by the clock on the wall, or whole numbers."""
+    if not is_date:
+        return column.astype(int)
+    return pd.Series(pd.DatetimeIndex(column).tz_localize(None), index=column.index)
 
 
-def _about(model: Any, path: Path, found: Evaluation) -> dict[str, str]:
+def _about(model: Any, path: Path, evaluation: Evaluation) -> dict[str, str]:
     origin = getattr(model, "origin_", {})
     columns = origin.get("columns") or {}
     facts = {
         "Model": path.name,
-        "Task": f"{found.task} of {found.target}",
+        "Task": f"{evaluation.task} of {evaluation.target}",
         "Method": look(model.method).label,
         "Parameters": f"{model.n_parameters_:,}",
-        "Season": f"{model.season_} steps" if "rmse_of_season" in found.scores else "",
-        "Learned from": _source(origin),
+        "Season": f"{model.season_} steps" if "rmse_of_season" in evaluation.scores else "",
+        "Trained on": _source(origin),
         "Columns": ", ".join(f"{name} ({kind})" for name, kind in columns.items()),
         "Fitted": str(getattr(model, "fitted_at_", "")).replace("T", " "),
-        "Seed": "" if found.seed is None else str(found.seed),
-        "Calibrated with": _calibrated(found),
-        "Judged on": f"{Path(found.file).name}, {found.judged_on}",
+        "Seed": "" if evaluation.seed is None else str(evaluation.seed),
+        "Calibrated with": _calibrated(evaluation),
+        "Evaluated on": f"{Path(evaluation.file).name}, {evaluation.judged_on}",
         "Made with": f"batchensemble {library_version()}",
     }
     return {name: fact for name, fact in facts.items() if fact}
 
 
-def _calibrated(found: Evaluation) -> str:
-    n = found.n_calibrated
+def _calibrated(evaluation: Evaluation) -> str:
+    n = evaluation.n_calibrated
     if not n:
-        return "nothing"
-    if found.task == "classification":
+        return "no rows: not calibrated"
+    if evaluation.task == "classification":
         return f"{counted(n, 'row')} for its sets, as many for its temperature"
-    return counted(n, "forecast" if found.task == "forecast" else "row")
+    return counted(n, "forecast" if evaluation.task == "forecast" else "row")
 
 
 def _source(origin: dict[str, Any]) -> str:

@@ -1,106 +1,151 @@
-"""The report's charts as Vega-Lite: they carry their numbers, and show them under the pointer."""
+"""Charts in matplotlib: panels of a figure in a file, and SVG inside a page."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from batchensemble.plots.looks import Look
 from batchensemble.plots.sheets import MeanSE, brief, near_range, show
+from batchensemble.plots.svg import INK, SOFT, inline, tip
 
-SHAPES = {
-    "o": "circle",
-    "s": "square",
-    "^": "triangle-up",
-    "D": "diamond",
-    "v": "triangle-down",
-    "P": "cross",
-    "X": "triangle-left",
-    "*": "triangle-right",
-}
-DOTTED = [2, 3]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-Spec = dict[str, Any]
+WIDTH = 3.1  # inches, of a chart in a page
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing with its title and its words for those who do not see it."""
+    """A picture with its title, and its words for those who do not see it.
+
+    strips   (from, to, words) along x: what the pointer shows there
+    """
 
     title: str
     words: str
-    spec: Spec
-    kind: str  # how the page lays it out: "panel" or "curve"
+    draw: Callable[[Axes], None]
+    height: float = 2.4  # inches, in a page
     note: str = ""  # below its title
+    strips: Sequence[tuple[float, float, str]] = ()
+
+    @property
+    def svg(self) -> str:
+        """For a page: as wide as there is room, in the page's font and colours."""
+        import matplotlib
+        from matplotlib.figure import Figure
+
+        buffer = BytesIO()
+        style: Any = {
+            "svg.fonttype": "none",
+            "svg.hashsalt": self.words,
+            "font.family": "DejaVu Sans",
+        }
+        with matplotlib.rc_context(style):
+            figure = Figure(figsize=(WIDTH, self.height), layout="constrained")
+            axes = figure.add_subplot()
+            self.draw(axes)
+            finish(figure)
+            if self.strips:
+                spans = [(start, end - start) for start, end, _ in self.strips]
+                bars = axes.broken_barh(
+                    spans, (0, 1), transform=axes.get_xaxis_transform(), color=SOFT, alpha=0.0
+                )
+                tip(bars, [words for *_, words in self.strips])
+            figure.savefig(buffer, format="svg", transparent=True)
+        return inline(buffer.getvalue())
 
 
-def panel(title: str, found: Sequence[tuple[Look, MeanSE]], limit: float | None) -> Chart:
+def grid(rows: Sequence[Sequence[Chart]], note: str, *, width: float, height: float) -> Figure:
+    """Charts side by side in one figure, with the note above."""
+    from matplotlib.figure import Figure
+
+    size = (width * len(rows[0]) + 0.4, height * len(rows) + 0.9)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(len(rows), len(rows[0]), squeeze=False)
+    for chart, each in zip((c for row in rows for c in row), axes.flat, strict=True):
+        chart.draw(each)
+        each.set_title(chart.title.replace(": ", "\n", 1), fontsize=9)
+    if note:
+        figure.suptitle(note, fontsize=8)
+    finish(figure)
+    return figure
+
+
+def finish(figure: Figure) -> None:
+    """Plain axes, and one legend below where lines have names."""
+    for axes in figure.axes:
+        axes.tick_params(labelsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.xaxis.label.set_fontsize(8)
+        axes.yaxis.label.set_fontsize(8)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    if len(labels) > 1:
+        columns = 2 if figure.get_figwidth() <= WIDTH else len(labels)
+        place: Any = {"loc": "outside lower center", "ncols": columns, "frameon": False}
+        figure.legend(handles, labels, fontsize=8, **place)
+
+
+def dots(title: str, cells: Sequence[tuple[Look, MeanSE]], limit: float | None) -> Chart:
     """A dot with its standard error for each method, and a dotted line at `limit`."""
-    looks = [look for look, _ in found]
-    rows = [_point(look, cell) | {"text": show(cell)} for look, cell in found]
-    shown = near_range([cell for _, cell in found])
-    scale: Spec = {"zero": False, "padding": 8} if shown is None else {"domain": [*shown]}
-    x = {"type": "quantitative", "scale": scale, "title": None}
-    x |= {"axis": {"tickCount": 5, "labelSeparation": 12, "labelOverlap": True}}
-    dots = {
-        "data": {"values": rows},
-        "encoding": {
-            "y": _field("method", "nominal", sort=None, title=None),
-            "color": _by_method(looks, "colour"),
-            "tooltip": [
-                _field("method", "nominal"),
-                _field("text", "nominal", title="mean ± standard error"),
-            ],
-        },
-        "layer": [
-            {
-                "mark": {"type": "rule", "strokeWidth": 2, "clip": True},
-                "encoding": {"x": {"field": "low", **x}, "x2": {"field": "high"}},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "opacity": 1, "size": 85, "clip": True},
-                "encoding": {"x": {"field": "mean", **x}, "shape": _by_method(looks, "mark")},
-            },
-            *_far_out(rows, shown),
-        ],
-    }
-    line = {
-        "name": "guide",  # the page's style knows it by this name
-        "data": {"values": [{"limit": limit}]},
-        "mark": {"type": "rule", "strokeDash": DOTTED},
-        "encoding": {"x": {"field": "limit", **x}},
-    }
-    layers = [dots] if limit is None else [line, dots]
-    words = f"{title}: " + "; ".join(f"{look.label} {show(cell)}" for look, cell in found) + "."
-    return Chart(title, words, {"height": 26 * len(rows), "layer": layers}, "panel")
+    shown = near_range([cell for _, cell in cells])
+
+    def draw(axes: Axes) -> None:
+        if limit is not None:
+            axes.axvline(limit, color=SOFT, ls=":", lw=1, zorder=0)
+        for y, (look, cell) in enumerate(cells):
+            if not is_near(cell, shown):
+                continue
+            bar = axes.errorbar(
+                cell.mean, y, xerr=cell.se, color=look.colour, marker=look.mark, capsize=3, ls=""
+            )
+            tip(bar.lines[0], [mean_words(look.label, cell)])
+        axes.set_yticks(range(len(cells)), [look.label for look, _ in cells])
+        axes.set_ylim(len(cells) - 0.4, -0.6)
+        axes.locator_params(axis="x", nbins=4)
+        write_far(axes, [(y, cell) for y, (_, cell) in enumerate(cells)], shown, axis="x")
+
+    words = "; ".join(f"{look.label} {show(cell)}" for look, cell in cells)
+    return Chart(title, f"{title}: {words}.", draw, height=0.45 + 0.22 * len(cells))
 
 
-def _far_out(rows: Sequence[Spec], shown: tuple[float, float] | None) -> list[Spec]:
+def mean_words(name: str, cell: MeanSE) -> str:
+    """As the pointer shows them."""
+    return f"{name}: {show(cell)} (mean ± standard error)"
+
+
+def is_near(cell: MeanSE, shown: tuple[float, float] | None) -> bool:
+    return shown is None or shown[0] <= cell.mean <= shown[1]
+
+
+def write_far(
+    axes: Axes, cells: Sequence[tuple[int, MeanSE]], shown: tuple[float, float] | None, *, axis: str
+) -> None:
     """What would hide the rest is written at the edge instead of drawn."""
     if shown is None:
-        return []
-    layers = []
-    for edge, align, arrow in ((0, "left", "← {}"), (1, "right", "{} →")):
-        far = [r for r in rows if (r["mean"] < shown[0] if edge == 0 else r["mean"] > shown[1])]
-        texts = [{"method": r["method"], "note": arrow.format(r["text"])} for r in far]
-        layers += [
-            {
-                "data": {"values": texts},
-                "mark": {"type": "text", "align": align, "dx": -6 if edge else 6, "dy": -9},
-                "encoding": {
-                    "x": {"datum": shown[edge]},
-                    "text": _field("note", "nominal"),
-                    "tooltip": {"value": None},
-                },
-            }
-        ] * bool(far)
-    return layers
+        return
+    (axes.set_xlim if axis == "x" else axes.set_ylim)(shown)
+    for place, cell in cells:
+        if not is_near(cell, shown):
+            far = int(cell.mean > shown[1])
+            text = f"{show(cell).replace(' ± ', '±')} {'←→↓↑'[far + 2 * (axis == 'y')]}"
+            align = {"ha": "right" if far or axis == "y" else "left"}
+            align |= {"va": "top" if far else "bottom"} if axis == "y" else {"va": "center"}
+            at = (shown[far], place) if axis == "x" else (place, shown[far])
+            axes.annotate(text, at, fontsize=7, **align)  # type: ignore[arg-type]
 
 
 def curve(
     title: str,
     at: Sequence[float],
-    found: Sequence[tuple[Look, Sequence[MeanSE | float]]],
+    lines: Sequence[tuple[Look, Sequence[MeanSE | float]]],
     *,
     x: str,
     y: str,
@@ -111,154 +156,102 @@ def curve(
 
     The pointer shows all at one x. With `counts`, rows behind each x, dots grow with them.
     """
-    looks = [look for look, _ in found]
-    points = [
-        _point(look, cell) | {"at": round(place, 4)} | ({"rows": counts[i]} if counts else {})
-        for look, cells in found
-        for i, (place, cell) in enumerate(zip(at, cells, strict=True))
-    ]
     low, high = (0.0, 1.0) if diagonal else (at[0], at[-1])
     middles = [low, *((a + b) / 2 for a, b in pairwise(at)), high]
     strips = [
-        {"at": round(place, 4), "from": round(middles[i], 4), "to": round(middles[i + 1], 4)}
-        | {f"m{j}": _written(cells[i]) for j, (_, cells) in enumerate(found)}
-        | ({"rows": counts[i]} if counts else {})
+        (middles[i], middles[i + 1], _at_one_x(f"{x} {place:.1%}", lines, i, counts))
         for i, place in enumerate(at)
     ]
-    share = {"axis": {"format": "%"}}
-    across = {"type": "quantitative", "title": x, "scale": {"domain": [low, high]}, **share}
-    up = {"type": "quantitative", "title": y, "scale": {"zero": diagonal}}
-    up |= share if diagonal else {}
-    lines: Spec = {
-        "data": {"values": points},
-        "encoding": {"x": {"field": "at", **across}, "color": _by_method(looks, "colour")},
-        "layer": [
-            {
-                "mark": {"type": "area", "opacity": 0.18},
-                "encoding": {"y": {"field": "low", **up}, "y2": {"field": "high"}},
-            },
-            {
-                "mark": {"type": "line", "strokeWidth": 1 if counts else 2},
-                "encoding": {"y": {"field": "mean", **up}},
-            },
-        ],
-    }
-    if counts:
-        size = _field("rows", "quantitative", legend=None, scale={"range": [0, 300]})
-        dots = {"mark": {"type": "point", "filled": True, "opacity": 0.8}}
-        lines["layer"].append(dots | {"encoding": {"y": {"field": "mean", **up}, "size": size}})
-    dotted = {
-        "name": "guide",
-        "data": {"values": [{"at": 0, "mean": 0}, {"at": 1, "mean": 1}]},
-        "mark": {"type": "line", "strokeDash": DOTTED, "strokeWidth": 1},
-        "encoding": {"x": {"field": "at", **across}, "y": {"field": "mean", **up}},
-    }
-    tips = [_field("at", "quantitative", title=x, format=".1%")]
-    tips += [_field(f"m{j}", "nominal", title=look.label) for j, look in enumerate(looks)]
-    tips += [_field("rows", "quantitative")] if counts else []
-    over = {"type": "point", "fields": ["at"], "on": "pointerover", "clear": "pointerout"}
-    pointer = {
-        "name": "strip",
-        "data": {"values": strips},
-        "params": [{"name": "over", "select": over}],
-        "mark": {"type": "rect", "cursor": "default"},
-        "encoding": {
-            "x": {"field": "from", **across},
-            "x2": {"field": "to"},
-            "opacity": {"condition": {"param": "over", "empty": False, "value": 0.15}, "value": 0},
-            "tooltip": tips,
-        },
-    }
+
+    def draw(axes: Axes) -> None:
+        from matplotlib.ticker import PercentFormatter
+
+        if diagonal:
+            axes.plot([0, 1], [0, 1], color=SOFT, ls=":", lw=1)
+            axes.yaxis.set_major_formatter(PercentFormatter(1))
+        for look, cells in lines:
+            means = np.array([c.mean if isinstance(c, MeanSE) else c for c in cells])
+            axes.plot(at, means, color=look.colour, lw=1.5, label=look.label)
+            if isinstance(cells[0], MeanSE):
+                errors = np.array([c.se for c in cells if isinstance(c, MeanSE)])
+                band = (means - errors, means + errors)
+                axes.fill_between(at, *band, color=look.colour, alpha=0.2, lw=0)
+            if counts:
+                sizes = 80 * np.array(counts) / max(counts)
+                axes.scatter(at, means, s=sizes, color=look.colour, alpha=0.8, lw=0, zorder=3)
+        axes.xaxis.set_major_formatter(PercentFormatter(1))
+        axes.set(xlabel=x, ylabel=y, xlim=(low, high))
+
     ends = "; ".join(
-        f"{look.label} {_written(cells[0])} to {_written(cells[-1])}" for look, cells in found
+        f"{look.label} {_written(cells[0])} to {_written(cells[-1])}" for look, cells in lines
     )
     words = f"{title}: {y} from {at[0]:.1%} to {at[-1]:.1%}: {ends}."
-    layers = [dotted, lines, pointer] if diagonal else [lines, pointer]
-    spec = {"height": 250, "layer": layers}
-    return Chart(title, words, spec, "curve")
+    return Chart(title, words, draw, 2.4 + 0.2 * math.ceil(len(lines) / 2), strips=strips)
 
 
 def scatter(
     title: str, points: Sequence[tuple[float, float, str]], colour: str, *, x: str, y: str
 ) -> Chart:
     """A dot for each (x, y, words), and the diagonal; the pointer shows the words."""
-    rows = [{"x": float(f"{a:.6g}"), "y": float(f"{b:.6g}"), "row": c} for a, b, c in points]
     ends = [end for a, b, _ in points for end in (a, b)]
     low, high = min(ends), max(ends)
-    axis = {"type": "quantitative", "scale": {"domain": [low, high], "nice": True}}
-    places = {"x": {"field": "x", "title": x, **axis}, "y": {"field": "y", "title": y, **axis}}
-    diagonal = {
-        "name": "guide",
-        "data": {"values": [{"x": low, "y": low}, {"x": high, "y": high}]},
-        "mark": {"type": "line", "strokeDash": DOTTED, "strokeWidth": 1},
-        "encoding": places,
-    }
-    dots = {
-        "data": {"values": rows},
-        "mark": {"type": "point", "filled": True, "size": 28, "opacity": 0.55, "color": colour},
-        "encoding": places
-        | {
-            "tooltip": [
-                _field("row", "nominal"),
-                _field("x", "quantitative", title=x),
-                _field("y", "quantitative", title=y),
-            ]
-        },
-    }
-    words = f"{title}: {len(rows):,} points from {low:.6g} to {high:.6g}."
-    return Chart(title, words, {"height": 250, "layer": [diagonal, dots]}, "curve")
+
+    def draw(axes: Axes) -> None:
+        axes.plot([low, high], [low, high], color=SOFT, ls=":", lw=1)
+        first, second = [a for a, _, _ in points], [b for _, b, _ in points]
+        marks = axes.scatter(first, second, s=9, color=colour, alpha=0.55, lw=0)
+        tip(marks, [f"{c}: {x} {a:.6g}, {y} {b:.6g}" for a, b, c in points])
+        axes.set(xlabel=x, ylabel=y)
+
+    return Chart(title, f"{title}: {len(points):,} points from {low:.6g} to {high:.6g}.", draw)
 
 
-def fan(
-    title: str, rows: Sequence[Mapping[str, Any]], colour: str, *, is_date: bool, y: str
-) -> Chart:
+def fan(title: str, frame: Any, colour: str, *, y: str) -> Chart:
     """A forecast and its interval over time, beside the truth.
 
-    rows have `time`, `truth`, and where there is a forecast `mean`, `lower` and `upper`.
+    frame has columns `time`, `truth`, `mean`, `lower` and `upper`.
     """
-    across = _field("time", "temporal" if is_date else "quantitative", title=None)
-    across |= {"axis": {"labelSeparation": 12, "labelOverlap": True}}
-    across |= {"scale": {"zero": False}} if not is_date else {}
-    up = {"type": "quantitative", "title": y, "scale": {"zero": False}}
-    tips = [across | {"title": "time"}]
-    tips += [_field(name, "quantitative") for name in ("truth", "mean", "lower", "upper")]
-    line = {"type": "line", "strokeWidth": 2}
-    spec = {
-        "height": 250,
-        "data": {"values": list(rows)},
-        "encoding": {"x": across, "tooltip": tips},
-        "layer": [
-            {
-                "mark": {"type": "area", "opacity": 0.22, "color": colour},
-                "encoding": {"y": {"field": "lower", **up}, "y2": {"field": "upper"}},
-            },
-            {"mark": line | {"color": colour}, "encoding": {"y": {"field": "mean", **up}}},
-            {
-                "mark": {"type": "point", "filled": True, "size": 30, "color": "#000000"},
-                "encoding": {"y": {"field": "truth", **up}},
-            },
-        ],
-    }
-    words = f"{title}: {len(rows)} times; dots are the truth, the line is the forecast."
-    return Chart(title, words, spec, "curve")
+    times = frame["time"].to_numpy()
+
+    def draw(axes: Axes) -> None:
+        axes.fill_between(times, frame["lower"], frame["upper"], color=colour, alpha=0.22, lw=0)
+        axes.plot(times, frame["mean"], color=colour, lw=1.8)
+        (marks,) = axes.plot(times, frame["truth"], "o", color=INK, ms=3)
+        names = ("truth", "mean", "lower", "upper")
+        tip(marks, [
+            f"{str(row['time']).removesuffix(' 00:00:00')}: "
+            + ", ".join(f"{name} {brief(row[name])}" for name in names)
+            for row in frame.to_dict("records")
+        ])  # fmt: skip
+        axes.set_ylabel(y)
+        format_times(axes, is_date=times.dtype.kind == "M", most=6)
+
+    words = f"{title}: {len(frame)} times; dots are the truth, the line is the forecast."
+    return Chart(title, words, draw)
 
 
-def _point(look: Look, cell: MeanSE | float) -> dict[str, Any]:
-    mean, se = cell if isinstance(cell, MeanSE) else (cell, 0.0)
-    ends = {"mean": mean, "low": mean - se, "high": mean + se}
-    return {"method": look.label} | {name: float(f"{value:.6g}") for name, value in ends.items()}
+def format_times(axes: Axes, *, is_date: bool, most: int = 8) -> None:
+    """Ticks at round dates, or at whole numbers."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.ticker import MaxNLocator
+
+    if is_date:
+        locator = AutoDateLocator(minticks=3, maxticks=most)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 5, 10], integer=True))
+
+
+def _at_one_x(
+    place: str,
+    lines: Sequence[tuple[Look, Sequence[MeanSE | float]]],
+    i: int,
+    counts: Sequence[int] | None,
+) -> str:
+    said = [place, *(f"{look.label}: {_written(cells[i])}" for look, cells in lines)]
+    return "\n".join([*said, f"rows: {counts[i]:,}"] if counts else said)
 
 
 def _written(cell: MeanSE | float) -> str:
     return show(cell) if isinstance(cell, MeanSE) else brief(cell)
-
-
-def _field(name: str, kind: str, **more: Any) -> Spec:
-    return {"field": name, "type": kind, **more}
-
-
-def _by_method(looks: Sequence[Look], part: str) -> Spec:
-    """Colour or mark by the method's label."""
-    values = [look.colour if part == "colour" else SHAPES[look.mark] for look in looks]
-    scale = {"domain": [look.label for look in looks], "range": values}
-    return _field("method", "nominal", scale=scale, legend=None)

@@ -12,6 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data.panels import Panel
+from batchensemble.plots.charts import format_times
+from batchensemble.plots.page import need
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,20 +40,16 @@ def plot_forecast(
     One panel for each series; of more than six, the first six. All in one `ax` if there is one
     series, otherwise in a figure of its own, which pyplot does not know.
     """
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
-    except ImportError as error:
-        raise ImportError(
-            "expected matplotlib, to plot with, but it cannot be imported; "
-            'pip install "batchensemble[plots]"'
-        ) from error
+    need("matplotlib.figure", "plots need", "plots")
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     n = min(len(panel), MOST_SERIES)
     if ax is not None:
         if len(panel) != 1:
             raise ValueError(
-                f"expected one series for one ax, got {len(panel)}; name it with series=, or leave "
-                "ax= away"
+                f"expected one series for one ax, got {len(panel)}; name it with series=, or omit "
+                "ax="
             )
         _draw(ax, panel, 0, mean, intervals, history)
         ax.legend(frameon=False)
@@ -90,7 +88,6 @@ def _draw(
     history: int,
 ) -> None:
     from matplotlib.colors import to_rgb
-    from matplotlib.ticker import MaxNLocator
 
     last = panel.rows(i).stop
     shown = slice(max(panel.rows(i).start, last - history), last)
@@ -116,19 +113,7 @@ def _draw(
     ax.tick_params(labelsize=9)
     ax.grid(axis="y", color="0.9", lw=0.8)
     ax.set_axisbelow(True)
-    if isinstance(panel.times, pd.DatetimeIndex):
-        _format_dates(ax)
-    else:
-        ax.xaxis.set_major_locator(MaxNLocator(nbins=8, steps=[1, 2, 5, 10], integer=True))
-
-
-def _format_dates(ax: Axes) -> None:
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    locator = AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
-    ax.xaxis.set_major_locator(locator)
-    formatter = ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
-    ax.xaxis.set_major_formatter(formatter)
+    format_times(ax, is_date=isinstance(panel.times, pd.DatetimeIndex))
 
 
 def _naive(times: Any) -> NDArray[Any]:

@@ -1,6 +1,7 @@
 """How methods, datasets and metrics are named and coloured, the same in every output."""
 
 from typing import NamedTuple
+from zlib import crc32
 
 
 class Look(NamedTuple):
@@ -17,7 +18,6 @@ LOOKS = {
     "single": Look("Single", "#CC79A7", "D"),
 }
 SPARE = (("#E69F00", "v"), ("#56B4E9", "P"), ("#7F7F7F", "X"), ("#AA4499", "*"))
-_others: list[str] = []  # methods that are not the paper's, as they came
 
 NAMES = {
     "rmse": "RMSE",
@@ -41,19 +41,7 @@ NAMES = {
     "member_disagreement": "disagreement",
 }
 METRICS = tuple(NAMES)  # in the order of tables
-UP = ("accuracy",)  # of those drawn; the others are the better the lower they are
-
-
-def look(method: str) -> Look:
-    """The method's; one that is not the paper's gets the next spare colour."""
-    if method in LOOKS:
-        return LOOKS[method]
-    if method not in _others:
-        _others.append(method)
-    colour, mark = SPARE[_others.index(method) % len(SPARE)]
-    return Look(method, colour, mark)
-
-
+UP = ("accuracy",)  # of those drawn; of the others less is better
 ERROR = {"regression": "rmse", "classification": "accuracy", "forecasting": "rmse"}
 CALIBRATION = {
     "regression": "miscalibration_area",
@@ -62,10 +50,19 @@ CALIBRATION = {
 }
 
 
+def look(method: str) -> Look:
+    """The method's; one that is not the paper's gets a spare colour and mark by its name alone."""
+    if method in LOOKS:
+        return LOOKS[method]
+    number = crc32(method.encode())
+    colour, mark = SPARE[number % len(SPARE)][0], SPARE[number // len(SPARE) % len(SPARE)][1]
+    return Look(method, colour, mark)
+
+
 def label(method: str) -> str:
     return look(method).label
 
 
 def dataset_name(dataset: str) -> str:
-    """As headings have it."""
+    """As in headings."""
     return dataset[:1].upper() + dataset[1:]

@@ -2,13 +2,28 @@
 
 import re
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
 from batchensemble.plots.sheets import Cell, MeanSE, show
+
+PACKAGES = ("itables", "jinja2", "matplotlib")
+
+
+def need(package: str, what: str, extra: str) -> None:
+    """Raise a one-line error if a package of an extra cannot be imported."""
+    try:
+        import_module(package)
+    except ImportError:
+        name = package.partition(".")[0]
+        raise ImportError(f"{what} {name}: pip install 'batchensemble[{extra}]'") from None
+
+
+def check_packages() -> None:
+    """Refuse early to make a page that cannot be made."""
+    for package in PACKAGES:
+        need(package, "a report needs", "report")
 
 
 def render_page(
@@ -23,7 +38,13 @@ def render_page(
 
     `note`, if not empty, stands on every table and chart; a filter `show` writes cells otherwise.
     """
-    scripts = _libraries()
+    check_packages()
+    import itables
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    style = (files("batchensemble.plots") / "style.css").read_text(encoding="utf-8")
+    tables = (files(itables) / "html" / "dt_bundle.js").read_text(encoding="utf-8")
     pages = Environment(
         loader=ChoiceLoader(
             [PackageLoader(package, "page"), PackageLoader("batchensemble.plots", ".")]
@@ -35,36 +56,13 @@ def render_page(
         keep_trailing_newline=True,
     )
     pages.filters.update({"show": show, "order": _order, **(filters or {})})
-    pages.tests["numeric"] = _is_number
-    return pages.get_template(template).render(note=note, **scripts, **content)
-
-
-def _libraries() -> dict[str, Markup]:
-    """Vega draws the charts and DataTables sorts the tables; both are put into the page."""
-    try:
-        import itables
-        import vl_convert
-    except ImportError as error:
-        raise ImportError(
-            f"a page needs {error.name}: pip install itables vl-convert-python"
-        ) from None
-    tables = (files(itables) / "html" / "dt_bundle.js").read_text(encoding="utf-8")
-    own = files("batchensemble.plots")
-    texts = {
-        "vega": vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
-        "datatables": tables,
-        "glue": (own / "glue.js").read_text(encoding="utf-8"),
-        "style": (own / "style.css").read_text(encoding="utf-8"),
-    }
+    pages.tests["numeric"] = lambda cell: isinstance(cell, int | float | MeanSE)
     # A closing tag inside a script would end it there.
-    return {
-        name: Markup(re.sub(r"</(script|style)", r"<\\/\1", text, flags=re.IGNORECASE))
-        for name, text in texts.items()
+    libraries = {
+        "style": Markup(style),
+        "datatables": Markup(re.sub(r"</script", r"<\\/script", tables, flags=re.IGNORECASE)),
     }
-
-
-def _is_number(cell: Cell) -> bool:
-    return isinstance(cell, int | float | MeanSE)
+    return pages.get_template(template).render(note=note, **libraries, **content)
 
 
 def _order(cell: Cell) -> str | float | int:

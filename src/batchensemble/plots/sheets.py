@@ -73,6 +73,8 @@ def brief(number: float) -> str:
 
 def near_range(summaries: Sequence[MeanSE]) -> tuple[float, float] | None:
     """What to draw of them if one in four is so far out that it would hide the rest; else None."""
+    if not summaries:
+        return None
     middle = np.median([mean for mean, _ in summaries])
     by_reach = sorted(summaries, key=lambda one: abs(one.mean - middle) + one.se)
     low, high = _ends(by_reach)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from itertools import product
 
 from batchensemble.plots.sheets import MeanSE
+from batchensemble.study.results import Study
 from batchensemble.study.spec import PLAIN, Change, Run, Settings, Unit, units_of
-from batchensemble.study.store import Result
-from batchensemble.study.tables import over_seeds
 
 METHOD = "batch_ensemble"
 TABLES = ("california", "diabetes", "adult", "breast_cancer", "phoneme")
@@ -67,28 +66,23 @@ class Ablation:
             for unit in units_of(dataset, "id", (METHOD,), n_seeds, settings, changes)
         ]
 
-    def found(self, results: Sequence[Result], dataset: str, metric: str) -> list[Found]:
-        """The variants that have the metric on the dataset, with their mean and standard error."""
-        own = [r for r in results if (r.run.dataset, r.run.variant) == (dataset, "id")]
-        by_entrant = over_seeds(own, metric)
-        return [
-            (variant, by_entrant[variant.entrant])
-            for variant in self.variants
-            if variant.entrant in by_entrant
-        ]
+    def found(self, study: Study, dataset: str, quantity: str) -> list[Found]:
+        """The variants that have the quantity on the dataset, with their mean."""
+        means = study.means((dataset, "id"), quantity, (v.entrant for v in self.variants))
+        return [(v, means[v.entrant]) for v in self.variants if v.entrant in means]
 
-    def lost(self, results: Sequence[Result], dataset: str) -> list[Variant]:
+    def lost(self, study: Study, dataset: str) -> list[Variant]:
         """Variants of which no network survived its training."""
-        survived = {variant for variant, _ in self.found(results, dataset, "nll")}
-        diverged = self.found(results, dataset, "diverged")
+        survived = {variant for variant, _ in self.found(study, dataset, "nll")}
+        diverged = self.found(study, dataset, "diverged")
         return [variant for variant, _ in diverged if variant not in survived]
 
-    def present(self, results: Sequence[Result], task: str = "") -> list[str]:
+    def present(self, study: Study, task: str = "") -> list[str]:
         """Datasets, of a task or all, that have more than one variant."""
-        tasks = {r.run.dataset: r.about["task"] for r in results}
+        tasks = study.tasks()
 
         def n_variants(dataset: str) -> int:
-            return len(self.found(results, dataset, "nll")) + len(self.lost(results, dataset))
+            return len(self.found(study, dataset, "nll")) + len(self.lost(study, dataset))
 
         return [
             dataset
@@ -115,7 +109,7 @@ ABLATIONS = {
         claim="C37",
     ),
     "init": Ablation(
-        "Do members that start or stay orthogonal help?",
+        "Does it help if members start or stay orthogonal?",
         "strength of the penalty",
         TABLES,
         tuple(
@@ -163,7 +157,7 @@ ABLATIONS = {
     ),
     "first_values": Ablation(
         "How should members start?",
-        "first values of r and s",
+        "initialisation of r and s",
         OURS,
         tuple(
             Variant(word.replace("_", " "), Change(init=word))

@@ -5,20 +5,15 @@ Verdicts come from full runs of five seeds alone; of other runs the numbers are 
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from batchensemble.plots.sheets import Cell, Sheet
-from batchensemble.study.checks import Part, Word, together
+from batchensemble.study.best_sets import WORDS, Word, together
 from batchensemble.study.claim_list import CLAIMS, Claim
-from batchensemble.study.evidence import Evidence, write_needs
-from batchensemble.study.store import Result
-
-__all__ = ["CLAIMS", "Claim", "Part", "Verdict", "claims_sheet", "judge_claims", "write_claims"]
-
-WORDS: tuple[Word, ...] = ("holds", "partly", "does not hold")
+from batchensemble.study.results import Study
+from batchensemble.study.statements import ALL, Need, Part
 
 
 @dataclass(frozen=True)
@@ -32,12 +27,9 @@ class Verdict:
     parts: tuple[Part, ...]
 
 
-def judge_claims(
-    results: Sequence[Result], costs: Sequence[Mapping[str, Any]] = ()
-) -> list[Verdict]:
+def judge_claims(study: Study) -> list[Verdict]:
     """Every claim in order; what is missing makes a claim unjudged, never an error."""
-    evidence = Evidence(results, costs)
-    return [_judge(claim, evidence) for claim in CLAIMS]
+    return [_judge(claim, study) for claim in CLAIMS]
 
 
 def write_claims(verdicts: Sequence[Verdict], path: Path) -> None:
@@ -67,8 +59,24 @@ def claims_sheet(verdicts: Sequence[Verdict]) -> Sheet:
     )
 
 
-def _judge(claim: Claim, evidence: Evidence) -> Verdict:
-    parts = [part for statement in claim.statements for part in statement.parts(evidence)]
-    why_not = write_needs(need for one in claim.statements for need in one.needs(evidence))
+def _judge(claim: Claim, study: Study) -> Verdict:
+    parts = [part for statement in claim.statements for part in statement.parts(study)]
+    why_not = write_needs(need for one in claim.statements for need in one.needs(study))
     words = [part.verdict for part in parts if part.counts and part.verdict is not None]
     return Verdict(claim.id, claim.text, None if why_not else together(words), why_not, (*parts,))
+
+
+def write_needs(needs: Iterable[Need]) -> str:
+    """One sentence; entrants are named where not all four methods are missing."""
+    whats: dict[str, dict[str, list[str]]] = {}
+    for what, where, who in dict.fromkeys(needs):
+        whats.setdefault(what, {}).setdefault(where, []).append(who)
+    parts = []
+    for what, places in whats.items():
+        named = [
+            where if {*who} >= {*ALL} else f"{where} ({', '.join(who)})"
+            for where, who in places.items()
+            if where
+        ]
+        parts.append(f"{what}: {', '.join(named)}" if named else what)
+    return f"needs {'; '.join(parts)}" if parts else ""

@@ -3,41 +3,42 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from batchensemble.study.claims import WORDS, claims_sheet, judge_claims, write_claims
+from batchensemble.study.best_sets import WORDS
+from batchensemble.study.claims import claims_sheet, judge_claims, write_claims
 from batchensemble.study.costs_file import read_costs
 from batchensemble.study.figures import draw_figures
 from batchensemble.study.report import write_report
+from batchensemble.study.results import Study, read_results, write_runs
 from batchensemble.study.sheets import make_sheets
 from batchensemble.study.store import Result
-from batchensemble.study.tables import label_of, read_results, write_runs, write_sheet
+from batchensemble.study.tables import write_sheet
 
 NEEDED = {
-    "matplotlib": "figures",
-    "tabulate": "tables in Markdown and LaTeX",
-    "vl_convert": "report",
-    "itables": "report",
+    "figures": ("matplotlib",),
+    "tables in Markdown and LaTeX": ("tabulate",),
+    "report": ("itables", "jinja2", "matplotlib"),
 }
 
 
 def write_outputs(folder: Path) -> tuple[list[Result], list[str]]:
     """Write all outputs into the folder; returns the results, and lines that say what is where."""
     results = read_results(folder)
-    costs, note = read_costs(folder / "costs.json"), label_of(results)
+    study = Study(results, read_costs(folder / "costs.json"))
     write_runs(results, folder / "runs.csv")
-    verdicts = judge_claims(results, costs)
+    verdicts = judge_claims(study)
     write_claims(verdicts, folder / "claims.json")
-    for sheet in (*make_sheets(results, costs), claims_sheet(verdicts)):
-        write_sheet(sheet, folder / "tables", note)
+    for sheet in (*make_sheets(study), claims_sheet(verdicts)):
+        write_sheet(sheet, folder / "tables", study.note)
     label = folder / "NOTE.txt"  # numbers for machines have no place for it
-    label.write_text(note + "\n") if note else label.unlink(missing_ok=True)
+    label.write_text(study.note + "\n") if study.note else label.unlink(missing_ok=True)
     said = [f"Numbers: {folder / 'runs.csv'}; tables: {folder / 'tables'}"]
     judged = [v.verdict for v in verdicts if v.verdict is not None]
     if judged:
         counts = (f"{judged.count(w)} {w}" for w in WORDS)
         said.append(f"Claims: {', '.join(counts)}; {folder / 'claims.json'}")
-    missing = {what: module for module, what in NEEDED.items() if find_spec(module) is None}
+    missing = [what for what, own in NEEDED.items() if any(find_spec(p) is None for p in own)]
     if "figures" not in missing:
-        draw_figures(results, folder / "figures", note)
+        draw_figures(study, folder / "figures")
         said.append(f"Figures: {folder / 'figures'}")
     if missing:
         said.append(f"No {', no '.join(missing)}: pip install 'batchensemble[study]'")

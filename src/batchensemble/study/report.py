@@ -6,25 +6,24 @@ from typing import Any
 
 from batchensemble.metrics import COVERAGES, LEVELS
 from batchensemble.plots.looks import dataset_name, label, look
-from batchensemble.plots.page import render_page
+from batchensemble.plots.page import check_packages, render_page
+from batchensemble.study.best_sets import WORDS as VERDICT_WORDS
 from batchensemble.study.claims import judge_claims
 from batchensemble.study.costs_file import read_costs
-from batchensemble.study.page.ablations import questions
-from batchensemble.study.page.content import (
+from batchensemble.study.published import SHAPES
+from batchensemble.study.results import Study, read_results
+from batchensemble.study.sections import (
     TASKS,
     WORDS,
     headlines,
-    main_results,
+    in_order,
     main_tables,
+    questions,
     sections,
-    task_of,
     wins,
 )
-from batchensemble.study.published import SHAPES
 from batchensemble.study.sheets import make_sheets
 from batchensemble.study.spec import Settings
-from batchensemble.study.store import Result
-from batchensemble.study.tables import label_of, read_results
 
 # Of one claim, and of several.
 VERDICTS = {
@@ -37,91 +36,82 @@ VERDICTS = {
 def write_report(folder: Path, path: Path) -> Path:
     """One self-contained page at `path` from the results in `folder`, as `reproduce` left them.
 
-    `folder/runs` holds the runs; `folder/costs.json`, if there, what was measured of cost.
+    `folder/runs` holds the runs; `folder/costs.json`, if there, the measured costs.
     """
-    page = render(read_results(folder), read_costs(folder / "costs.json"))
+    check_packages()
+    page = render(Study(read_results(folder), read_costs(folder / "costs.json")))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
     return path
 
 
-def render(results: Sequence[Result], costs: Sequence[Mapping[str, Any]] = ()) -> str:
+def render(study: Study) -> str:
     """The page as text."""
-    main = main_results(results)
-    note = label_of(results)
-    full = not note
-    sheets = {sheet.name: sheet for sheet in make_sheets(results, costs)}
-    verdicts = judge_claims(results, costs) if full else []
+    full = not study.note
+    sheets = {sheet.name: sheet for sheet in make_sheets(study)}
+    verdicts = judge_claims(study) if full else []
     words = [verdict.verdict for verdict in verdicts]
     return render_page(
         "batchensemble.study",
         "report.html.jinja",
         filters={"numbers": _numbers},
-        note=note,
-        summary=_summary(results, main, costs, full=full),
-        counts={word: sum(own == word for own in words) for word in VERDICTS},
+        note=study.note,
+        summary=_summary(study, full=full),
+        counts={word: words.count(word) for word in VERDICT_WORDS},
         phrases=VERDICTS,
         n_open=words.count(None),
         verdicts=verdicts,
         verdict_order=(*VERDICTS, None),
-        wins=wins(main) if full and main else None,
-        main=main_tables(main, mark_best=full),
-        sections=sections(main, sheets),
+        wins=wins(study) if full and study.places() else None,
+        main=main_tables(study, mark_best=full),
+        sections=sections(study, sheets),
         sheets=[s for name, s in sheets.items() if name.split("-")[0] not in ("main", "ablation")],
-        questions=questions(results, sheets, verdicts, full=full),
-        looks=[look(method) for method in dict.fromkeys(r.run.method for r in main)],
+        questions=questions(study, sheets, verdicts, full=full),
+        looks=[look(method) for method in study.methods()],
         words=WORDS,
-        made=_made(results),
+        made=_made(study),
         levels=LEVELS,
         coverages=COVERAGES,
     )
 
 
-def _summary(
-    results: Sequence[Result],
-    main: Sequence[Result],
-    costs: Sequence[Mapping[str, Any]],
-    *,
-    full: bool,
-) -> list[str]:
-    """What was compared on what, where and when, and what is not there."""
+def _summary(study: Study, *, full: bool) -> list[str]:
+    """What was compared on what, and what is missing."""
+    places, tasks = in_order(study), study.tasks()
+    main = [r for place in places for m in study.methods(place) for r in study.runs[(*place, m)]]
     if not main:
-        return [f"{len(results)} runs, none of them of the main study."]
-    methods = [label(method) for method in dict.fromkeys(r.run.method for r in main)]
-    datasets = dict.fromkeys((task_of(r), r.run.dataset) for r in main)
+        return [f"{len(study.results)} runs, none of them of the main study."]
+    datasets = list(dict.fromkeys(place.dataset for place in places))
     kinds = []
-    for task, (words, _) in TASKS.items():
-        own = [dataset_name(name) for kind, name in datasets if kind == task]
+    for task, words in TASKS.items():
+        own = [dataset_name(name) for name in datasets if tasks[name] == task]
         if own:
             kinds.append(f"{words[:1].lower()}{words[1:]} ({', '.join(own)})")
     seeds = {r.run.seed for r in main}
     epochs = sorted({r.run.settings.epochs for r in main})
     said = [
-        f"{_listed(methods)} on {_listed(kinds)}. The main study is {len(main):,} runs: "
-        f"{_count(len(seeds), 'seed')}, {' or '.join(map(str, epochs))} epochs; "
-        f"{_count(len(results) - len(main), 'further run')} change one thing each."
+        f"{_listed([label(m) for m in study.methods()])} on {_listed(kinds)}. The main study is "
+        f"{len(main):,} runs: {_count(len(seeds), 'seed')}, {' or '.join(map(str, epochs))} "
+        f"epochs; {_count(len(study.results) - len(main), 'further run')} change one thing each."
     ]
     if full:
-        said += headlines(main)
-    missing = [dataset_name(name) for name in SHAPES if name not in {d for _, d in datasets}]
-    lost = sum("diverged" in r.metrics for r in main)
-    absent = []
-    if missing:
-        absent.append(f"{_listed(missing)} of the paper's seven datasets")
-    if not costs:
-        absent.append("measurements of time and memory")
+        said += headlines(study)
+    missing = [dataset_name(name) for name in SHAPES if name not in datasets]
+    absent = [f"{_listed(missing)} of the paper's seven datasets"] if missing else []
+    absent += [] if study.costs else ["measurements of time and memory"]
     if absent:
-        said.append(f"Not there: {'; '.join(absent)}.")
-    if lost:
-        said.append(f"{_count(lost, 'run')} of the main study diverged; see the dataset.")
+        said.append(f"Missing: {'; '.join(absent)}.")
+    n_diverged = sum(study.n_diverged(place, m) for place in places for m in study.methods(place))
+    if n_diverged:
+        said.append(f"{_count(n_diverged, 'run')} of the main study diverged; see the dataset.")
     if len(seeds) == 1:
         said.append("With one seed there is no standard error.")
     return said
 
 
-def _made(results: Sequence[Result]) -> dict[str, str]:
+def _made(study: Study) -> dict[str, str]:
     """The machine, the versions and the time, as the results tell them."""
-    abouts = [result.about for result in results]
+    abouts = [result.about for result in study.results]
 
     def every(key: str) -> list[str]:
         return list(dict.fromkeys(str(about[key]) for about in abouts if key in about))
@@ -132,8 +122,8 @@ def _made(results: Sequence[Result]) -> dict[str, str]:
             if number != "not installed":
                 versions.setdefault(package, {})[number] = None
     days = sorted(time[:10] for time in every("finished"))
-    settings = dict.fromkeys(_in_words(result.run.settings) for result in results)
-    found = {
+    settings = dict.fromkeys(_in_words(result.run.settings) for result in study.results)
+    facts = {
         "Finished": " to ".join(dict.fromkeys([days[0], days[-1]])) if days else "",
         "Trained on": ", ".join(every("device")),
         "Machine": "; ".join(every("machine")),
@@ -141,13 +131,13 @@ def _made(results: Sequence[Result]) -> dict[str, str]:
         "Versions": ", ".join(f"{name} {' or '.join(own)}" for name, own in versions.items()),
         "Training": "; ".join(settings),
     }
-    return {name: text for name, text in found.items() if text}
+    return {name: text for name, text in facts.items() if text}
 
 
 def _in_words(settings: Settings) -> str:
     limits = {"training rows": settings.most_rows, "windows": settings.most_windows}
-    told = [f"{most:,} {things}" for things, most in limits.items() if most is not None]
-    of = f"at most {_listed(told)}" if told else "all rows and windows"
+    cut = [f"{most:,} {things}" for things, most in limits.items() if most is not None]
+    of = f"at most {_listed(cut)}" if cut else "all rows and windows"
     return f"{_count(settings.epochs, 'epoch')}, {of}"
 
 

@@ -1,1 +1,0 @@
-"""The parts of the report's page: charts, template and style."""
