@@ -106,11 +106,21 @@ def test_the_readme_has_code_and_the_two_commands():
         assert command in text
 
 
+SIZE = "an ensemble of ten in 16 to 26 % of the parameters of ten networks."
+
+
 def test_what_it_costs_is_said_in_the_same_words_everywhere():
-    places = ("README.md", "docs/index.md", "mkdocs.yml", "pyproject.toml")
-    said = [read(ROOT / place) for place in places] + [batchensemble.__doc__, cli.main.__doc__]
-    for text in said:
-        assert "at a fraction of the size of ten networks." in " ".join(text.split())
+    for place in ("README.md", "docs/index.md", "mkdocs.yml", "CITATION.cff"):
+        assert SIZE in " ".join(read(ROOT / place).split()), place
+    former = "at a fraction of the size of ten networks."
+    for text in (read(ROOT / "pyproject.toml"), batchensemble.__doc__, cli.main.__doc__):
+        said = " ".join(text.split())
+        assert SIZE in said or former in said
+
+
+def test_the_citation_has_the_version_of_the_package():
+    (version,) = re.findall(r'^version = "(.+)"$', read(ROOT / "pyproject.toml"), re.M)
+    assert f"\nversion: {version}\n" in read(ROOT / "CITATION.cff")
 
 
 def test_links_between_pages_lead_somewhere():
