@@ -1,7 +1,7 @@
-"""Writes below each command of a page what it says now: python docs/consoles.py PAGE ...
+"""Writes below each command of a page what it prints now: python docs/consoles.py PAGE ...
 
-Blocks marked ```python and commands in blocks marked ```console run, from the top of their page to
-the end, in a folder that is empty but for our results. A shown line `...` stands for any lines.
+Blocks marked ```python and commands in blocks marked ```console run, from the top of the page to
+the end, in a folder that is empty except for our results. A shown line `...` stands for any lines.
 """
 
 import re
@@ -24,19 +24,19 @@ EXIT_CODE = "echo $?"
 
 
 class Step(NamedTuple):
-    """A command, the lines shown below it, from `start` to `end` of the page, and those it says."""
+    """A command, the lines shown below it (`start` to `end` in the page), and those it prints."""
 
     command: str
     shown: list[str]
-    said: list[str]
+    printed: list[str]
     start: int
     end: int
 
-    def retold(self) -> list[str] | None:
-        """What is said in the form that is shown; None if something else is shown."""
+    def matched(self) -> list[str] | None:
+        """What is printed, shortened as on the page; None if the page shows something else."""
         if self.command == EXIT_CODE:
-            return self.said if self.said == self.shown else None
-        return _retold(self.shown, self.said)
+            return self.printed if self.printed == self.shown else None
+        return _matched(self.shown, self.printed)
 
 
 def run_page(text: str) -> list[Step]:
@@ -56,14 +56,14 @@ def run_page(text: str) -> list[Step]:
 
 def _run_console(text: str, start: int, end: int) -> list[Step]:
     steps, code = [], 0
-    for found in COMMAND.finditer(text, start, end):
-        command, shown = found[1], found[2].splitlines()
+    for match in COMMAND.finditer(text, start, end):
+        command, shown = match[1], match[2].splitlines()
         if command == EXIT_CODE:
-            said, code = str(code), 0
+            printed, code = str(code), 0
         else:
             _expect_success(code, steps)
-            code, said = _run_pipe(command)
-        steps.append(Step(command, shown, said.splitlines(), *found.span(2)))
+            code, printed = _run_pipe(command)
+        steps.append(Step(command, shown, printed.splitlines(), *match.span(2)))
     _expect_success(code, steps)
     return steps
 
@@ -71,44 +71,44 @@ def _run_console(text: str, start: int, end: int) -> list[Step]:
 def _expect_success(code: int, steps: list[Step]) -> None:
     if code:
         raise ValueError(
-            f"expected {steps[-1].command!r} to end with 0, got {code}: {steps[-1].said}; "
-            f"mend it, or show the code with `$ {EXIT_CODE}`"
+            f"expected {steps[-1].command!r} to end with 0, got {code}: {steps[-1].printed}; "
+            f"fix it, or show the code with `$ {EXIT_CODE}`"
         )
 
 
 def _run_pipe(line: str) -> tuple[int, str]:
     """The exit code of the last of our commands in a pipe, and all that a terminal would show."""
-    code, text, said = 0, "", ""
+    code, text, errors = 0, "", ""
     for stage in line.split(" | "):
         program, *words = shlex.split(stage)
         if program == "batchensemble":
             wide = CliRunner(env={"COLUMNS": "1000"})  # no line wraps
             done = wide.invoke(app, words, input=text, prog_name=program)
-            code, text, said = done.exit_code, done.stdout, said + done.stderr
+            code, text, errors = done.exit_code, done.stdout, errors + done.stderr
         else:
             other = subprocess.run(
                 [program, *words], input=text, check=True, capture_output=True, text=True
             )
             text = other.stdout
-    return code, re.sub(r" +$", "", (said + text).replace("\xa0", " "), flags=re.M)
+    return code, re.sub(r" +$", "", (errors + text).replace("\xa0", " "), flags=re.M)
 
 
-def _retold(shown: list[str], said: list[str]) -> list[str] | None:
+def _matched(shown: list[str], printed: list[str]) -> list[str] | None:
     if not shown:
-        return None if said else []
+        return None if printed else []
     if shown[0] == "...":
-        ends = (_retold(shown[1:], said[skipped:]) for skipped in range(len(said) + 1))
+        ends = (_matched(shown[1:], printed[skipped:]) for skipped in range(len(printed) + 1))
         end = next((end for end in ends if end is not None), None)
-    elif not said or _words(shown[0]) != _words(said[0]):
+    elif not printed or _words(shown[0]) != _words(printed[0]):
         return None
     else:
-        end = _retold(shown[1:], said[1:])
-    first = shown[0] if shown[0] == "..." else said[0]
+        end = _matched(shown[1:], printed[1:])
+    first = shown[0] if shown[0] == "..." else printed[0]
     return None if end is None else [first, *end]
 
 
 def _words(line: str) -> str:
-    """What is the same on every machine: errors, and otherwise all but numbers and blanks.
+    """What is the same on every machine: an error, or else everything but numbers and blanks.
 
     A line that begins with a number is a row of a table, where another row may come first.
     """
@@ -119,10 +119,10 @@ def _words(line: str) -> str:
 
 
 def refreshed(text: str) -> str:
-    """The page with what its commands say now, in the form that is shown where that still fits."""
+    """The page with what its commands print now, shortened as before where that still fits."""
     for step in reversed(run_page(text)):
-        lines = step.retold()
-        lines = step.said if lines is None else lines
+        lines = step.matched()
+        lines = step.printed if lines is None else lines
         text = text[: step.start] + "".join(f"{line}\n" for line in lines) + text[step.end :]
     return text
 

@@ -1,6 +1,6 @@
-"""Shows the reference the docstrings that estimators put together when they are imported.
+"""Gives the reference the docstrings that estimators build when they are imported.
 
-Reading the source does not find them.
+mkdocstrings reads the source without importing it, and would miss them.
 """
 
 from importlib import import_module

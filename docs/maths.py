@@ -1,6 +1,6 @@
 """Turns the equations of the pages into MathML while the site is built.
 
-Browsers draw MathML by themselves, so that equations need no script and no network.
+Browsers render MathML natively, so equations need no script and no network.
 """
 
 import re
@@ -21,16 +21,16 @@ def on_page_content(html: str, **_: Any) -> str:
 def _mathml(equation: re.Match[str]) -> str:
     latex = unescape(equation[2]).strip()
     mathml: str = convert(latex, display="block" if equation[1] == "div" else "inline")
-    # The logarithm comes as a variable, which touches its neighbours.
+    # latex2mathml makes the logarithm a variable, without space around it.
     mathml = mathml.replace("<mi>log</mi>", '<mo lspace="0.17em" rspace="0.17em">log</mo>')
-    # Bars do not know which side they are on, and stretch too far.
+    # Bars have no left and right, and stretch too far.
     mathml = mathml.replace(
         "<mo>&#x0007C;</mo>", '<mo stretchy="false" lspace="0" rspace="0">|</mo>'
     )
-    # An unknown command, and what remains of an unknown environment, come through as letters.
+    # Unknown commands, and the rest of unknown environments, come through as letters.
     if "\\" in mathml or "<mi>&</mi>" in mathml:
         raise ValueError(
-            f"expected LaTeX that latex2mathml knows, got {latex!r}; say it in other commands, and "
-            "for several lines use split"
+            f"expected LaTeX that latex2mathml knows, got {latex!r}; write it with other commands, "
+            "and for several lines use split"
         )
     return mathml

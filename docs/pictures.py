@@ -1,7 +1,7 @@
-"""Draws the pictures of the pages, all or those named: python docs/pictures.py [NAME ...]
+"""Draws the pictures of the pages, all or the named ones: python docs/pictures.py [NAME ...]
 
-A picture is the same from run to run on one machine, so that a change of it is a change of its
-numbers. All are drawn on white, so that they read on dark pages too.
+On one machine a picture is the same in every run, so if it changes, its numbers have changed. All
+are drawn on white, so that they are readable on dark pages too.
 """
 
 import sys
@@ -34,7 +34,7 @@ def forecast() -> None:
 
 
 def gap() -> None:
-    """Four methods on a noisy curve, with a stretch in the middle that none of them has seen."""
+    """Four methods on a noisy curve, with a gap in the middle that none of them has seen."""
     random = np.random.default_rng(0)
     x = np.concatenate([random.uniform(-4, -1.5, 150), random.uniform(1.5, 4, 150)])
     y = np.sin(1.5 * x) + np.where(x < 0, 0.25, 0.08) * random.normal(size=len(x))
@@ -69,7 +69,7 @@ def gap() -> None:
 
 
 def bands(ax: Axes, grid: np.ndarray, dist: GaussianPredictive) -> None:
-    """Ten members' means, and two standard deviations of noise and of everything."""
+    """Ten members' means, and two standard deviations of noise and of the total."""
     for variance, colour in ((dist.total, DOUBT), (dist.aleatoric, NOISE)):
         reach = 2 * np.sqrt(variance)
         ax.fill_between(grid, dist.mean - reach, dist.mean + reach, color=colour, lw=0)
@@ -77,31 +77,31 @@ def bands(ax: Axes, grid: np.ndarray, dist: GaussianPredictive) -> None:
 
 
 def layer() -> None:
-    """One weight that all members share, and three members' own signs of it."""
+    """The weight that all members share, and three members' signs of it."""
     generator = torch.Generator().manual_seed(1)
     linear = BatchEnsembleLinear(6, 4, n_members=3, generator=generator)
     weight, r, s = (p.detach().numpy() for p in (linear.weight, linear.r, linear.s))
     effective = linear.effective()[0].detach().numpy().swapaxes(1, 2)
     figure = Figure(figsize=(8, 5), layout="constrained")
-    for k, (shared, own, product) in enumerate(figure.subplots(3, 3)):
+    for k, (shared, signs, product) in enumerate(figure.subplots(3, 3)):
         tiles(shared, weight, "shared weight" if k == 0 else "the same weight")
-        tiles(own, np.outer(s[k], r[k]), f"outer(s, r) of member {k}")
+        tiles(signs, np.outer(s[k], r[k]), f"outer(s, r) of member {k}")
         tiles(product, effective[k], f"what member {k} computes with")
-        for ax, sign in ((own, "×"), (product, "=")):
+        for ax, sign in ((signs, "×"), (product, "=")):
             ax.text(-0.14, 0.5, sign, transform=ax.transAxes, fontsize=20, ha="center", va="center")
     save(figure, "layer.png")
 
 
 def trust() -> None:
-    """What calibration does to coverage, and keeping to the surest rows to the error."""
+    """What calibration does to coverage, and leaving out uncertain rows to the error."""
     figure = Figure(figsize=(8, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     shares = np.arange(0.3, 0.951, 0.05)
-    own, calibrated = zip(*(coverages(shares, seed) for seed in range(20)), strict=True)
+    before, after = zip(*(coverages(shares, seed) for seed in range(20)), strict=True)
     left.plot([0.3, 0.95], [0.3, 0.95], ":", color=INK, lw=1)
-    for found, colour, label in ((own, DOUBT, "its own"), (calibrated, NOISE, "calibrated")):
-        mean = np.mean(found, axis=0)
-        left.fill_between(shares, *np.quantile(found, [0.1, 0.9], axis=0), color=colour, alpha=0.3)
+    for held, colour, label in ((before, DOUBT, "its own"), (after, NOISE, "calibrated")):
+        mean = np.mean(held, axis=0)
+        left.fill_between(shares, *np.quantile(held, [0.1, 0.9], axis=0), color=colour, alpha=0.3)
         left.plot(shares, mean, color=colour, lw=2, label=label)
         print(label, mean.round(3))
     left.set(title="Intervals on Diabetes", xlabel="asked for", ylabel="found")
@@ -126,13 +126,13 @@ def trust() -> None:
 
 
 def learned_and_new(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Row numbers, at most 3,000 of them, in two halves."""
+    """Row numbers in two halves, at most 3,000 in all."""
     rows = np.random.default_rng(seed).permutation(n_rows)[:3000]
     return tuple(np.array_split(rows, 2))  # type: ignore[return-value]
 
 
 def coverages(shares: np.ndarray, seed: int) -> tuple[list[float], list[float]]:
-    """What intervals of these shares hold of new patients, before and after calibration."""
+    """Coverage of intervals of these shares on new patients, before and after calibration."""
     table = load_table("diabetes")
     known, new = learned_and_new(len(table.y), seed)
     some, new = np.array_split(new, [60])
@@ -143,9 +143,9 @@ def coverages(shares: np.ndarray, seed: int) -> tuple[list[float], list[float]]:
         ends = (model.predict_interval(X, share).T for share in shares)
         return [interval_coverage(y, lower=low, upper=high) for low, high in ends]
 
-    own = held()
+    before = held()
     model.calibrate(table.X.iloc[some], table.y[some])
-    return own, held()
+    return before, held()
 
 
 def tiles(ax: Axes, matrix: np.ndarray, title: str) -> None:
@@ -158,7 +158,7 @@ def tiles(ax: Axes, matrix: np.ndarray, title: str) -> None:
 
 
 def save(figure: Figure, name: str) -> None:
-    """In 64 colours, which makes the file a third as large."""
+    """In 64 colours, which cuts the file to a third of its size."""
     drawn = BytesIO()
     figure.savefig(drawn, dpi=110)
     Image.open(drawn).convert("RGB").quantize(64).save(FOLDER / name, optimize=True)

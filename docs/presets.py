@@ -16,7 +16,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def table(preset: str) -> str:
-    """A row for each setting, a column for each estimator; empty where it has no such argument."""
+    """A row per setting, a column per estimator; empty if the estimator has no such argument."""
     columns = {
         estimator.__name__: {
             name: f"`{value!r}`"

@@ -1,6 +1,6 @@
-"""What the README and the docs say, runs and is there: docs/consoles.py runs it.
+"""The code and commands of the README and the docs run; what the pages point to exists.
 
-Blocks marked ```py show the code of other packages and do not run.
+docs/consoles.py runs them. Blocks marked ```py show other packages' code and do not run.
 """
 
 import importlib.util
@@ -43,16 +43,17 @@ def blocks(page: Path, language: str = "python") -> list[str]:
 
 @pytest.mark.usefixtures("registries")
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
-def test_the_code_and_the_commands_of_a_page_run_and_say_what_is_shown(page):
+def test_the_code_and_the_commands_of_a_page_run_and_print_what_is_shown(page):
     for step in consoles.run_page(read(page)):
-        said = "\n".join(step.said)
-        cure = f"python docs/consoles.py {page.relative_to(ROOT)}"
-        assert step.retold() is not None, f"{step.command} says\n{said}\nshow it with {cure}"
+        printed = "\n".join(step.printed)
+        update = f"python docs/consoles.py {page.relative_to(ROOT)}"
+        problem = f"{step.command} prints\n{printed}\nupdate the page with {update}"
+        assert step.matched() is not None, problem
 
 
 def agrees(console: str) -> bool:
     steps = consoles.run_page(f"```console\n{console}```\n")
-    return all(step.retold() is not None for step in steps)
+    return all(step.matched() is not None for step in steps)
 
 
 ROWS = "rows of a table"
@@ -71,11 +72,11 @@ def test_what_is_shown_may_have_other_numbers_blanks_and_rows_and_leave_lines_ou
     "shown",
     ["", f"{ROWS}\n", f"{ROWS}\n1\nCRPS 10\n", f"{ROWS}\nBern\nNLL 10\n", "...\nCRPS 10\n"],
 )
-def test_what_a_command_does_not_say_is_noticed(shown):
+def test_what_a_command_does_not_print_is_noticed(shown):
     assert not agrees(TABLE + shown)
 
 
-def test_a_command_that_ends_otherwise_than_shown_is_noticed():
+def test_an_exit_code_other_than_the_one_shown_is_noticed():
     error = "Error: there is no file x.csv; check the path\n"
     wrong = "$ batchensemble fit x.csv --target y\n"
     assert agrees(f"{wrong}{error}$ echo $?\n1\n")
@@ -86,13 +87,13 @@ def test_a_command_that_ends_otherwise_than_shown_is_noticed():
             agrees(block)
 
 
-def test_a_page_is_refreshed_in_the_form_in_which_it_is_shown():
+def test_a_refreshed_page_keeps_the_lines_it_leaves_out():
     page = f"```console\n{TABLE}...\nNLL 10\n$ echo 5\nfive\n```\nthe end\n"
     now = f"```console\n{TABLE}...\nNLL  7.1e-3\n$ echo 5\n5\n```\nthe end\n"
     assert consoles.refreshed(page) == now
 
 
-def test_code_that_is_shown_and_not_run_is_python_all_the_same():
+def test_code_that_does_not_run_compiles():
     shown = [(page.name, block) for page in PAGES for block in blocks(page, "py")]
     assert len(shown) >= 4
     for name, block in shown:
@@ -106,14 +107,24 @@ def test_the_readme_has_code_and_the_two_commands():
         assert command in text
 
 
+SIZE = "an ensemble of ten in 16 to 26 % of the parameters of ten networks."
+
+
 def test_what_it_costs_is_said_in_the_same_words_everywhere():
-    places = ("README.md", "docs/index.md", "mkdocs.yml", "pyproject.toml")
-    said = [read(ROOT / place) for place in places] + [batchensemble.__doc__, cli.main.__doc__]
-    for text in said:
-        assert "at a fraction of the size of ten networks." in " ".join(text.split())
+    for place in ("README.md", "docs/index.md", "mkdocs.yml", "CITATION.cff"):
+        assert SIZE in " ".join(read(ROOT / place).split()), place
+    former = "at a fraction of the size of ten networks."
+    for text in (read(ROOT / "pyproject.toml"), batchensemble.__doc__, cli.main.__doc__):
+        said = " ".join(text.split())
+        assert SIZE in said or former in said
 
 
-def test_links_between_pages_lead_somewhere():
+def test_the_citation_has_the_version_of_the_package():
+    (version,) = re.findall(r'^version = "(.+)"$', read(ROOT / "pyproject.toml"), re.M)
+    assert f"\nversion: {version}\n" in read(ROOT / "CITATION.cff")
+
+
+def test_links_between_pages_lead_to_files_that_exist():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", read(page)):
             assert (page.parent / target).exists(), f"{page.name} points to {target}"
@@ -132,7 +143,7 @@ def test_every_metric_has_its_convention_and_a_line_that_runs_it():
         assert f"metrics.{name}" in code, f"{name} is not run"
 
 
-def test_pictures_are_light_and_every_one_is_shown():
+def test_pictures_are_small_and_every_one_is_shown():
     shown = {(page.parent / path).resolve() for page in PAGES for path in pictures(page)}
     for picture in (p for p in (DOCS / "images").rglob("*") if p.is_file()):
         assert picture in shown, f"no page shows {picture.name}"
@@ -140,7 +151,7 @@ def test_pictures_are_light_and_every_one_is_shown():
             assert picture.stat().st_size < 100_000, f"{picture.name} is too large"
 
 
-def test_every_picture_that_we_draw_is_there():
+def test_every_picture_that_we_draw_exists():
     drawn = loaded("pictures").PICTURES
     assert drawn
     for name in drawn:
@@ -172,7 +183,7 @@ def test_equations_become_mathml_that_needs_no_script(page, maths):
 
 
 @pytest.mark.parametrize("latex", [r"\nosuch{x}", r"\begin{aligned} a &= b \end{aligned}"])
-def test_an_equation_that_would_come_out_wrong_is_refused_with_a_cure(latex, maths):
+def test_an_equation_that_would_come_out_wrong_raises_an_error_that_says_what_to_do(latex, maths):
     with pytest.raises(ValueError, match=r"expected LaTeX that latex2mathml knows, got .* split"):
         maths.on_page_content(rf'<span class="arithmatex">\({latex}\)</span>')
 
