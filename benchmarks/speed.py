@@ -253,7 +253,9 @@ def predictions(repeats: int) -> list[Row]:
         encoded = ours.model_.encoder.transform(ours._read(new))
         others = eager_ensembles(data)
         alone: dict[str, Callable[[], object]] = {
-            "BatchEnsemble": lambda x=encoded: list(predict_rows(ours.model_.ensemble.members, x, CPU)),  # type: ignore[misc]
+            "BatchEnsemble": lambda x=encoded: list(
+                predict_rows(ours.model_.ensemble.members, x, CPU)
+            ),  # type: ignore[misc]
         }
         alone |= {
             name: partial(loop.predict, torch.tensor(encoded)) for name, loop in others.items()

@@ -34,9 +34,8 @@ def shell(fitted, tmp_path, monkeypatch):
 @pytest.fixture
 def swift(monkeypatch, tmp_path):
     """The study's commands in an empty folder, with little to train."""
-    from batchensemble.study.plans import Profile
+    from batchensemble.study.plans import PROFILES, Profile
     from batchensemble.study.spec import Settings
-    from batchensemble.study.plans import PROFILES
 
     short = Settings(epochs=2, most_rows=100, most_windows=20)
     monkeypatch.chdir(tmp_path)

@@ -6,9 +6,8 @@ import pytest
 
 from batchensemble.cli.app import app
 from batchensemble.study.datasets import TABLES
-from batchensemble.study.plans import Profile
+from batchensemble.study.plans import ABLATION_PROFILES, PROFILES, Profile
 from batchensemble.study.spec import Settings
-from batchensemble.study.plans import ABLATION_PROFILES, PROFILES
 
 SHORT = Settings(epochs=2, most_rows=100, most_windows=20)
 
