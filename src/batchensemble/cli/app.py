@@ -22,7 +22,10 @@ app = typer.Typer(
 
 @app.callback(epilog=CODES)
 def main() -> None:
-    """Predictions with trustworthy uncertainty, at a fraction of the size of ten networks."""
+    """Predictions with trustworthy uncertainty for tables and time series.
+
+    Inside is an ensemble of ten in 16 to 26 % of the parameters of ten networks.
+    """
 
 
 for own in (fit, predict, evaluate, inspect, export):
