@@ -17,26 +17,20 @@ from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.data.table_encoder import EncodedColumn, TableEncoder
 from batchensemble.modelfile.codec import Codec, Form, NotKept
 from batchensemble.training.loop import History
-from batchensemble.training.methods.batch_ensemble import BatchEnsemble
-from batchensemble.training.methods.deep_ensemble import DeepEnsemble
-from batchensemble.training.methods.mc_dropout import MCDropout
-from batchensemble.training.methods.single import Single
+from batchensemble.training.methods import METHOD_CLASSES
 
 # A new class that estimators hold, of such fields as are kept: add it here.
 OURS = (
-    BatchEnsemble,
+    *METHOD_CLASSES,
     Column,
     Columns,
-    DeepEnsemble,
     EncodedColumn,
     IntervalCalibration,
-    MCDropout,
     Names,
     Numbers,
     Panel,
     SeriesEncoder,
     SetCalibration,
-    Single,
     TableEncoder,
     Words,
 )

@@ -9,7 +9,9 @@ from batchensemble.training.methods.mc_dropout import MCDropout
 from batchensemble.training.methods.single import Single
 from batchensemble.words import one_of
 
-__all__ = ["METHODS", "MakeNetwork", "Members", "Method", "make_method"]
+__all__ = ["METHODS", "METHOD_CLASSES", "MakeNetwork", "Members", "Method", "make_method"]
+
+METHOD_CLASSES = (BatchEnsemble, DeepEnsemble, MCDropout, Single)  # a model file may hold them
 
 METHODS: dict[str, Callable[[int, int], Method]] = {
     "batch_ensemble": lambda n_members, n_passes: BatchEnsemble(n_members),
