@@ -71,5 +71,5 @@ def test_what_needs_a_package_that_is_not_there_is_left_away_and_named(folder, m
 
 
 def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"there are no results in .*; make some with"):
+    with pytest.raises(ValueError, match=r"expected results in .*, got none; make some with"):
         write_outputs(tmp_path)
