@@ -23,7 +23,7 @@ def axes_of(chart):
 
 
 def tips(chart):
-    return [title.text for title in ElementTree.fromstring(chart.svg).iter(f"{SVG}title")]
+    return [title.text for title in ElementTree.fromstring(chart.svg()).iter(f"{SVG}title")]
 
 
 def forecast(times):
@@ -43,25 +43,25 @@ CHARTS = {
 
 @pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
 def test_a_chart_in_a_page_has_no_size_no_style_for_others_and_no_ids_but_those_it_needs(chart):
-    root = ElementTree.fromstring(chart.svg)
+    root = ElementTree.fromstring(chart.svg())
     assert "width" not in root.attrib
     assert root.attrib["viewBox"]
     assert not list(root.iter(f"{SVG}style"))
-    ids = re.findall(r'\bid="([^"]+)"', chart.svg)
-    needed = re.findall(r'url\(#([^)]+)\)|xlink:href="#([^"]+)"', chart.svg)
+    ids = re.findall(r'\bid="([^"]+)"', chart.svg())
+    needed = re.findall(r'url\(#([^)]+)\)|xlink:href="#([^"]+)"', chart.svg())
     assert len(ids) == len({*ids})
     assert {*ids} == {a or b for a, b in needed}
-    assert "#000000" not in chart.svg  # but the page's own ink, light or dark
-    assert "var(--ink)" in chart.svg
+    assert "#000000" not in chart.svg()  # but the page's own ink, light or dark
+    assert "var(--ink)" in chart.svg()
 
 
 @pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
 def test_a_chart_is_the_same_text_whenever_it_is_drawn(chart):
-    assert chart.svg == chart.svg
+    assert chart.svg() == chart.svg()
 
 
 def test_two_charts_of_a_page_share_no_ids():
-    one, other = (re.findall(r'\bid="([^"]+)"', CHARTS[name].svg) for name in ("dots", "curve"))
+    one, other = (re.findall(r'\bid="([^"]+)"', CHARTS[name].svg()) for name in ("dots", "curve"))
     assert not {*one} & {*other}
 
 
@@ -101,7 +101,7 @@ def test_a_curve_without_standard_errors_has_plain_numbers_under_the_pointer():
     spread = curve("Error", AT, [(OWN, [MeanSE(v, 0.1) for v in VALUES])], x="share", y="RMSE")
     assert "±" in spread.words
     assert len(axes_of(spread).collections) == 1
-    assert OWN.colour.lower() in chart.svg
+    assert OWN.colour.lower() in chart.svg()
 
 
 def test_the_pointer_shows_all_methods_of_a_curve_at_once_and_the_strips_leave_no_gap():
@@ -127,7 +127,7 @@ def test_a_scatter_has_a_dot_for_each_point_and_the_diagonal():
     np.testing.assert_allclose(marks.get_offsets(), [point[:2] for point in points])
     assert tips(chart)[3] == "row 3: truth 3, prediction 3.5"
     assert len(tips(chart)) == 7
-    assert "stroke-dasharray" in chart.svg
+    assert "stroke-dasharray" in chart.svg()
 
 
 TIMES = {"dates": pd.date_range("2026-01-01", periods=4, freq="MS"), "steps": np.arange(4)}
@@ -174,5 +174,5 @@ def test_a_grid_has_charts_in_rows_their_titles_above_and_one_legend():
 def test_a_hostile_name_stays_text():
     bad = look('<script>alert("1")</script>')
     chart = dots("NLL", [(bad, MeanSE(1.0, 0.1))], None)
-    assert "<script" not in chart.svg
+    assert "<script" not in chart.svg()
     assert tips(chart)[0].startswith(bad.label)

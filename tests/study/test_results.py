@@ -5,7 +5,7 @@ from scipy.stats import sem
 
 from batchensemble.metrics import COVERAGES
 from batchensemble.plots.sheets import MeanSE
-from batchensemble.study.claim_list import COVERED, NLL, RMSE, RMSE_AREA, kept
+from batchensemble.study.claim_words import COVERED, NLL, RMSE, RMSE_AREA, kept
 from batchensemble.study.results import (
     AREA,
     CHANGE,

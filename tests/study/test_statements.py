@@ -3,7 +3,7 @@ import pytest
 
 from batchensemble.metrics import LEVELS
 from batchensemble.plots.sheets import MeanSE
-from batchensemble.study.claim_list import (
+from batchensemble.study.claim_words import (
     ACCURACY,
     EPISTEMIC,
     N_PARAMETERS,

@@ -36,7 +36,6 @@ class Chart:
     note: str = ""  # below its title
     strips: Sequence[tuple[float, float, str]] = ()
 
-    @property
     def svg(self) -> str:
         """For a page: as wide as there is room, in the page's font and colours."""
         import matplotlib
@@ -85,6 +84,7 @@ def finish(figure: Figure) -> None:
         axes.tick_params(labelsize=8)
         axes.spines[["top", "right"]].set_visible(False)
         axes.xaxis.label.set_fontsize(8)
+        axes.xaxis.get_offset_text().set_fontsize(8)
         axes.yaxis.label.set_fontsize(8)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if len(labels) > 1:
@@ -186,7 +186,8 @@ def curve(
         f"{look.label} {_written(cells[0])} to {_written(cells[-1])}" for look, cells in lines
     )
     words = f"{title}: {y} from {at[0]:.1%} to {at[-1]:.1%}: {ends}."
-    return Chart(title, words, draw, 2.4 + 0.2 * math.ceil(len(lines) / 2), strips=strips)
+    legend = 0.2 * math.ceil(len(lines) / 2) if len(lines) > 1 else 0.0
+    return Chart(title, words, draw, 2.4 + legend, strips=strips)
 
 
 def scatter(

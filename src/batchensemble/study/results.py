@@ -257,7 +257,7 @@ def read_results(folder: Path) -> list[Result]:
     results = sorted(Store(folder / "runs"), key=lambda r: order.get(r.run.dataset, len(order)))
     if not results:
         raise ValueError(
-            f"there are no results in {folder / 'runs'}; make some with "
+            f"expected results in {folder / 'runs'}, got none; make some with "
             f"`batchensemble reproduce -o {folder}`, or name the folder that has them"
         )
     return results
