@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from batchensemble.cli.columns import long_frame
 from batchensemble.cli.format import counted
 from batchensemble.data.frames import Kind
-from batchensemble.data.tables import OwnTable, read_own, read_target, recognise_task
+from batchensemble.data.tables import FileTable, read_file, read_target, recognise_task
 from batchensemble.words import one_of
 
 
@@ -53,7 +53,7 @@ def read_training_table(
     path: Path, target: str, *, task: str | None, drop: Sequence[str]
 ) -> TrainingData:
     """A table for a regression or a classification."""
-    table = read_own(path)
+    table = read_file(path)
     rows, facts = _with_target(table, target)
     for name in drop:
         one_of(name, [n for n in table.kinds if n != target], f"the --drop column of {table.name}")
@@ -93,7 +93,7 @@ def read_training_series(
     past: Sequence[str],
 ) -> TrainingData:
     """A long table of series for a forecast."""
-    table = read_own(path, names=[series])
+    table = read_file(path, names=[series])
     rows, facts = _with_target(table, target)
     _refuse_ambiguous(table, target, "numbers in the target")
     _refuse_ambiguous(table, time, "dates or whole numbers as times")
@@ -132,7 +132,7 @@ def read_training_series(
     )
 
 
-def _with_target(table: OwnTable, target: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+def _with_target(table: FileTable, target: str) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The rows that have one, and facts for the origin."""
     one_of(target, table.kinds, f"the target column of {table.name}")
     rows = table.frame[table.frame[target].notna()]
@@ -151,13 +151,13 @@ def _with_target(table: OwnTable, target: str) -> tuple[pd.DataFrame, dict[str, 
     }
 
 
-def _refuse_ambiguous(table: OwnTable, name: str, wanted: str, cure: str = "") -> None:
+def _refuse_ambiguous(table: FileTable, name: str, wanted: str, cure: str = "") -> None:
     """Raise if a column is almost, but not quite, what is needed."""
     if name in table.notes and table.kinds[name] == "category":
         raise ValueError(f"{table.name}: expected {wanted}, but {table.notes[name]}{cure}")
 
 
-def _recognise_task(table: OwnTable, y: pd.Series) -> tuple[str, str]:
+def _recognise_task(table: FileTable, y: pd.Series) -> tuple[str, str]:
     """The task and the reason for it."""
     task, why = recognise_task(y)
     if table.kinds[str(y.name)] == "category" and y.nunique() > len(y) / 2:

@@ -75,10 +75,6 @@ def read_file(path: Path, *, names: Collection[str | None] = ()) -> FileTable:
         )
 
 
-OwnTable = FileTable  # as `cli` calls it
-read_own = read_file
-
-
 def read_table(path: str | Path, target: str, task: Task | None = None) -> Table:
     """A file as a table of the study, its rows in the file's order.
 

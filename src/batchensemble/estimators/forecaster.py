@@ -46,7 +46,6 @@ from batchensemble.predictive import SamplePredictive
 from batchensemble.training.losses import GaussianNLL
 from batchensemble.training.methods import MakeNetwork
 from batchensemble.training.models import Ensemble, Rows
-from batchensemble.words import one_of
 
 ALIASES = {
     "batch_ensemble": "GRUBE",
@@ -468,7 +467,7 @@ class Forecaster(Estimator):
         return Names(self.id_col, self.time_col, self.target_col)
 
     def _alias(self) -> str:
-        name = self.alias or ALIASES[one_of(self.method, ALIASES, "method")]
+        name = self.alias or ALIASES.get(self.method, self.method)
         taken = [self.id_col, self.time_col, self.target_col, "cutoff", "sample_id"]
         if len({*taken, name}) <= len(taken):
             raise ValueError(
