@@ -78,7 +78,9 @@ def biases(theta: Floats, layers: Ints, k: int, to: Floats) -> None:
     to[:] = 0
     for layer in layers:
         n_out, at = layer[N_OUT], layer[BIAS] + k * layer[BIAS_STEP]
-        to[layer[UNIT] : layer[UNIT] + n_out] += theta[at : at + n_out]
+        bias, summed = theta[at : at + n_out], to[layer[UNIT] : layer[UNIT] + n_out]
+        for i in range(n_out):
+            summed[i] += bias[i]
 
 
 @compiled
@@ -86,7 +88,9 @@ def add_biases(layers: Ints, k: int, d_bias: Floats, gradient: Floats) -> None:
     """Add the gradients of a member's biases, laid out as by `biases`."""
     for layer in layers:
         n_out, at = layer[N_OUT], layer[BIAS] + k * layer[BIAS_STEP]
-        gradient[at : at + n_out] += d_bias[layer[UNIT] : layer[UNIT] + n_out]
+        d, to = d_bias[layer[UNIT] : layer[UNIT] + n_out], gradient[at : at + n_out]
+        for i in range(n_out):
+            to[i] += d[i]
 
 
 @compiled

@@ -86,18 +86,18 @@ def activate(
 @compiled
 def load(mlp: Dense, theta: Floats, k: int, ones: Floats) -> None:
     """Compute member k's weights and biases."""
-    layers = mlp.layers
-    fold(theta, layers, k, ones, mlp.effective)
+    layers, n_hidden, effective, across = mlp.layers, mlp.n_hidden, mlp.effective, mlp.across
+    fold(theta, layers, k, ones, effective)
     biases(theta, layers, k, mlp.bias)
-    for i in range(mlp.n_hidden + 1):
-        n_out = layers[i, N_OUT] if i < mlp.n_hidden else total_units(layers[i:])
-        turn(mlp.effective, layers[i, EFFECTIVE], n_out, layers[i, N_IN], mlp.across)
+    for i in range(n_hidden + 1):
+        n_out = layers[i, N_OUT] if i < n_hidden else total_units(layers[i:])
+        turn(effective, layers[i, EFFECTIVE], n_out, layers[i, N_IN], across)
 
 
 @compiled
-def of_layer(mlp: Dense, i: int, values: Floats) -> Floats:
+def of_layer(values: Floats, layers: Ints, i: int, n_rows: int) -> Floats:
     """The part of `hidden` or `d_hidden` that belongs to a hidden layer, (rows, out)."""
-    return part(values, mlp.n_rows * mlp.layers[i, UNIT], mlp.n_rows, mlp.layers[i, N_OUT])
+    return part(values, n_rows * layers[i, UNIT], n_rows, layers[i, N_OUT])
 
 
 @compiled
@@ -115,16 +115,18 @@ def mlp_forward(
 
     `unit` is dropout's first unit in that row, and `row_step` how many units a row has.
     """
-    layers, below, (p, threshold) = mlp.layers, inputs, dropout
-    for i in range(mlp.n_hidden):
+    # Fields are read once: in a loop, each reading would count references.
+    layers, across, all_biases, hidden = mlp.layers, mlp.across, mlp.bias, mlp.hidden
+    n_hidden, n_rows, below, (p, threshold) = mlp.n_hidden, mlp.n_rows, inputs, dropout
+    for i in range(n_hidden):
         n_in, n_out, at = layers[i, N_IN], layers[i, N_OUT], layers[i, UNIT]
-        z = of_layer(mlp, i, mlp.hidden)[first : first + len(inputs)]
-        np.dot(below, part(mlp.across, layers[i, EFFECTIVE], n_in, n_out), z)
-        activate(z, mlp.bias[at : at + n_out], unit + at, row_step, key, p, threshold)
+        z = of_layer(hidden, layers, i, n_rows)[first : first + len(inputs)]
+        np.dot(below, part(across, layers[i, EFFECTIVE], n_in, n_out), z)
+        activate(z, all_biases[at : at + n_out], unit + at, row_step, key, p, threshold)
         below = z
-    head = layers[mlp.n_hidden]
-    np.dot(below, part(mlp.across, head[EFFECTIVE], head[N_IN], out.shape[1]), out)
-    bias = mlp.bias[head[UNIT] :]
+    at = layers[n_hidden, EFFECTIVE]
+    np.dot(below, part(across, at, layers[n_hidden, N_IN], out.shape[1]), out)
+    bias = all_biases[layers[n_hidden, UNIT] :]
     for row in out:
         for i in range(len(row)):
             row[i] += bias[i]
@@ -136,13 +138,14 @@ def mlp_backward(mlp: Dense, first: int, p: float, d_out: Floats, d_inputs: Floa
 
     `d_inputs`, if it is not empty, gets that of the inputs.
     """
-    layers, above, last = mlp.layers, d_out, first + len(d_out)
+    layers, effective, hidden, d_hidden = mlp.layers, mlp.effective, mlp.hidden, mlp.d_hidden
+    n_rows, above, last = mlp.n_rows, d_out, first + len(d_out)
     scale = F(1 / (1 - p))
     for i in range(mlp.n_hidden, -1, -1):
-        weight = part(mlp.effective, layers[i, EFFECTIVE], above.shape[1], layers[i, N_IN])
+        weight = part(effective, layers[i, EFFECTIVE], above.shape[1], layers[i, N_IN])
         if i > 0:
-            a, d = of_layer(mlp, i - 1, mlp.hidden), of_layer(mlp, i - 1, mlp.d_hidden)
-            a, d = a[first:last], d[first:last]
+            a = of_layer(hidden, layers, i - 1, n_rows)[first:last]
+            d = of_layer(d_hidden, layers, i - 1, n_rows)[first:last]
             np.dot(above, weight, d)
             for b in range(d.shape[0]):
                 for j in range(d.shape[1]):
@@ -157,18 +160,18 @@ def mlp_gradients(
     mlp: Dense, theta: Floats, k: int, inputs: Floats, d_out: Floats, ones: Floats, gradient: Floats
 ) -> None:
     """Add the gradients of member k's parameters, from all rows, to the network's."""
-    layers, below = mlp.layers, inputs
-    for i in range(mlp.n_hidden):
+    layers, hidden, d_hidden, d_bias = mlp.layers, mlp.hidden, mlp.d_hidden, mlp.d_bias
+    n_hidden, n_rows, d_effective, below = mlp.n_hidden, mlp.n_rows, mlp.d_effective, inputs
+    for i in range(n_hidden):
         n_in, n_out, at = layers[i, N_IN], layers[i, N_OUT], layers[i, UNIT]
-        to = part(mlp.d_effective, layers[i, EFFECTIVE], n_out, n_in)
-        d = of_layer(mlp, i, mlp.d_hidden)
-        add_products(d, below, ones, to, mlp.d_bias[at : at + n_out])
-        below = of_layer(mlp, i, mlp.hidden)
-    head = layers[mlp.n_hidden]
-    to = part(mlp.d_effective, head[EFFECTIVE], d_out.shape[1], head[N_IN])
-    add_products(d_out, below, ones, to, mlp.d_bias[head[UNIT] :])
-    unfold(theta, layers, k, ones, mlp.d_effective, gradient)
-    add_biases(layers, k, mlp.d_bias, gradient)
+        to = part(d_effective, layers[i, EFFECTIVE], n_out, n_in)
+        d = of_layer(d_hidden, layers, i, n_rows)
+        add_products(d, below, ones, to, d_bias[at : at + n_out])
+        below = of_layer(hidden, layers, i, n_rows)
+    to = part(d_effective, layers[n_hidden, EFFECTIVE], d_out.shape[1], layers[n_hidden, N_IN])
+    add_products(d_out, below, ones, to, d_bias[layers[n_hidden, UNIT] :])
+    unfold(theta, layers, k, ones, d_effective, gradient)
+    add_biases(layers, k, d_bias, gradient)
 
 
 @compiled
