@@ -6,6 +6,7 @@ from batchensemble.plots.sheets import MeanSE, brief, near_range, show
 def test_only_what_would_hide_the_rest_is_left_out_of_the_range():
     close = [MeanSE(1.0, 0.1), MeanSE(1.2, 0.1), MeanSE(0.9, 0.05)]
     assert near_range(close) is None
+    assert near_range([]) is None
     low, high = near_range([*close, MeanSE(168.0, 169.0)])
     assert low < 0.85 < 1.3 < high < 2
     low, high = near_range([MeanSE(-50.0, 1.0), *close])

@@ -20,8 +20,8 @@ def ablation_sheet(study: Study, name: str) -> Sheet:
     )
     rows: list[tuple[Cell, ...]] = []
     for dataset in datasets:
-        survived = [variant for variant, _ in ablation.found(study, dataset, "nll")]
-        for variant in (*survived, *ablation.lost(study, dataset)):
+        survived = [variant for variant, _ in ablation.means(study, dataset, "nll")]
+        for variant in (*survived, *ablation.diverged(study, dataset)):
             place, entrant = (dataset, ID), variant.entrant
             n, n_diverged = len(study.runs[(*place, entrant)]), study.n_diverged(place, entrant)
             share = "all" if n_diverged == n else f"{n_diverged} of {n}"
@@ -44,10 +44,10 @@ def diversity(study: Study) -> Sheet:
     rows: list[tuple[Cell, ...]] = []
     for name, ablation in ABLATIONS.items():
         for dataset in ablation.present(study):
-            spread = dict(ablation.found(study, dataset, "member_disagreement"))
+            spread = dict(ablation.means(study, dataset, "member_disagreement"))
             pairs = [
                 (spread[variant].mean, cell.mean)
-                for variant, cell in ablation.found(study, dataset, "nll")
+                for variant, cell in ablation.means(study, dataset, "nll")
                 if variant in spread
             ]
             if len(pairs) > 2:

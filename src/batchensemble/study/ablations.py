@@ -34,12 +34,12 @@ class Variant:
         return ", ".join(filter(None, (self.line, self.label)))
 
 
-Found = tuple[Variant, MeanSE]
+VariantMean = tuple[Variant, MeanSE]
 
 
-def plain_of(found: Sequence[Found]) -> MeanSE | None:
+def plain_of(means: Sequence[VariantMean]) -> MeanSE | None:
     """The ensemble of the main study, if it is among them."""
-    return next((cell for variant, cell in found if variant.change == PLAIN), None)
+    return next((cell for variant, cell in means if variant.change == PLAIN), None)
 
 
 @dataclass(frozen=True)
@@ -66,15 +66,15 @@ class Ablation:
             for unit in units_of(dataset, "id", (METHOD,), n_seeds, settings, changes)
         ]
 
-    def found(self, study: Study, dataset: str, quantity: str) -> list[Found]:
+    def means(self, study: Study, dataset: str, quantity: str) -> list[VariantMean]:
         """The variants that have the quantity on the dataset, with their mean."""
         means = study.means((dataset, "id"), quantity, (v.entrant for v in self.variants))
         return [(v, means[v.entrant]) for v in self.variants if v.entrant in means]
 
-    def lost(self, study: Study, dataset: str) -> list[Variant]:
+    def diverged(self, study: Study, dataset: str) -> list[Variant]:
         """Variants of which no network survived its training."""
-        survived = {variant for variant, _ in self.found(study, dataset, "nll")}
-        diverged = self.found(study, dataset, "diverged")
+        survived = {variant for variant, _ in self.means(study, dataset, "nll")}
+        diverged = self.means(study, dataset, "diverged")
         return [variant for variant, _ in diverged if variant not in survived]
 
     def present(self, study: Study, task: str = "") -> list[str]:
@@ -82,7 +82,7 @@ class Ablation:
         tasks = study.tasks()
 
         def n_variants(dataset: str) -> int:
-            return len(self.found(study, dataset, "nll")) + len(self.lost(study, dataset))
+            return len(self.means(study, dataset, "nll")) + len(self.diverged(study, dataset))
 
         return [
             dataset

@@ -60,10 +60,10 @@ class Faster:
 
     def _measured(self, study: Study) -> Iterator[tuple[str, str, dict[str, Mapping[str, Any]]]]:
         """Device, dataset, and the costs of the two."""
-        found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+        by_place: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
         for cost in study.costs:
             if cost["dataset"] in self.datasets and cost["entrant"] in (self.ours, self.other):
                 place = (cost["device"], cost["dataset"])
-                found.setdefault(place, {})[cost["entrant"]] = cost
-        for (device, dataset), costs in found.items():
+                by_place.setdefault(place, {})[cost["entrant"]] = cost
+        for (device, dataset), costs in by_place.items():
             yield device, dataset, costs

@@ -63,8 +63,8 @@ def line(study: Study, place: Place, name: str) -> Chart | None:
 
 def variants(study: Study, ablation: Ablation, dataset: str, metric: str) -> Chart:
     """A point with its standard error for each variant; "diverged" where no run gave a number."""
-    cells = ablation.found(study, dataset, metric)
-    lost = ablation.lost(study, dataset)
+    cells = ablation.means(study, dataset, metric)
+    lost = ablation.diverged(study, dataset)
     ticks = list(dict.fromkeys(v.label for v in (*(v for v, _ in cells), *lost)))
     lines = list(dict.fromkeys(variant.line for variant, _ in cells))
     shown = near_range([cell for _, cell in cells])

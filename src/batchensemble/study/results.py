@@ -184,13 +184,13 @@ class Study:
     ) -> dict[str, MeanSE]:
         """By entrant, of those that have it; the methods of the main study if none are named."""
         asked = self.methods(place) if entrants is None else entrants
-        found = {entrant: self.mean(place, entrant, quantity) for entrant in asked}
-        return {entrant: cell for entrant, cell in found.items() if cell is not None}
+        cells = {entrant: self.mean(place, entrant, quantity) for entrant in asked}
+        return {entrant: cell for entrant, cell in cells.items() if cell is not None}
 
     def curve(self, place: tuple[str, str], entrant: str, curve: str) -> list[MeanSE]:
         """Empty where there is none."""
-        found = (self.mean(place, entrant, key) for key in points(curve))
-        return [cell for cell in found if cell is not None]
+        cells = (self.mean(place, entrant, key) for key in points(curve))
+        return [cell for cell in cells if cell is not None]
 
     def sample(self, place: Place, entrant: str, quantity: Quantity) -> Sample | None:
         """None if there are no runs, or one of them has no finite number."""

@@ -104,13 +104,13 @@ def _main_table(study: Study, task: str, places: Sequence[Place], *, mark_best: 
 
 def hits(study: Study) -> dict[str, dict[str, list[bool]]]:
     """By method and metric: in each dataset and variant, whether it is in the best set."""
-    found: dict[str, dict[str, list[bool]]] = {}
+    in_best: dict[str, dict[str, list[bool]]] = {}
     for place in in_order(study):
         for metric in SHOWN[study.tasks()[place.dataset]]:
             best = among_best(study, place, metric)
             for method in study.means(place, metric):
-                found.setdefault(method, {}).setdefault(metric, []).append(method in best)
-    return found
+                in_best.setdefault(method, {}).setdefault(metric, []).append(method in best)
+    return in_best
 
 
 def wins(study: Study) -> Sheet:
@@ -243,9 +243,9 @@ def questions(
 def _finding(study: Study, ablation: Ablation, datasets: Sequence[str]) -> str:
     said = []
     for dataset in datasets:
-        means = {variant.name: cell for variant, cell in ablation.found(study, dataset, "nll")}
+        means = {variant.name: cell for variant, cell in ablation.means(study, dataset, "nll")}
         best = best_set(means)
-        lost = [variant.name for variant in ablation.lost(study, dataset)]
+        lost = [variant.name for variant in ablation.diverged(study, dataset)]
         words = "all tie" if len(best) == len(means) and not lost else "; ".join(best)
         words += f" (all runs diverged: {'; '.join(lost)})" if lost else ""
         said.append(f"{dataset_name(dataset)} {words}")

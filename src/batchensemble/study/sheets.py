@@ -271,17 +271,17 @@ def _entrants(
     shown = {key: own[0] for key, own in study.runs.items() if is_shown(own[0].run)}
     if all(first.run.change == PLAIN for first in shown.values()):
         return form
-    found = {
+    cells = {
         metric: {(d, v, e): study.mean((d, v), e, metric) for d, v, e in shown}
         for metric in METRICS
     }
-    metrics = [metric for metric in METRICS if any(found[metric].values())]
+    metrics = [metric for metric in METRICS if any(cells[metric].values())]
     rows: Rows = [
         (
             *_names(Place(*key[:2])),
             *words(first),
             first.about["n_parameters"],
-            *(found[metric][key] for metric in metrics),
+            *(cells[metric][key] for metric in metrics),
         )
         for key, first in shown.items()
     ]

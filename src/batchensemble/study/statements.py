@@ -177,18 +177,18 @@ class Best(OnSamples):
         return yes(2 * len(there) > len(places)), {"better": there, "of": len(places)}
 
     def _word(
-        self, found: Collection[str], intervals: Mapping[str, MeanSE], *, highest: bool
+        self, best: Collection[str], intervals: Mapping[str, MeanSE], *, highest: bool
     ) -> Word:
         match self.rule:
             case "in":
-                return yes({*self.claimed} <= {*found})
+                return yes({*self.claimed} <= {*best})
             case "out":
-                return together(yes(who not in found) for who in self.claimed)
+                return together(yes(who not in best) for who in self.claimed)
             case "is":
-                return set_word(self.claimed, found)
+                return set_word(self.claimed, best)
         ours, other = (intervals[who].mean for who in self.among)
         ahead = ours > other if highest else ours < other
-        return set_word(self.claimed, found) if ahead else "does not hold"
+        return set_word(self.claimed, best) if ahead else "does not hold"
 
 
 MEASURES: dict[str, Callable[[Sequence[Sample]], float]] = {
