@@ -51,7 +51,7 @@ def test_what_predict_refuses_is_refused():
 
 
 def test_what_belongs_to_forecasts_is_refused_for_tables():
-    with pytest.raises(ValueError, match="got h, seed: they are for a Forecaster"):
+    with pytest.raises(ValueError, match="got h, seed; omit them: they are for a Forecaster"):
         onnx_inputs(fitted(pd.DataFrame({"x": [1.0, 2.0]})), [[1.0]], h=3, seed=0)
 
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batchensemble import Classifier, Regressor
+from batchensemble.estimators.heads import ClassHead
 from batchensemble.export import onnx_inputs, to_onnx
 from batchensemble.training.methods import METHODS
 
@@ -98,7 +99,8 @@ def test_a_calibrated_classifier_is_exported_with_its_temperature(path):
     before = answers(model, rows(), path)["probabilities"]
     X, y = table(60, seed=2)
     model.calibrate(X, y > 1e6)
-    model.calibration_ = dataclasses.replace(model.calibration_, temperature=2.5)
+    head = ClassHead(model.classes_, temperature=2.5)
+    model.model_ = dataclasses.replace(model.model_, head=head)
     check_classes(model, rows(), path)
     assert np.abs(answers(model, rows(), path)["probabilities"] - before).max() > 0.01
 
