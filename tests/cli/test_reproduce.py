@@ -78,7 +78,7 @@ def test_results_of_other_settings_are_refused_in_one_line(swift, monkeypatch):
         (["--device", "tpu9"], "expected device"),
         (["--method", "batchensemble"], "did you mean 'batch_ensemble'"),
         (["--table", "none.csv", "--target", "price"], "there is no file"),
-        (["--table", "cut.csv", "--target", "price"], "it may be cut off"),
+        (["--table", "cut.csv", "--target", "price"], "the line may be incomplete"),
         (["--table", "houses.csv", "--target", "prize"], "did you mean 'price'"),
         (["--plugin", "none.py"], "a plugin is a Python file"),
         (["--only", "california"], "there is no dataset to run"),

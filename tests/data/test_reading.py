@@ -103,7 +103,8 @@ def test_columns_without_a_name_are_left_away_and_counted(tmp_path):
         ("a,b\n1,2,3\n", "line 2: expected 2 cells as in the first line, got 3"),
         (
             'a,b\n1,"2\n',
-            "line 2: unexpected end of data; a quote may not be closed, or the file be cut off",
+            "line 2: unexpected end of data; perhaps a quote is not closed, or the file is "
+            "incomplete",
         ),
     ],
 )

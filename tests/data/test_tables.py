@@ -78,7 +78,7 @@ def test_a_gap_in_a_feature_stays_a_gap(tmp_path):
         ("prices\n1\n2\n", "a column besides the target"),
         ("x,prices\n1,2\n3,\n5,6\n", "every row of .*, got 1 gaps, the first in row 2"),
         ("prices,a,b\n1,2,3\n4,5,6\n7,8", "line 4: expected 3 cells as in the first line, got 2"),
-        ('x,prices\n1,2\n"3,4', "line 3: unexpected end of data.*cut off"),
+        ('x,prices\n1,2\n"3,4', "line 3: unexpected end of data.*incomplete"),
         ("x,prices\n1,2\n1,2,3\n", "line 3: expected 2 cells as in the first line, got 3"),
     ],
 )

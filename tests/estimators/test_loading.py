@@ -537,7 +537,7 @@ def test_many_passes_are_refused_before_masks_are_drawn(tmp_path):
     Regressor("mc_dropout", **QUICK).fit(x, y).save(tmp_path / "m.be")
     data = (tmp_path / "m.be").read_bytes()
     change = at(*METHOD, "MCDropout", "n_passes", to=5 * 10**7)
-    assert "units in the masks" in refused(tmp_path, rewritten(data, change))
+    assert "the dropout masks of all passes" in refused(tmp_path, rewritten(data, change))
 
 
 def test_what_could_not_be_loaded_again_is_not_saved(tmp_path):

@@ -277,7 +277,7 @@ def test_what_cannot_be_calibrated_says_so(fresh):
     with pytest.raises(NotFittedError):
         Forecaster().calibrate(new)
     position = new.groupby("unique_id").cumcount()
-    with pytest.raises(ValueError, match=r"at least 9 stretches of horizon=4 steps .* got 6"):
+    with pytest.raises(ValueError, match=r"at least 9 windows of horizon=4 steps .* got 6"):
         model.calibrate(new[position < 5])
     assert model.panel_.lengths.tolist() == [50, 50, 50]
     with pytest.raises(ValueError, match=r"expected at least .* rows, got 20"):

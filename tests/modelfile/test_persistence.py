@@ -150,11 +150,11 @@ def zipped() -> bytes:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "got an empty one"),
+        (b"", "but an empty file"),
         (b"PK", "begins with b'PK'"),
         (zipped(), "begins with b'PK"),
         (b"a,b,c\n1,2,3\n" * 20, "begins with b'a,b,c"),
-        (pickle.dumps(list(range(100))), "only files written by model.save"),
+        (pickle.dumps(list(range(100))), "only files written by `batchensemble fit` or model.save"),
         (bytes_of(ARRAYS), "whose header begins with"),
         (bytes_of(ARRAYS, {"format": "pt"}), "whose header begins with"),
         ((10**15).to_bytes(8, "little") + b"{}", "check the path"),
@@ -234,7 +234,7 @@ def test_what_is_no_place_for_a_file_is_said(tmp_path):
         write_model(tmp_path / "nowhere" / "m.be", CONTENTS, ARRAYS)
     with pytest.raises(IsADirectoryError, match="got the folder"):
         write_model(tmp_path, CONTENTS, ARRAYS)
-    with pytest.raises(FileNotFoundError, match=r"expected a file saved by .*m\.be, got none"):
+    with pytest.raises(FileNotFoundError, match=r"there is no model file .*m\.be; check the path"):
         read_model(tmp_path / "m.be")
     with pytest.raises(ModelFileError, match="got the folder"):
         read_model(tmp_path)

@@ -10,7 +10,7 @@ from batchensemble.cli.options import option
 def datasets(
     download: Annotated[bool, option("Download what is missing.", "--download")] = False,
 ) -> None:
-    """List the datasets of the study: which are here, and where to get the others."""
+    """List the study's datasets: which are available, and where to get the others."""
     from batchensemble.study.datasets.catalogue import print_datasets
 
     print_datasets(Console(), download=download)

@@ -11,8 +11,8 @@ from rich.console import Console
 
 CODES = (
     "Exit codes: 0 success; 1 the data or the model cannot be used (the reason is on standard "
-    "error); 2 wrong usage; 130 stopped with Ctrl-C; 141 the reader of the output, such as head, "
-    "closed it."
+    "error); 2 wrong command or option; 130 stopped with Ctrl-C; 141 the output pipe was closed "
+    "early, for example by head."
 )
 
 

@@ -27,7 +27,7 @@ def evaluate(
     model: ModelArgument,
     data: DataArgument,
     out: Annotated[
-        Path | None, option("A page to write, such as report.html.", "--out", "-o")
+        Path | None, option("The HTML report to write, such as report.html.", "--out", "-o")
     ] = None,
     target: Annotated[
         str | None, option("The column with the truth; by default as in fit.", "--target", "-t")
@@ -36,11 +36,11 @@ def evaluate(
     device: DeviceOption = "auto",
     json: JsonOption = False,
 ) -> None:
-    """Score a model on a file with known truth, which it must not have been trained on.
+    """Score a model on a file with known targets that it was not trained on.
 
-    For a forecast, the file continues the series of fit. The page shows the scores, whether
-    intervals and probabilities are calibrated, how the error falls with certainty, and the least
-    certain rows. It is one file that works offline.
+    For a forecast, the file must continue the series of fit. With -o, an HTML report shows the
+    scores, whether intervals and probabilities are calibrated, how the error falls when uncertain
+    rows are left out, and the least certain rows. It is one file that works offline.
 
     `batchensemble evaluate houses.be test.csv -o report.html`
     """

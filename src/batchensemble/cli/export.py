@@ -11,7 +11,9 @@ from batchensemble.cli.options import JsonOption, ModelArgument
 
 def export(
     model: ModelArgument,
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="Such as houses.onnx.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The ONNX file to write, such as houses.onnx.")
+    ],
     json: JsonOption = False,
 ) -> None:
     """Write a model as an ONNX file, which other programs and languages can run."""

@@ -27,11 +27,15 @@ def fit(
     data: DataArgument,
     target: Annotated[str, option("The column to predict.", "--target", "-t")],
     out: Annotated[
-        Path | None, option("The model to write; by default DATA's name with .be.", "--out", "-o")
+        Path | None,
+        option("The model file to write; by default the name of DATA with .be.", "--out", "-o"),
     ] = None,
     task: Annotated[
         Task | None,
-        option("regression, classification or forecast; by default recognised.", metavar="TASK"),
+        option(
+            "regression, classification or forecast; by default chosen from the target.",
+            metavar="TASK",
+        ),
     ] = None,
     drop: Annotated[Names, option("A column not to learn from; may be repeated.")] = None,
     holdout: Annotated[
@@ -40,11 +44,13 @@ def fit(
     calibrate: Annotated[
         bool | None,
         option(
-            "Correct the intervals with the held-out rows. On by default for tables; for series it "
-            "holds out SHARE of each instead of one horizon."
+            "Correct the intervals with the held-out rows. On by default for tables. For series it "
+            "is off by default, and holds out the last SHARE of each instead of one horizon."
         ),
     ] = None,
-    time: Annotated[str | None, forecast_option("The time column; makes it a forecast.")] = None,
+    time: Annotated[
+        str | None, forecast_option("The time column; with it, the task is a forecast.")
+    ] = None,
     series: Annotated[
         str | None, forecast_option("The column that names the series, if there are several.")
     ] = None,
@@ -52,7 +58,7 @@ def fit(
         int | None, forecast_option("Steps to forecast, 12 by default.", min=1)
     ] = None,
     freq: Annotated[
-        str | None, forecast_option("Time between steps, such as D, MS or h; else inferred.")
+        str | None, forecast_option("Time between steps, such as D, MS or h; by default inferred.")
     ] = None,
     fill: Annotated[Fill | None, forecast_option("How to fill gaps in the series.")] = None,
     future: Annotated[
@@ -78,10 +84,10 @@ def fit(
     """Train a model on a file, and say how far to trust it.
 
     Numbers, words, true/false and dates written year first (2026-01-31) are recognised; cells may
-    be empty. Rows without a target are left out, and so are columns that carry no information,
-    with the reason.
+    be empty. Rows without a target and columns that carry no information are left out; the output
+    says why.
 
-    Some rows are held out to score the model; of a series, the last steps.
+    Some rows are held out to score the model; for a series, these are its last steps.
 
     `batchensemble fit houses.csv --target price`
 

@@ -35,7 +35,9 @@ def predict(
     ] = Path("-"),
     coverage: CoverageOption = 0.9,
     keep: Annotated[str, option("Columns of DATA to copy: comma-separated, or all.")] = "",
-    horizon: Annotated[int | None, forecast_option("Steps; by default as in fit.", min=1)] = None,
+    horizon: Annotated[
+        int | None, forecast_option("Steps to forecast; by default as in fit.", min=1)
+    ] = None,
     ahead: Annotated[
         Path | None, forecast_option("A file with the future values of the --future columns.")
     ] = None,
@@ -44,15 +46,15 @@ def predict(
 ) -> None:
     """Predict the rows of a file of any size, in order.
 
-    Numbers get `mean` and `std`, `lower` and `upper` (an interval that contains the true value
+    A regression has `mean` and `std`, `lower` and `upper` (an interval that contains the true value
     with probability `--coverage`), and the two parts of the variance std²: `aleatoric`, noise in
     the data, and `epistemic`, uncertainty of the model.
 
-    Classes get the `prediction`, its `confidence`, a probability `p_CLASS` for each class, and
-    entropies in nats: `total`, the sum of `aleatoric` (noise) and `epistemic` (model). A calibrated
-    model adds `set`, the classes that contain the true one with probability `--coverage`.
+    A classification has the `prediction`, its `confidence`, a probability `p_CLASS` for each
+    class, and entropies in nats: `total`, the sum of `aleatoric` (noise) and `epistemic` (model).
+    A calibrated model adds `set`, classes that include the true one with probability `--coverage`.
 
-    Series get their next times with `mean`, `lower` and `upper`.
+    A forecast has the next times of each series with `mean`, `lower` and `upper`.
 
     `batchensemble predict houses.be new.csv -o out.csv --keep id`
 

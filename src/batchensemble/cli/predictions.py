@@ -73,7 +73,7 @@ def _predicted_batches(
             both = [name for name in predictions if name in kept]
             if both:
                 raise ValueError(
-                    f"{file.name}: --keep names a column that is called like a prediction: "
+                    f"{file.name}: --keep names a column called like one of the predictions: "
                     f"{', '.join(map(repr, both))}; omit it, or rename it in the file"
                 )
             yield pd.concat([rows[kept], predictions.set_axis(rows.index)], axis=1)

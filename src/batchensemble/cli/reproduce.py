@@ -10,7 +10,7 @@ from batchensemble.cli.options import DeviceOption, Names, option
 
 ProfileOption = Annotated[str, option("full, or quick: fewer epochs, seeds and rows, in minutes.")]
 OnlyOption = Annotated[Names, option("Run only this dataset; may be repeated.")]
-JobsOption = Annotated[int, option("Parallel processes; -1: one per core, or one on a GPU.")]
+JobsOption = Annotated[int, option("Parallel processes; -1 for one per core, or one on a GPU.")]
 
 
 def reproduce(
@@ -20,7 +20,7 @@ def reproduce(
     table: Annotated[
         list[Path] | None, option("Your own .csv, .csv.gz or .parquet file; needs --target.")
     ] = None,
-    target: Annotated[Names, option("The target column of --table; one for each.")] = None,
+    target: Annotated[Names, option("The target column of --table; give one per --table.")] = None,
     plugin: Annotated[
         list[Path] | None, option("A Python file that adds your own datasets or methods.")
     ] = None,
@@ -30,7 +30,7 @@ def reproduce(
     ] = None,
     jobs: JobsOption = -1,
 ) -> None:
-    """Compare the methods on all datasets that are here: tables, figures, verdicts, a report.
+    """Compare the methods on all available datasets; write tables, figures, verdicts and a report.
 
     Every run is saved as soon as it is finished: after an interruption, the same command runs only
     what is missing.

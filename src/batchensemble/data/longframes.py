@@ -60,7 +60,7 @@ def check_present(table: "nw.DataFrame[Any]", wanted: list[str], names: Names, w
     missing = [name for name in wanted if name not in table.columns]
     if missing:
         index = getattr(table.to_native(), "index", None)
-        cure = "add them, or say how your columns are called"
+        cure = "add them, or give the names of your columns"
         if names.time in missing and isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex)):
             cure = f"its dates are in the index: call .reset_index(names={names.time!r})"
         elif set(missing) & set(index_names(table)):

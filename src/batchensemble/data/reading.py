@@ -165,15 +165,15 @@ class _Csv:
                         if len(row) < width or any(row[width:]):
                             raise ValueError(
                                 f"{self.name}, line {line}: expected {width} cells as in the first "
-                                f"line, got {len(row)}; it may be cut off, or a text with a "
-                                "separator in it needs quotes"
+                                f"line, got {len(row)}; the line may be incomplete, or a value "
+                                "that contains the separator needs quotes"
                             )
                         yield line, row[:width]
                     line = self._rows.line_num + 1
             except csv.Error as error:
                 raise ValueError(
-                    f"{self.name}, line {line}: {error}; a quote may not be closed, or the file be "
-                    "cut off"
+                    f"{self.name}, line {line}: {error}; perhaps a quote is not closed, or the "
+                    "file is incomplete"
                 ) from error
 
     def share_read(self) -> float | None:

@@ -90,7 +90,7 @@ def read_table(path: str | Path, target: str, task: Task | None = None) -> Table
     if len(gaps):
         raise ValueError(
             f"expected a value of {target!r} in every row of {path}, got {len(gaps)} gaps, the "
-            f"first in row {gaps[0] + 1}; drop these rows, or the file is cut off"
+            f"first in row {gaps[0] + 1}; drop these rows, or check that the file is complete"
         )
     task = task or recognise_task(frame[target])[0]
     y = read_target(frame[target], task, str(path))

@@ -242,8 +242,8 @@ def check_masks(ensemble: Ensemble) -> None:
     units = getattr(ensemble.method, "n_passes", 1) * ensemble.bank.module.mask_features
     if units > MOST_MASK_UNITS:
         raise ValueError(
-            f"expected at most {MOST_MASK_UNITS:,} units in the masks of all passes together "
-            f"for a model in a file, got {units:,}; fit with a smaller n_passes"
+            f"the dropout masks of all passes have {units:,} units in total, and a saved model may "
+            f"have at most {MOST_MASK_UNITS:,}; fit with a smaller n_passes"
         )
 
 

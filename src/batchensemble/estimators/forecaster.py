@@ -245,9 +245,9 @@ class Forecaster(Estimator):
         fewest = fewest_rows(0.9)
         if len(rows) < fewest:
             raise ValueError(
-                f"expected at least {fewest} stretches of horizon={self.model_.horizon} steps "
-                f"after what fit has learned from, of all series together, got {len(rows)}; bring "
-                "more new observations"
+                f"calibration needs at least {fewest} windows of horizon={self.model_.horizon} "
+                f"steps after the end of the training data, of all series together, got "
+                f"{len(rows)}; add newer observations"
             )
         self.calibration_ = self._past(panel, panel, self.model_.horizon, rows).compared()
         self._observed = dataclasses.replace(self._observed, panel=panel)

@@ -53,8 +53,8 @@ def _as_one_type(values: list[Any]) -> NDArray[Any]:
     for before, after in zip(values, array.tolist(), strict=True):
         if before != after and before == before:  # not NaN
             raise ValueError(
-                f"expected targets that one type of numbers can hold, got {before}, which would "
-                f"become {after}; make all of them strings, or whole numbers of at most 15 digits"
+                f"the targets mix types: {before} would become {after}; make all of them strings, "
+                "or whole numbers of at most 15 digits"
             )
     return array
 

@@ -59,12 +59,12 @@ def read_model(path: FilePath) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
     if path.is_dir():
         raise ModelFileError(f"expected a file saved by batchensemble, got the folder {path}")
     if not path.exists():
-        raise FileNotFoundError(f"expected a file saved by batchensemble at {path}, got none")
+        raise FileNotFoundError(f"there is no model file {path}; check the path")
     with path.open("rb") as file:
         start = file.read(8)
         n_header = int.from_bytes(start, "little")
         if len(start) < 8 or not 2 <= n_header <= LONGEST_HEADER:
-            raise _foreign(path, f"one that begins with {start!r}" if start else "an empty one")
+            raise _foreign(path, f"a file that begins with {start!r}" if start else "an empty file")
         header = file.read(n_header)
         contents = _contents(path, header)
         n_bytes, n_written = path.stat().st_size, 8 + n_header + _end_of_arrays(path, header)
@@ -120,7 +120,7 @@ def _contents(path: Path, header: bytes) -> dict[str, Any]:
         metadata = _parsed(header)["__metadata__"]
         text = metadata[KEY]
     except (ValueError, LookupError, TypeError, RecursionError):
-        raise _foreign(path, f"one whose header begins with {header[:40]!r}") from None
+        raise _foreign(path, f"a file whose header begins with {header[:40]!r}") from None
     try:
         contents = _parsed(text)
         form = contents["format"]
@@ -160,8 +160,8 @@ def _place_of_digest(header: bytes) -> slice | None:
 
 def _foreign(path: Path, got: str) -> ModelFileError:
     return ModelFileError(
-        f"expected a file saved by batchensemble in {path}, got {got}; check the path: only files "
-        "written by model.save(path) can be loaded"
+        f"{path} is not a batchensemble model, but {got}; check the path: only files written by "
+        "`batchensemble fit` or model.save(path) can be loaded"
     )
 
 
