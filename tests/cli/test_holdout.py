@@ -121,7 +121,8 @@ def test_a_forecaster_is_calibrated_if_told_by_what_it_did_not_learn(tmp_path):
 def test_too_few_forecasts_leave_a_series_uncalibrated_and_say_so(tmp_path):
     data = series(tmp_path, sales(24))
     learned = train(data, QUICK | {"horizon": 5}, holdout=0.2, seed=0, calibrate=True)
-    assert learned.origin_["calibrated"].startswith("Not calibrated: expected at least 9 stretches")
+    words = "Not calibrated: expected at least 9 windows"
+    assert learned.origin_["calibrated"].startswith(words)
     assert learned.calibration_ is None
 
 

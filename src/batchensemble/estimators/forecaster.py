@@ -245,7 +245,7 @@ class Forecaster(Estimator):
         fewest = fewest_rows(0.9)
         if len(rows) < fewest:
             raise ValueError(
-                f"calibration needs at least {fewest} windows of horizon={self.model_.horizon} "
+                f"expected at least {fewest} windows of horizon={self.model_.horizon} "
                 f"steps after the end of the training data, of all series together, got "
                 f"{len(rows)}; add newer observations"
             )
