@@ -102,17 +102,6 @@ def test_one_series_is_always_here_and_the_same_for_the_same_seed(monkeypatch):
     assert not np.array_equal(series.values, make_seasonal(seed=1).values)
 
 
-def test_the_seasonal_series_repeats_after_a_season_and_not_after_half_of_one():
-    values = make_seasonal().values
-    change = values - np.poly1d(np.polyfit(np.arange(480), values, 1))(np.arange(480))
-
-    def correlation(lag):
-        return np.corrcoef(change[lag:], change[:-lag])[0, 1]
-
-    assert correlation(12) > 0.6
-    assert correlation(6) < -0.6
-
-
 @HAS_DATA
 @pytest.mark.parametrize(
     ("name", "rows", "mean", "first"),
