@@ -136,7 +136,7 @@ def test_a_label_that_is_almost_a_class_is_a_stranger(shell, labels, stranger, g
 
 
 def test_a_file_that_the_model_learned_from_is_told(shell):
-    assert "so its scores flatter it" in judged(shell, data="houses.csv").note
+    assert "so its scores are too good" in judged(shell, data="houses.csv").note
     assert judged(shell).note == ""
 
 

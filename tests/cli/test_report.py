@@ -6,6 +6,7 @@ from sample_files import QUICK, houses, sales
 
 from batchensemble import load
 from batchensemble.cli.comparison import evaluate_file as evaluate
+from batchensemble.cli.format import percent
 from batchensemble.cli.report import render
 from batchensemble.plots.sheets import brief
 
@@ -51,7 +52,7 @@ def test_a_page_says_what_matters_first(shell):
     _, page = text_of(shell, "town.be")
     assert "always predicting the most common class" in page
     assert "Right and wrong, by class" in page
-    assert "The sets of 90" in page
+    assert f"The {percent(0.9)} sets cover" in page
     assert "12 rows for its sets" in page
 
 
@@ -109,7 +110,7 @@ def test_numbers_have_digits_that_count_whatever_their_unit(shell, unit):
 
 def test_a_page_of_the_file_that_was_learned_from_says_so(shell):
     _, page = text_of(shell, "price.be", "houses.csv")
-    assert "the model learned from this file, so its scores flatter it" in page
+    assert "the model learned from this file, so its scores are too good" in page
 
 
 def test_what_stands_in_a_file_cannot_become_part_of_the_page(shell):

@@ -77,7 +77,7 @@ def _evaluate_table(
         "target": target,
         "n_rows": len(rows),
         "n_without_target": len(every) - len(rows),
-        "note": "the model learned from this file, so its scores flatter it" if is_same else "",
+        "note": "the model learned from this file, so its scores are too good" if is_same else "",
     }
     compare = _compare_numbers if isinstance(model, Regressor) else _compare_classes
     return Evaluation(**facts, **compare(model, rows[list(kinds)], rows[target], file.unit, facts))

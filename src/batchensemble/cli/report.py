@@ -90,15 +90,15 @@ def _lead(evaluation: Evaluation) -> str:
         if "coverage_of_sets" in scores:
             held, size = percent(scores["coverage_of_sets"]), scores["size_of_sets"]
             said += (
-                f" The sets of {percent(evaluation.coverage)} hold {held} of the truths, with "
+                f" The {percent(evaluation.coverage)} sets cover {held} of the true classes, with "
                 f"{size:.1f} classes on average."
             )
         return said
     name = next(name for name in TRIVIAL if name in scores)
     said = (
         f"On {what}, the typical error is {brief(scores['rmse'])}; {TRIVIAL[name]} would err by "
-        f"{brief(scores[name])}. The intervals of {percent(evaluation.coverage)} hold "
-        f"{percent(scores['coverage'])} of the truths."
+        f"{brief(scores[name])}. The {percent(evaluation.coverage)} intervals cover "
+        f"{percent(scores['coverage'])} of the true values."
     )
     if evaluation.task == "forecast":
         said += " A window is one forecast, from its last known time."
