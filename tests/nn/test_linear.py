@@ -136,7 +136,7 @@ def test_the_same_generator_gives_the_same_layer_and_leaves_the_global_seed_alon
 @pytest.mark.parametrize(
     ("kwargs", "words"),
     [
-        ({"adapters": "rx"}, "subset of the letters 'rsb'"),
+        ({"adapters": "rx"}, "subset of the letters 'wrsb'"),
         ({"adapters": "rr"}, "at most once"),
         ({"init": "sign"}, "did you mean"),
         ({"bias": False}, "without 'b'"),

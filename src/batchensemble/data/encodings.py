@@ -3,6 +3,7 @@
 So an encoder can be saved without pickle, and exported to other programs.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -21,6 +22,8 @@ from sklearn.preprocessing import (
 
 SATURATION = 4.0  # how far out "robust" numbers can be
 SHARED = "infrequent_sklearn"  # the output of rare words, named as scikit-learn names it
+BINNED_ROWS = 100_000  # so many are enough to find bins
+FEWEST_OF_A_WORD = 3  # rows with a word, from which on it has a number of its own
 EDGE = 1e-7  # probabilities closer to 0 or 1 are beyond the quantiles
 
 
@@ -55,14 +58,14 @@ class Numbers:
         if numbers.shape[1]:
             imputer = SimpleImputer(strategy="median", add_indicator=True).fit(numbers)
             fill, gaps = imputer.statistics_, np.asarray(imputer.indicator_.features_, np.int64)
-        scales = _scales(_filled(numbers, fill)[:, scaled], scaling, random_state)
+        scales = _scales(without_gaps(numbers, fill)[:, scaled], scaling, random_state)
         return cls(fill, gaps, scaled, *scales, saturates=scaling == "robust")
 
     def apply(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """(rows, columns) -> (rows, columns + indicators)."""
         if not numbers.shape[1]:
             return numbers
-        filled = _filled(numbers, self.fill)
+        filled = without_gaps(numbers, self.fill)
         if len(self.scaled):
             filled[:, self.scaled] = self._scale(filled[:, self.scaled])
         return np.hstack([filled, np.isnan(numbers[:, self.gaps])])
@@ -75,7 +78,7 @@ class Numbers:
         return scaled / np.hypot(1.0, scaled / SATURATION) if self.saturates else scaled
 
 
-def _filled(numbers: NDArray[np.float64], fill: NDArray[np.float64]) -> NDArray[np.float64]:
+def without_gaps(numbers: NDArray[np.float64], fill: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.isnan(numbers), fill, numbers)
 
 
@@ -175,3 +178,85 @@ class Words:
             rows = np.flatnonzero(places >= 0)
             outputs[rows, places[rows]] = 1
         return outputs
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Positions of numbers among quantiles: 2.25 is a quarter of the way into the third bin.
+
+    columns  the columns that have a position
+    edges    of each of them, where bins begin and the last one ends, rising
+    """
+
+    columns: NDArray[np.int64]
+    edges: tuple[NDArray[np.float64], ...]
+
+    @classmethod
+    def learn(
+        cls,
+        numbers: NDArray[np.float64],
+        columns: Sequence[int],
+        most: int,
+        random_state: int | None,
+    ) -> Self:
+        """At most so many bins a column; one that does not vary has no position."""
+        if len(numbers) > BINNED_ROWS:
+            some = np.random.default_rng(random_state).choice(len(numbers), BINNED_ROWS, False)
+            numbers = numbers[some]
+        edges = {j: _edges(numbers[:, j], most) for j in columns}
+        kept = [j for j in columns if len(edges[j]) > 1]
+        return cls(np.array(kept, np.int64), tuple(edges[j] for j in kept))
+
+    @property
+    def n_bins(self) -> int:
+        """Of the column with the most."""
+        return max((len(edges) - 1 for edges in self.edges), default=0)
+
+    def apply(self, numbers: NDArray[np.float64]) -> NDArray[np.float32]:
+        """(rows, columns) -> (rows, those with a position); beyond the edges it stays at them."""
+        positions = np.empty((len(numbers), len(self.edges)), np.float32)
+        for i, (column, edges) in enumerate(zip(self.columns, self.edges, strict=True)):
+            positions[:, i] = np.interp(numbers[:, column], edges, np.arange(len(edges)))
+        return positions
+
+
+def _edges(numbers: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """Different values, or different quantiles of them if there are more."""
+    values: NDArray[np.float64] = np.unique(numbers)
+    if len(values) > most + 1:
+        levels = np.linspace(0, 1, most + 1)
+        values = np.unique(np.quantile(numbers, levels, method="nearest"))
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """A number for each word of a category column; 0 for rare and unknown ones.
+
+    words  of each column, the one of number 1 first
+    """
+
+    words: tuple[tuple[str | None, ...], ...]
+
+    @classmethod
+    def learn(cls, texts: NDArray[Any]) -> Self:
+        """texts (rows, columns) of str and None."""
+        words = []
+        for column in texts.T:
+            counts = Counter(column.tolist())
+            often = [word for word, count in counts.items() if count >= FEWEST_OF_A_WORD]
+            words.append(tuple(sorted(often, key=lambda word: (word is not None, word))))
+        return cls(tuple(words))
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many numbers each column has."""
+        return tuple(len(words) + 1 for words in self.words)
+
+    def apply(self, texts: NDArray[Any]) -> NDArray[np.float32]:
+        """(rows, columns) -> the same."""
+        codes = np.zeros(texts.shape, np.float32)
+        for i, words in enumerate(self.words):
+            place = {word: n for n, word in enumerate(words, 1)}
+            codes[:, i] = [place.get(word, 0) for word in texts[:, i]]
+        return codes

@@ -1,8 +1,8 @@
 """Columns -> one finite float32 matrix for a network, however large or small the numbers are.
 
-Four blocks of outputs, in this order: a number for every number, boolean and date column; a 0/1
+Blocks of outputs, in this order: a number for every number, boolean and date column; a 0/1
 indicator for each of these with gaps at fit; the positions of dates in year, week and day; one-hot
-categories.
+categories; and, for networks with embeddings, positions in bins and numbers of categories.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.data.calendars import cycle_waves, days_since_1970
-from batchensemble.data.encodings import Numbers, Words
+from batchensemble.data.encodings import Bins, Codes, Numbers, Words, without_gaps
 from batchensemble.data.frames import Column, Columns, Kind, category_text, read_columns
 from batchensemble.words import one_of
 
@@ -59,6 +59,11 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         and at about 5.2.
     max_categories : int or None
         At most this many outputs for a category column: the rarer ones share one. None: no limit.
+    bins : int or None
+        Number and date columns get a second output: their position among at most so many bins,
+        which are quantiles of the rows of `fit`. It is for embeddings, and so is the one output of
+        a column with more than `max_categories` categories, the number of its category: 0 for rare
+        and unknown ones. None: no such outputs.
     categories : mapping from column names to their categories, optional
         Columns named here are categories, whatever they look like, with exactly these outputs in
         this order (`max_categories` does not apply). None may be among them, for missing.
@@ -68,17 +73,25 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         For the rows that the quantiles are estimated from, when there are more than 10,000.
     """
 
+    # What encoders lack that were saved before there were embeddings.
+    bins: int | None = None
+    binned_ = Bins(np.zeros(0, np.int64), ())
+    codes_ = Codes(())
+    coded_: Sequence[int] = ()
+
     def __init__(
         self,
         scaling: Scaling = "standard",
         *,
         max_categories: int | None = 64,
+        bins: int | None = None,
         categories: Mapping[str, Sequence[Any]] | None = None,
         clip: float = 1e6,
         random_state: int | None = 0,
     ) -> None:
         self.scaling = scaling
         self.max_categories = max_categories
+        self.bins = bins
         self.categories = categories
         self.clip = clip
         self.random_state = random_state
@@ -102,6 +115,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         dense = self._dense(columns)
         self.constant_ = dense.min(axis=0) == dense.max(axis=0)
 
+        self._learn_embedded(columns)
         texts = self._texts(columns, self.learned_)
         self.words_ = Words.learn(texts, None, self.max_categories)
         known = [vocabulary[self.names_[j]] for j in self.given_]
@@ -148,11 +162,28 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             self._units(numbers), np.flatnonzero(~self.flags_), self.scaling, self.random_state
         )
 
+    def _learn_embedded(self, columns: Columns) -> None:
+        """Columns with positions, and those with numbers of categories instead of outputs."""
+        if self.bins is None:
+            return
+        units = self._filled(columns)
+        self.binned_ = Bins.learn(
+            units, self.numbers_.scaled.tolist(), self.bins, self.random_state
+        )
+        most = self.max_categories
+        self.coded_ = [j for j in self.learned_ if most is not None and _n_words(columns[j]) > most]
+        self.learned_ = [j for j in self.learned_ if j not in self.coded_]
+        self.codes_ = Codes.learn(self._texts(columns, self.coded_))
+
     def _check_parameters(self) -> None:
         one_of(self.scaling, SCALINGS, "scaling")
         most = self.max_categories
         if most is not None and (not isinstance(most, (int, np.integer)) or most < 1):
             raise ValueError(f"max_categories must be an integer from 1 or None, got {most!r}")
+        if self.bins is not None and (
+            not isinstance(self.bins, (int, np.integer)) or self.bins < 1
+        ):
+            raise ValueError(f"bins must be an integer from 1 or None, got {self.bins!r}")
         if not isinstance(self.clip, Real) or not 0 < self.clip <= 1e30:
             raise ValueError(f"clip must be a number in (0, 1e30], got {self.clip!r}")
 
@@ -176,6 +207,15 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             vocabulary[name] = texts
         return vocabulary
 
+    @property
+    def embedding(self) -> dict[str, Any]:
+        """What the network has to know of the outputs for embeddings."""
+        return {
+            "n_positions": len(self.binned_.edges),
+            "counts": self.codes_.counts,
+            "n_bins": self.binned_.n_bins,
+        }
+
     # ------------------------------------------------------------------------------- encoding
 
     def _encode(self, columns: Columns) -> NDArray[np.float32]:
@@ -183,6 +223,10 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         blocks = [np.clip(dense, -self.clip, self.clip).astype(np.float32)]
         for words, positions in self._words():
             blocks.append(words.apply(self._texts(columns, positions)))
+        if self.binned_.edges:
+            blocks.append(self.binned_.apply(self._filled(columns)))
+        if self.coded_:
+            blocks.append(self.codes_.apply(self._texts(columns, self.coded_)))
         return np.ascontiguousarray(np.hstack(blocks))
 
     def _dense(self, columns: Columns) -> NDArray[np.float64]:
@@ -213,7 +257,11 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         units[np.abs(units) < 2.0**-500] = 0.0
         return np.clip(units, -(2.0**500), 2.0**500)
 
-    def _texts(self, columns: Columns, positions: list[int]) -> NDArray[Any]:
+    def _filled(self, columns: Columns) -> NDArray[np.float64]:
+        """Numbers in units of their own, without gaps: what bins see."""
+        return without_gaps(self._units(self._numbers(columns)), self.numbers_.fill)
+
+    def _texts(self, columns: Columns, positions: Sequence[int]) -> NDArray[Any]:
         texts = np.empty((columns.n_rows, len(positions)), dtype=object)
         for i, j in enumerate(positions):
             texts[:, i] = columns[j].as_kind("category").values
@@ -247,7 +295,14 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             outputs += [
                 (name, j) for j, each in zip(positions, names, strict=True) for name in each
             ]
-        return outputs
+        outputs += [
+            (f"{self.names_[numeric[i]]}_position", numeric[i]) for i in self.binned_.columns
+        ]
+        return outputs + [(f"{self.names_[j]}_number", j) for j in self.coded_]
+
+
+def _n_words(column: Column) -> int:
+    return len(set(column.as_kind("category").values))
 
 
 def _has_time_of_day(column: Column) -> bool:

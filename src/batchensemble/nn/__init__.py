@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from batchensemble.nn.cells import BatchEnsembleRNNCell, GRUBECell, GRUCell
 from batchensemble.nn.convert import convert, fold
+from batchensemble.nn.embeddings import Categories, Embeddings, Periodic, PiecewiseLinear
 from batchensemble.nn.linear import BatchEnsembleLinear, FoldedLinear
 from batchensemble.nn.members import check_members, expand_members
 from batchensemble.nn.norm import MemberBatchNorm, MemberLayerNorm
@@ -15,11 +16,15 @@ __all__ = [
     "BatchEnsembleLinear",
     "BatchEnsembleRNN",
     "BatchEnsembleRNNCell",
+    "Categories",
+    "Embeddings",
     "FoldedLinear",
     "GRUBECell",
     "GRUCell",
     "MemberBatchNorm",
     "MemberLayerNorm",
+    "Periodic",
+    "PiecewiseLinear",
     "check_members",
     "convert",
     "expand_members",

@@ -139,12 +139,16 @@ def _batch_ensemble(
         device=linear.weight.device,
         dtype=linear.weight.dtype,
     )
-    # The parameter itself stays, so that a weight tied to another layer stays tied.
-    new_weight = layer.weight.data
-    layer.weight = linear.weight  # type: ignore[assignment]
-    if not keep_weights:
-        layer.weight.data.copy_(new_weight)
-    elif layer.bias is not None:
+    if "w" in adapters:
+        if keep_weights:
+            layer.weight.data.copy_(linear.weight.data.expand_as(layer.weight))
+    else:
+        # The parameter itself stays, so that a weight tied to another layer stays tied.
+        new_weight = layer.weight.data
+        layer.weight = linear.weight  # type: ignore[assignment]
+        if not keep_weights:
+            layer.weight.data.copy_(new_weight)
+    if keep_weights and layer.bias is not None:
         layer.bias.data.copy_(linear.bias.data.expand_as(layer.bias))
     return layer.train(linear.training)
 

@@ -26,11 +26,12 @@ class BatchEnsembleLinear(nn.Module):
     Member k computes `(x_k * r_k) @ weight.T * s_k + bias_k`, which is a linear layer with the
     effective weight `weight * outer(s_k, r_k)`.
 
-    `adapters` says which vectors the members own, any subset of the letters r, s, b. A missing r
-    or s is absent; without b, one bias is shared by all. With `adapters=""` this is a plain
-    linear layer. `init` is the initialisation of r and s: "random_sign", "ones", "normal"
-    (mean 1, sd 0.5) or "orthogonal". The weight starts as in `torch.nn.Linear`, the bias at zero
-    (orthogonal: unit rows).
+    `adapters` says what the members own, any subset of the letters r, s, b and w. A missing r or s
+    is absent; without b, one bias is shared by all; with w every member has a weight of its own,
+    and "wb" is a full layer for each. With `adapters=""` this is a plain linear layer. `init` is
+    the initialisation of r and s: "random_sign", "ones", "normal" (mean 1, sd 0.5) or
+    "orthogonal". The weight starts as in `torch.nn.Linear`, the bias at zero (orthogonal: unit
+    rows).
 
     Every parameter may carry one more axis in front, for a bank of networks; the input then
     carries it too.
@@ -61,10 +62,10 @@ class BatchEnsembleLinear(nn.Module):
         ):
             if count < 1:
                 raise ValueError(f"expected {name} of at least 1, got {count}")
-        unknown = set(adapters) - set("rsb")
+        unknown = set(adapters) - set("wrsb")
         if unknown or len(set(adapters)) < len(adapters):
             raise ValueError(
-                f"expected adapters to be a subset of the letters 'rsb', each at most once, "
+                f"expected adapters to be a subset of the letters 'wrsb', each at most once, "
                 f"got {adapters!r}"
             )
         if "b" in adapters and not bias:
@@ -72,13 +73,14 @@ class BatchEnsembleLinear(nn.Module):
         self.in_features = in_features
         self.out_features = out_features
         self.n_members = n_members
-        self.adapters = "".join(letter for letter in "rsb" if letter in adapters)
+        self.adapters = "".join(letter for letter in "wrsb" if letter in adapters)
         self.init = init
 
         def parameter(*shape: int) -> nn.Parameter:
             return nn.Parameter(torch.empty(*shape, device=device, dtype=dtype))
 
-        self.weight = parameter(out_features, in_features)
+        owners = (n_members,) if "w" in adapters else ()
+        self.weight = parameter(*owners, out_features, in_features)
         self.r = parameter(n_members, in_features) if "r" in adapters else None
         self.s = parameter(n_members, out_features) if "s" in adapters else None
         if not bias:
@@ -113,19 +115,29 @@ class BatchEnsembleLinear(nn.Module):
 
     def _aligned(self, vectors: Tensor, x: Tensor) -> Tensor:
         """In a bank, put the axes of x that the vectors lack behind the axis of the networks."""
-        if self.weight.ndim == 2:
+        if not self.is_bank:
             return vectors
         return vectors.view(len(vectors), *[1] * (x.ndim - vectors.ndim), *vectors.shape[1:])
 
+    @property
+    def is_bank(self) -> bool:
+        """Whether the parameters carry one more axis in front."""
+        return self.weight.ndim == 3 + ("w" in self.adapters)
+
     def _product(self, x: Tensor) -> Tensor:
-        if self.weight.ndim == 2:
+        if "w" in self.adapters:
+            networks = x.shape[: int(self.is_bank)]
+            rows = x.reshape(*networks, -1, *x.shape[-2:]).transpose(-2, -3)
+            products = (rows @ self.weight.mT).transpose(-2, -3)
+            return products.reshape(*x.shape[:-1], self.out_features)
+        if not self.is_bank:
             return x @ self.weight.T
         y: Tensor = (x.flatten(1, -2) @ self.weight.mT).unflatten(1, x.shape[1:-1])
         return y
 
     def orthogonality_penalty(self) -> Tensor:
         """Sum over r, s and bias of the mean squared cosine between members."""
-        penalty = self.weight.new_zeros(self.weight.shape[:-2])
+        penalty = self.weight.new_zeros(self.weight.shape[: int(self.is_bank)])
         for vectors, letter in ((self.r, "r"), (self.s, "s"), (self.bias, "b")):
             if vectors is not None and letter in self.adapters:
                 penalty = penalty + gram_penalty(vectors)
@@ -137,7 +149,7 @@ class BatchEnsembleLinear(nn.Module):
         (..., members, in_features, out_features) and (..., members, 1, out_features), with one
         member where all share them.
         """
-        weight = self.weight.mT.unsqueeze(-3)
+        weight = self.weight.mT if "w" in self.adapters else self.weight.mT.unsqueeze(-3)
         if self.r is not None:
             weight = weight * self.r.unsqueeze(-1)
         if self.s is not None:
@@ -177,9 +189,10 @@ class FoldedLinear(nn.Module):
 
     def __init__(self, layer: BatchEnsembleLinear) -> None:
         super().__init__()
-        is_bank = layer.weight.ndim == 3
+        is_bank = layer.is_bank
         self.is_plain = not layer.adapters and (not is_bank or len(layer.weight) == 1)
-        self.unfolded = None if is_bank else copy.deepcopy(layer).requires_grad_(False)
+        has_shared_weight = not is_bank and "w" not in layer.adapters
+        self.unfolded = copy.deepcopy(layer).requires_grad_(False) if has_shared_weight else None
         with torch.no_grad():
             weight, bias = layer.effective()
             if is_bank:

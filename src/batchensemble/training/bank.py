@@ -114,6 +114,8 @@ class Bank:
         for module in network.modules():
             if isinstance(module, MLP):
                 module.join_heads()
+                module.n_members = network.n_members
+                module.fold_embeddings(len(self))
         return network
 
     def network(self, index: int) -> Network:

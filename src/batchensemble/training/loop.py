@@ -32,6 +32,8 @@ class Training:
                   "independent" (each has its own shuffling) or "split" (each sees its share).
     penalty       strength of the orthogonality penalty on the members' vectors: one number for
                   all networks of the bank, or one for each.
+    epoch_steps   steps of an epoch, with rows shuffled anew whenever they run out. None: an epoch
+                  is one pass over the rows.
     patience      epochs without a better score on the held-out rows after which a network stops;
                   its best state is kept. None: no early stopping.
     time_limit    seconds after which training ends with what it has learned so far.
@@ -40,6 +42,7 @@ class Training:
     """
 
     epochs: int = 500
+    epoch_steps: int | None = None
     batch_size: int = 64
     lr: float = 0.005
     weight_decay: float = 0.0
@@ -54,7 +57,10 @@ class Training:
 
     def __post_init__(self) -> None:
         one_of(self.batching, BATCHING, "batching")
-        for name in ("epochs", "batch_size", "lr", "clip_norm", "patience", "time_limit"):
+        for name in (
+            *("epochs", "epoch_steps", "batch_size"),
+            *("lr", "clip_norm", "patience", "time_limit"),
+        ):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"expected {name} above 0, got {value}")
@@ -163,7 +169,13 @@ def plan_and_engine(
 ) -> tuple[Plan, Engine]:
     """What cuts epochs into steps, and what runs them."""
     plan = Plan(
-        bank, data, rows, generators, batch_size=training.batch_size, batching=training.batching
+        bank,
+        data,
+        rows,
+        generators,
+        batch_size=training.batch_size,
+        batching=training.batching,
+        epoch_steps=training.epoch_steps,
     )
     adam = Adam.over(
         bank.theta,

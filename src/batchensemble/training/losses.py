@@ -34,17 +34,14 @@ def bounded(raw: Tensor, bounds: Bounds) -> Tensor:
 
 
 @dataclass(frozen=True)
-class GaussianNLL:
-    """0.5 log variance + 0.5 (y - mean)^2 / variance; outputs are mean and raw log-variance.
+class Gaussian:
+    """Abstract: outputs are mean and raw log-variance.
 
     `bounds` keep the log-variance finite and sensible (in the units of the scaled target);
     (-inf, inf) leaves it as it is.
-    `beta` > 0 weighs each row by its variance**beta, which keeps the mean learning where the
-    variance is large (beta-NLL; 0.5 is usual).
     """
 
     bounds: Bounds = (-10.0, 4.0)
-    beta: float = 0.0
 
     def __post_init__(self) -> None:
         low, high = self.bounds
@@ -53,15 +50,6 @@ class GaussianNLL:
                 "expected bounds of the log-variance, low < high, both between -100 and 100, "
                 f"or (-inf, inf) for none, got {self.bounds}"
             )
-        if not 0 <= self.beta <= 1:
-            raise ValueError(f"expected beta in [0, 1], got {self.beta}")
-
-    def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
-        mean, log_variance = self.moments(outputs)
-        loss = 0.5 * (log_variance + (y - mean).square() * torch.exp(-log_variance))
-        if self.beta:
-            loss = loss * torch.exp(self.beta * log_variance.detach())
-        return loss
 
     def moments(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and log-variance: (..., 2) -> (...), (...)."""
@@ -79,6 +67,45 @@ class GaussianNLL:
         mean, log_variance = self.moments(outputs)
         log_prob = -0.5 * (log_variance + (y - mean).square() * torch.exp(-log_variance))
         return -_log_mean_exp(log_prob)
+
+
+@dataclass(frozen=True)
+class GaussianNLL(Gaussian):
+    """0.5 log variance + 0.5 (y - mean)^2 / variance.
+
+    `beta` > 0 weighs each row by its variance**beta, which keeps the mean learning where the
+    variance is large (beta-NLL; 0.5 is usual).
+    """
+
+    beta: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.beta <= 1:
+            raise ValueError(f"expected beta in [0, 1], got {self.beta}")
+
+    def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
+        mean, log_variance = self.moments(outputs)
+        loss = 0.5 * (log_variance + (y - mean).square() * torch.exp(-log_variance))
+        if self.beta:
+            loss = loss * torch.exp(self.beta * log_variance.detach())
+        return loss
+
+
+@dataclass(frozen=True)
+class GaussianCRPS(Gaussian):
+    """The continuous ranked probability score: std (z (2 Phi(z) - 1) + 2 phi(z) - 1 / sqrt(pi)).
+
+    z is the error in standard deviations. It grows with the error and not with its square, so
+    that the mean keeps learning where the variance could explain the error.
+    """
+
+    def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
+        mean, log_variance = self.moments(outputs)
+        std = torch.exp(0.5 * log_variance)
+        z = (y - mean) / std
+        twice_density = math.sqrt(2 / math.pi) * torch.exp(-0.5 * z.square())
+        return std * (z * torch.erf(z / math.sqrt(2)) + twice_density - 1 / math.sqrt(math.pi))
 
 
 @dataclass(frozen=True)

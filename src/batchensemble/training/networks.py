@@ -1,7 +1,7 @@
 """Networks with a member axis; a plain network has one member and no adapters."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -10,6 +10,7 @@ from torch import Generator, Tensor, nn
 
 from batchensemble.nn.cells import Cell
 from batchensemble.nn.dropout import draw_keys, drop, keep_masks
+from batchensemble.nn.embeddings import Embeddings, FoldedEmbeddings
 from batchensemble.nn.linear import BatchEnsembleLinear, FoldedLinear
 from batchensemble.nn.recurrent import GRU, GRUBE
 from batchensemble.words import one_of
@@ -51,7 +52,8 @@ class MLP(Network):
 
     `heads` are the heads' sizes: (1, 1) for a mean and a log-variance, (C,) for C logits.
     `adapters` is one word for all layers or one for each hidden layer and a last one for the
-    heads: ("", "", "rsb") is a BatchEnsemble in the heads only.
+    heads: ("", "", "rsb") is a BatchEnsemble in the heads only. So is `init`. `embedding` are the
+    arguments of `Embeddings` for inputs beyond the `in_features` plain ones.
     """
 
     def __init__(
@@ -62,8 +64,9 @@ class MLP(Network):
         hidden: Sequence[int] = (32, 32),
         n_members: int = 1,
         adapters: str | Sequence[str] = "rsb",
-        init: str = "random_sign",
+        init: str | Sequence[str] = "random_sign",
         dropout: float = 0.1,
+        embedding: Mapping[str, Any] | None = None,
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
@@ -72,23 +75,26 @@ class MLP(Network):
         if not all(isinstance(width, Integral) and width > 0 for width in hidden):
             raise ValueError(f"expected hidden to be whole numbers of at least 1, got {hidden}")
         hidden = tuple(map(int, hidden))
-        words = [adapters] * (len(hidden) + 1) if isinstance(adapters, str) else list(adapters)
-        if len(words) != len(hidden) + 1:
-            raise ValueError(
-                f"expected adapters for {len(hidden)} hidden layers and the heads, got {words}"
-            )
+        words, inits = (
+            _by_layer(value, len(hidden), name)
+            for value, name in ((adapters, "adapters"), (init, "init"))
+        )
         self.n_members = n_members
         self.hidden = hidden
         self.dropout = dropout
 
-        def layer(n_in: int, n_out: int, word: str) -> BatchEnsembleLinear:
+        def layer(n_in: int, n_out: int, word: str, init: str) -> BatchEnsembleLinear:
             return BatchEnsembleLinear(
                 n_in, n_out, n_members, adapters=word, init=init, generator=generator
             )
 
+        self.embeddings: Embeddings | FoldedEmbeddings | None = None
+        if embedding:
+            self.embeddings = Embeddings(in_features, generator=generator, **embedding)
+            in_features = self.embeddings.out_features
         sizes = [in_features, *hidden]
-        self.layers = nn.ModuleList(map(layer, sizes, hidden, words))
-        self.heads = nn.ModuleList(layer(sizes[-1], size, words[-1]) for size in heads)
+        self.layers = nn.ModuleList(map(layer, sizes, hidden, words, inits))
+        self.heads = nn.ModuleList(layer(sizes[-1], size, words[-1], inits[-1]) for size in heads)
 
     @property
     def mask_features(self) -> int:
@@ -107,6 +113,8 @@ class MLP(Network):
             shape = (*x.shape[:-1], self.mask_features)
             masks = keep_masks(draw_keys(device=x.device), shape, self.dropout)
         by_layer = [None] * len(self.hidden) if masks is None else masks.split(self.hidden, -1)
+        if self.embeddings is not None:
+            x = self.embeddings(x)
         for layer, mask in zip(self.layers, by_layer, strict=True):
             x = torch.relu_(layer(x))
             if mask is not None:
@@ -118,6 +126,19 @@ class MLP(Network):
         """Join the heads of a folded network into one layer."""
         heads = [head for head in self.heads if isinstance(head, FoldedLinear)]
         self.heads = nn.ModuleList([FoldedLinear.joined(heads)])
+
+    def fold_embeddings(self, n_networks: int) -> None:
+        """After the networks of a bank were folded into this one."""
+        if isinstance(self.embeddings, Embeddings):
+            self.embeddings = self.embeddings.fold(n_networks, self.n_members // n_networks)
+
+
+def _by_layer(value: str | Sequence[str], n_hidden: int, name: str) -> list[str]:
+    """One word for each hidden layer and a last one for the heads."""
+    words = [value] * (n_hidden + 1) if isinstance(value, str) else list(value)
+    if len(words) != n_hidden + 1:
+        raise ValueError(f"expected {name} for {n_hidden} hidden layers and the heads, got {words}")
+    return words
 
 
 class Recurrent(Network):

@@ -16,7 +16,9 @@ class Plan:
     """Cuts an epoch of a bank into steps.
 
     `batching` says how the members of a network see a batch: "shared" (all see the same rows),
-    "independent" (each has its own shuffling) or "split" (each sees its share).
+    "independent" (each has its own shuffling) or "split" (each sees its share). `epoch_steps` is
+    how many steps an epoch has, with rows shuffled anew whenever they run out; None: so many that
+    every row is seen once.
     """
 
     def __init__(
@@ -28,6 +30,7 @@ class Plan:
         *,
         batch_size: int,
         batching: str = "shared",
+        epoch_steps: int | None = None,
     ) -> None:
         self.data, self.generators = data, generators
         self.device = data.device
@@ -41,11 +44,16 @@ class Plan:
         self.width = 1 if batching == "shared" else n_members
         self.shufflings = n_members if batching == "independent" else 1
         self.rows_a_step = self.batch * self.width // self.shufflings
-        self.network_steps = [-(-length // self.rows_a_step) for length in lengths]
+        self.network_steps = [epoch_steps or -(-length // self.rows_a_step) for length in lengths]
         self.n_steps = max(self.network_steps)
         self.lengths = torch.tensor(lengths, device=self.device)
+        # How many places of a network hold rows: with `epoch_steps` all of them.
+        self.filled = self.lengths
+        if epoch_steps:
+            self.filled = torch.full_like(self.lengths, self._n_places)
         # A network is padded with its first row, at weight 0.
-        padded = [torch.cat([each, each[:1].expand(self._n_places - len(each))]) for each in rows]
+        longest = max(self._n_places, *lengths)
+        padded = [torch.cat([each, each[:1].expand(longest - len(each))]) for each in rows]
         self.rows = torch.stack(padded).to(self.device)
         self.multiplications = bank.n_parameters * self.batch * n_members
         bytes_a_step = 4 * len(rows) * self.batch * n_members * self.module.noise_features
@@ -61,7 +69,7 @@ class Plan:
         rows = self._shuffled(active)
         places = torch.arange(self._n_places, device=self.device)
         goes_on = torch.tensor(active, device=self.device)
-        real = (places < self.lengths.unsqueeze(1)) & goes_on.unsqueeze(1)
+        real = (places < self.filled.unsqueeze(1)) & goes_on.unsqueeze(1)
         real = real.unsqueeze(2).expand(rows.shape)
         rows, real = self._by_step(rows), self._by_step(real)
         weights = real.to(self.data.dtype)
@@ -79,9 +87,13 @@ class Plan:
         """Each network's rows in its own order, padded: (networks, places, shufflings)."""
         order = torch.arange(self._n_places, device=self.device)
         order = order.repeat(len(self.rows), self.shufflings, 1)
+        all_filled = iter(self.filled.tolist())
         for orders, n_rows, generator, goes_on in self._networks(order, self.lengths, active):
+            n_filled = next(all_filled)
             for shuffling in orders if goes_on else ():
-                torch.randperm(n_rows, generator=generator, out=shuffling[:n_rows])
+                for places in shuffling[:n_filled].split(n_rows):
+                    shuffled = torch.randperm(n_rows, generator=generator, device=self.device)
+                    places.copy_(shuffled[: len(places)])
         return self.rows.unsqueeze(1).expand(order.shape).gather(2, order).transpose(1, 2)
 
     def _by_step(self, tensor: Tensor) -> Tensor:

@@ -1,16 +1,17 @@
 """Networks that the compiled loops and kernels know, and where in theta their parameters are."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
 from batchensemble.nn.cells import GRUCell
+from batchensemble.nn.embeddings import Embeddings
 from batchensemble.nn.linear import BatchEnsembleLinear
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines.data import Data, Source, Windows
-from batchensemble.training.losses import CategoricalNLL, GaussianNLL, Loss
+from batchensemble.training.losses import CategoricalNLL, GaussianCRPS, GaussianNLL, Loss
 from batchensemble.training.networks import MLP, Recurrent
 
 # The columns of a table of layers: sizes, where in theta the parameters begin (-1: there is none),
@@ -20,11 +21,14 @@ N_IN, N_OUT, WEIGHT, R, S, BIAS, BIAS_STEP, UNIT, EFFECTIVE, ROW_STEP = range(10
 
 
 def is_known(network: nn.Module, loss: Loss, data: Source) -> bool:
-    """An MLP with its usual loss, or one recurrent layer with one that does not draw samples."""
+    """An MLP with its usual loss, or one recurrent layer with one that does not draw samples.
+
+    The loss of a recurrent layer is the NLL.
+    """
     if type(network) is Recurrent and isinstance(data, Windows):
         if len(network.recurrent.cells) > 1 or network.feedback == "sample":
             return False
-        if getattr(network.draw, "__self__", None) != loss:
+        if getattr(network.draw, "__self__", None) != loss or type(loss) is GaussianCRPS:
             return False
         head = network.head
     elif type(network) is MLP and isinstance(data, Data):
@@ -32,14 +36,31 @@ def is_known(network: nn.Module, loss: Loss, data: Source) -> bool:
     else:
         return False
     sizes = [layer.out_features for layer in head.heads]
-    is_gaussian = type(loss) is GaussianNLL and sizes == [1, 1]
+    is_gaussian = type(loss) in (GaussianNLL, GaussianCRPS) and sizes == [1, 1]
     is_categorical = type(loss) is CategoricalNLL and len(sizes) == 1
     has_biases = all(layer.bias is not None for layer in linear_layers(network))
     return (is_gaussian or is_categorical) and has_biases
 
 
+def is_plain(network: nn.Module, loss: Loss) -> bool:
+    """Whether there is nothing new about it: no embeddings, no weights of members, no CRPS."""
+    own_weights = any("w" in layer.adapters for layer in linear_layers(network))
+    embedded = any(isinstance(module, Embeddings) for module in network.modules())
+    return not own_weights and not embedded and type(loss) is not GaussianCRPS
+
+
 def linear_layers(network: nn.Module) -> list[BatchEnsembleLinear]:
     return [module for module in network.modules() if isinstance(module, BatchEnsembleLinear)]
+
+
+def member_tables(bank: Bank, layers: Sequence[nn.Module]) -> NDArray[np.int64]:
+    """The same for each member, whose own weights stand one behind the other."""
+    table = layer_table(bank, layers)
+    own = np.array(["w" in layer.adapters for layer in layers])  # type: ignore[operator]
+    tables = np.stack([table] * bank.module.n_members)
+    steps = own * table[:, N_IN] * table[:, N_OUT]
+    tables[:, :, WEIGHT] += np.arange(len(tables))[:, None] * steps
+    return tables
 
 
 def layer_table(bank: Bank, layers: Iterable[nn.Module]) -> NDArray[np.int64]:

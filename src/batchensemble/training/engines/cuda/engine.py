@@ -17,7 +17,7 @@ from batchensemble.training.engines.cuda.constants import THREADS, text_of, trai
 from batchensemble.training.engines.cuda.kernels import kernel_for
 from batchensemble.training.engines.data import Source
 from batchensemble.training.engines.plain import Steps
-from batchensemble.training.engines.shapes import is_known
+from batchensemble.training.engines.shapes import is_known, is_plain
 from batchensemble.training.losses import Loss
 
 
@@ -25,7 +25,9 @@ def covers(bank: Bank, loss: Loss, data: Source, batch: int) -> bool:
     """Whether a kernel can train this bank: a known network in float32 that fits the chip."""
     if bank.theta.dtype != torch.float32 or data.dtype != torch.float32:
         return False
-    if not is_known(bank.module, loss, data) or not hasattr(torch.cuda, "_compile_kernel"):
+    if not is_plain(bank.module, loss) or not is_known(bank.module, loss, data):
+        return False
+    if not hasattr(torch.cuda, "_compile_kernel"):
         return False
     return kernel_for(bank, data, batch) is not None
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from batchensemble.nn.cells import GRUBECell, GRUCell
 from batchensemble.nn.dropout import threshold
+from batchensemble.nn.embeddings import Embeddings
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines.adam import Adam
 from batchensemble.training.engines.data import Data, Source, Windows
@@ -21,10 +22,12 @@ from batchensemble.training.engines.plain import Steps
 from batchensemble.training.engines.shapes import (
     gru_table,
     is_known,
+    is_plain,
     layer_table,
     linear_layers,
+    member_tables,
 )
-from batchensemble.training.losses import CategoricalNLL, GaussianNLL, Loss
+from batchensemble.training.losses import CategoricalNLL, Gaussian, GaussianCRPS, GaussianNLL, Loss
 from batchensemble.training.networks import MLP, Recurrent
 
 # With more, plain torch is faster: it does not compute a weight for each member.
@@ -53,11 +56,12 @@ class FusedEngine:
         self.kernel, self.data, self.network = (
             _of_series(bank, data) if isinstance(data, Windows) else _of_table(bank, loss, data)
         )
-        nll = loss if isinstance(loss, GaussianNLL) else GaussianNLL()
+        bounds = loss.bounds if isinstance(loss, Gaussian) else Gaussian().bounds
+        beta = loss.beta if isinstance(loss, GaussianNLL) else 0.0
         dropout = float(bank.module.dropout)
         self.settings = (
             (dropout, np.int32(threshold(dropout))),
-            (*map(float, nll.bounds), float(nll.beta)),
+            (*map(float, bounds), float(beta)),
         )
 
     def run(self, steps: Steps) -> Tensor:
@@ -95,8 +99,41 @@ def _of_table(bank: Bank, loss: Loss, data: Source) -> Kernel:
 
     assert isinstance(data, Data)
     assert isinstance(bank.module, MLP)
+    if not is_plain(bank.module, loss):
+        return _of_embedded_table(bank, bank.module, loss, data)
     network = (*_of_mlp(bank, bank.module), isinstance(loss, CategoricalNLL))
     return train_mlp, (data.x.numpy(), data.y.float().numpy()), network
+
+
+def _of_embedded_table(bank: Bank, mlp: MLP, loss: Loss, data: Data) -> Kernel:
+    from batchensemble.training.engines.fused.embedded import (
+        CLASSES,
+        CRPS,
+        NLL,
+        Tables,
+        train_embedded,
+    )
+
+    starts, at = {}, 0
+    for name, size in bank.parameter_names():
+        starts[name] = at
+        at += size
+    sizes, n_bins, width, firsts = [data.x.shape[1], 0, 0], 1, 1, [0]
+    if isinstance(mlp.embeddings, Embeddings):
+        sizes, numbers = mlp.embeddings.sizes, mlp.embeddings.numbers
+        categories = mlp.embeddings.categories
+        if numbers is not None:
+            n_bins, width = numbers.n_bins, numbers.width
+        if categories is not None:
+            width, firsts = categories.width, categories.starts
+    places = [starts.get(f"embeddings.{part}.weight", 0) for part in ("numbers", "categories")]
+    tables = Tables(places[0], n_bins, places[1], np.array(firsts), width)
+    kind = CLASSES if isinstance(loss, CategoricalNLL) else NLL
+    kind = CRPS if isinstance(loss, GaussianCRPS) else kind
+    network = (member_tables(bank, (*mlp.layers, *mlp.heads)), len(mlp.hidden), tables, kind)
+    plain, positions, codes = (part.contiguous() for part in data.x.split(sizes, 1))
+    arrays = (plain.numpy(), positions.numpy(), codes.long().numpy(), data.y.float().numpy())
+    return train_embedded, arrays, network
 
 
 def _of_series(bank: Bank, data: Windows) -> Kernel:
