@@ -86,7 +86,6 @@ def rows_there(path: Path) -> set[tuple[str, ...]]:
 def run(jobs: list[Job], path: Path, n_processes: int) -> int:
     """How many fits failed."""
     failed = 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped; run again to go on"))
     with path.open("a", newline="") as file, get_context("spawn").Pool(n_processes) as pool:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         for done, (job, row) in enumerate(pool.imap_unordered(attempt, jobs), start=1):
@@ -169,4 +168,5 @@ def class_scores(y: NDArray[Any], probabilities: NDArray[Any]) -> dict[str, floa
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped; run again to go on"))
     main()

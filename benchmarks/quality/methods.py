@@ -165,11 +165,17 @@ def lightgbm(task: Task) -> Predict:
     from lightgbm import LGBMClassifier, LGBMRegressor, early_stopping
 
     fitted, held_out = task.parts()
-    kinds = {
-        column: pd.CategoricalDtype(sorted(task.X[column].dropna().unique()))
-        for column in words(task.X)
-    }
-    X = task.X.astype(kinds)
+    known = {word: sorted(task.X[word].dropna().unique()) for word in words(task.X)}
+
+    def categories(X: pd.DataFrame) -> pd.DataFrame:
+        """Words not seen in training are gaps."""
+        columns = {
+            word: pd.Categorical(X[word].where(X[word].isin(seen)), categories=seen)
+            for word, seen in known.items()
+        }
+        return X.assign(**columns)
+
+    X = categories(task.X)
     model = (LGBMClassifier if task.n_classes else LGBMRegressor)(
         n_estimators=2000, learning_rate=0.05, random_state=task.seed, n_jobs=1, verbose=-1
     )
@@ -181,9 +187,9 @@ def lightgbm(task: Task) -> Predict:
         callbacks=[early_stopping(50, verbose=False)],
     )
     if task.n_classes:
-        return lambda X: model.predict_proba(X.astype(kinds))
+        return lambda X: model.predict_proba(categories(X))
     error = task.y[held_out] - model.predict(X.iloc[held_out])
-    return lambda X: one_spread(model.predict(X.astype(kinds)), error)
+    return lambda X: one_spread(model.predict(categories(X)), error)
 
 
 @dataclass(frozen=True)
@@ -325,12 +331,12 @@ def tabm_inputs(X: pd.DataFrame) -> tuple[Callable[[pd.DataFrame], Any], list[in
     ).fit(rows + noise)
     ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     ordinal.fit(name_gaps(X)[spoken])
-    sizes = [len(known) for known in ordinal.categories_]
+    sizes = [len(known) + 1 for known in ordinal.categories_]  # the last: not seen in training
 
     def encode(X: pd.DataFrame) -> tuple[Array, NDArray[np.int64]]:
         codes = ordinal.transform(name_gaps(X)[spoken]).astype(np.int64)
         found = quantiles.transform(imputer.transform(X.drop(columns=spoken))[:, kept])
-        return found, np.where(codes < 0, sizes, codes)
+        return found, np.where(codes < 0, np.array(sizes) - 1, codes)
 
     return encode, sizes
 
