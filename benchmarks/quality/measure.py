@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 
 import loader
 import numpy as np
-from methods import LEVELS, METHODS, Task, named
+from methods import METHODS, named
 from numpy.typing import NDArray
+from tasks import LEVELS, Task
 
 KEYS = ["table", "split", "method"]
 SCORES = ["crps", "nll", "rmse", "coverage", "width", "log_loss", "accuracy", "ece"]

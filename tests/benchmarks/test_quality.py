@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from methods import LEVELS, METHODS, Normal, Task
+from methods import METHODS
 from scipy import stats
 from sklearn.metrics import log_loss, mean_pinball_loss
+from tasks import LEVELS, Normal, Task
 from torchmetrics.functional.classification import multiclass_calibration_error
 
 TODAY = [
