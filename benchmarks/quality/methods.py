@@ -50,7 +50,7 @@ def catboost(task: Task) -> Predict:
     ).fit(train, eval_set=stop)
 
     def predict(X: pd.DataFrame) -> Normal:
-        """The mean of all trees: the ensembles, each of part of the trees, have worse ones."""
+        """The mean is that of all trees; each virtual ensemble has only part of them."""
         rows = pool(X)
         _, knowledge, data = model.virtual_ensembles_predict(
             rows,
