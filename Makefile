@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PARALLEL ?= -n 2
 
-.PHONY: setup reproduce test test-all test-peers lint bench bench-peers docs clean
+.PHONY: setup reproduce test test-all test-peers lint bench bench-peers bench-quality docs clean
 
 setup: .venv/ready
 
@@ -32,10 +32,10 @@ test-all: lint
 PEERS := .venv-peers/bin/python
 PEERS_OUT ?= build/peers
 
-.venv-peers/ready: benchmarks/peers/requirements.txt
+.venv-peers/ready: benchmarks/peers/requirements.txt benchmarks/quality/requirements.txt
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/pip install --quiet --upgrade pip
-	.venv-peers/bin/pip install --quiet --requirement $<
+	.venv-peers/bin/pip install --quiet $(addprefix --requirement ,$^)
 	touch $@
 
 test-peers: .venv-peers/ready
@@ -46,6 +46,13 @@ bench-peers: setup .venv-peers/ready
 	OMP_NUM_THREADS=1 $(PEERS) benchmarks/peers/rivals.py $(PEERS_OUT)
 	$(BIN)/python benchmarks/peers/ours.py $(PEERS_OUT)
 	$(BIN)/python benchmarks/peers/scores.py $(PEERS_OUT)
+
+QUALITY := benchmarks/quality/measure.py --tables all
+QUALITY_OUT ?= build/quality
+
+bench-quality: setup .venv-peers/ready
+	$(PEERS) $(QUALITY) --methods peers --out $(QUALITY_OUT)/peers.csv
+	$(BIN)/python $(QUALITY) --methods ours --out $(QUALITY_OUT)/ours.csv
 
 bench: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[bench]"
