@@ -73,12 +73,6 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         For the rows that the quantiles are estimated from, when there are more than 10,000.
     """
 
-    # What encoders lack that were saved before there were embeddings.
-    bins: int | None = None
-    binned_ = Bins(np.zeros(0, np.int64), ())
-    codes_ = Codes(())
-    coded_: Sequence[int] = ()
-
     def __init__(
         self,
         scaling: Scaling = "standard",
@@ -162,8 +156,16 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             self._units(numbers), np.flatnonzero(~self.flags_), self.scaling, self.random_state
         )
 
+    def complete(self) -> None:
+        """Add what encoders lack that were saved before there were embeddings: none."""
+        nothing: dict[str, Any] = {"bins": None, "coded_": [], "codes_": Codes(())}
+        nothing["binned_"] = Bins(np.zeros(0, np.int64), ())
+        self.__dict__ = nothing | self.__dict__
+
     def _learn_embedded(self, columns: Columns) -> None:
         """Columns with positions, and those with numbers of categories instead of outputs."""
+        self.coded_, self.codes_ = [], Codes(())
+        self.binned_ = Bins(np.zeros(0, np.int64), ())
         if self.bins is None:
             return
         units = self._filled(columns)

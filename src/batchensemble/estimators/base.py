@@ -24,7 +24,7 @@ from batchensemble.training.bank import Bank
 from batchensemble.training.engines.data import Source
 from batchensemble.training.loop import History, Training
 from batchensemble.training.losses import Loss
-from batchensemble.training.methods import MakeNetwork, Method, make_method
+from batchensemble.training.methods import MakeNetwork, Method, make_method, share_of
 from batchensemble.training.models import Ensemble, Rows, fit_models
 
 MOST_MASK_UNITS = 2**26
@@ -35,7 +35,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     """Abstract: `fit` writes `model_`, a frozen object that predicts."""
 
     method: str = field(default="batch_ensemble", kw_only=False)
-    n_members: int = 10
+    n_members: int | None = None
     n_passes: int = 100
     preset: str = "default"
     hidden: Sequence[int] | None = None
@@ -48,10 +48,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     scaling: str | None = None
     validation_fraction: float | None = None
     patience: int | None = None
-    adapters: str | Sequence[str] = "rsb"
-    init: str = "random_sign"
+    adapters: str | Sequence[str] | None = None
+    init: str | Sequence[str] | None = None
     penalty: float = 0.0
-    batching: str = "shared"
+    batching: str | None = None
     one_by_one: bool = False
     time_limit: float | None = None
     keep_on_interrupt: bool = False
@@ -83,13 +83,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             raise
 
     def _make_method(self) -> Method:
-        return make_method(self.method, n_members=self.n_members, n_passes=self.n_passes)
+        n_members = self.settings_["n_members"]
+        return make_method(self.method, n_members=n_members, n_passes=self.n_passes)
 
     def _training(self) -> Training:
-        names = ("epochs", "batch_size", "lr", "weight_decay", "clip_norm")
+        names = ("epochs", "batch_size", "lr", "weight_decay", "clip_norm", "batching")
         return Training(
             **{name: self.settings_[name] for name in names},
-            batching=self.batching,
+            epoch_steps=self.settings_.get("epoch_steps"),
+            patience_growth=self.settings_.get("patience_growth", 0.0),
             penalty=self.penalty,
             patience=self.settings_["patience"] if self.settings_["validation_fraction"] else None,
             time_limit=self.time_limit,
@@ -105,17 +107,20 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         data: Source,
         training: Training,
         *,
-        rows: Rows,
+        rows: Sequence[Rows],
         seed: int,
     ) -> Ensemble:
-        """`seed` is that of predictions."""
+        """With rows for each of several folds, each trains its share of the method's networks.
+
+        `seed` is that of predictions.
+        """
         bank, self.history_ = fit_models(
-            method,
+            share_of(method, len(rows)),
             self._network(recipe),
             loss,
             data,
             training,
-            rows=[rows],
+            rows=rows,
             one_by_one=self.one_by_one,
         )
         self.n_parameters_ = bank.n_parameters

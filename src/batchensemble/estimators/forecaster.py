@@ -185,13 +185,13 @@ class Forecaster(Estimator):
             "lags": self.lags_,
             **{name: settings[name] for name in ("feedback", "hidden_size", "n_layers", "dropout")},
             "hidden": tuple(settings["hidden"]),
-            "adapters": str(self.adapters),
+            "adapters": str(settings["adapters"]),
             "gates": self.gates,
-            "init": self.init,
+            "init": str(settings["init"]),
         }
         split = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
         ensemble = self._train(
-            method, recipe, self._loss(), data, training, rows=split, seed=prediction_seed
+            method, recipe, self._loss(), data, training, rows=[split], seed=prediction_seed
         )
         self.model_ = self._assembled(encoder, ensemble)
         self.calibration_ = None

@@ -30,8 +30,9 @@ from batchensemble.training.engines.shapes import (
 from batchensemble.training.losses import CategoricalNLL, Gaussian, GaussianCRPS, GaussianNLL, Loss
 from batchensemble.training.networks import MLP, Recurrent
 
-# With more, plain torch is faster: it does not compute a weight for each member.
-MOST_WEIGHTS = 100_000
+# With more, plain torch is faster: it does not compute a weight for each member. Behind embeddings
+# it has more to do besides, and is faster later.
+MOST_WEIGHTS, MOST_EMBEDDED_WEIGHTS = 100_000, 200_000
 
 
 def covers(bank: Bank, loss: Loss, data: Source) -> bool:
@@ -39,7 +40,8 @@ def covers(bank: Bank, loss: Loss, data: Source) -> bool:
     if bank.theta.device.type != "cpu" or {bank.theta.dtype, data.dtype} != {torch.float32}:
         return False
     weights = (layer.in_features * layer.out_features for layer in linear_layers(bank.module))
-    if find_spec("numba") is None or sum(weights) > MOST_WEIGHTS:
+    most = MOST_WEIGHTS if is_plain(bank.module, loss) else MOST_EMBEDDED_WEIGHTS
+    if find_spec("numba") is None or sum(weights) > most:
         return False
     return is_known(bank.module, loss, data)
 
