@@ -312,7 +312,7 @@ def test_the_paper_preset_has_the_published_number_of_parameters(estimator, n_fe
         ({"random_state": "x"}, "'random_state' parameter"),
         ({"categories": ["a"]}, "'categories' parameter"),
         ({"dropout": 1.5}, "'dropout' parameter"),
-        ({"adapters": "q"}, "letters 'rsb'"),
+        ({"adapters": "q"}, "letters 'wrsb'"),
         ({"init": "zeros"}, "init to be one of"),
         ({"scaling": "log"}, "scaling"),
         ({"batching": "each"}, "batching to be one of"),

@@ -21,6 +21,12 @@ from batchensemble.data.frames import Column, Columns, Kind, category_text, read
 from batchensemble.words import one_of
 
 Scaling = Literal["minmax", "standard", "robust", "quantile"]
+WITHOUT_EMBEDDINGS: dict[str, Any] = {
+    "bins": None,
+    "binned_": Bins(np.zeros(0, np.int64), ()),
+    "coded_": [],
+    "codes_": Codes(()),
+}
 SCALINGS = ("minmax", "standard", "robust", "quantile")
 
 
@@ -156,16 +162,16 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             self._units(numbers), np.flatnonzero(~self.flags_), self.scaling, self.random_state
         )
 
-    def complete(self) -> None:
-        """Add what encoders lack that were saved before there were embeddings: none."""
-        nothing: dict[str, Any] = {"bins": None, "coded_": [], "codes_": Codes(())}
-        nothing["binned_"] = Bins(np.zeros(0, np.int64), ())
-        self.__dict__ = nothing | self.__dict__
+    def __getattr__(self, name: str) -> Any:
+        # What encoders lack that were saved before there were embeddings: they have none.
+        if name in WITHOUT_EMBEDDINGS:
+            return WITHOUT_EMBEDDINGS[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _learn_embedded(self, columns: Columns) -> None:
         """Columns with positions, and those with numbers of categories instead of outputs."""
-        self.coded_, self.codes_ = [], Codes(())
-        self.binned_ = Bins(np.zeros(0, np.int64), ())
+        for name in ("coded_", "codes_", "binned_"):
+            setattr(self, name, WITHOUT_EMBEDDINGS[name])
         if self.bins is None:
             return
         units = self._filled(columns)

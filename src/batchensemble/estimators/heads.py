@@ -1,6 +1,6 @@
 """What the outputs of a table's network mean: a number or classes, in the user's units."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from batchensemble.words import one_of
 
 AS_TRAINED = Spread()
 ROWS_A_LEVEL = 10  # at least so many rows for each value make targets a grid
-SHARE_OF_GRID = 12**-0.5  # the standard deviation of a number known to lie between two levels
+SHARE_OF_GRID = 0.1  # of the distance between two levels
 
 Dist_co = TypeVar("Dist_co", covariant=True)
 
@@ -90,8 +90,7 @@ class NumberHead:
         )
 
     def disagreement(self, outputs: Tensor) -> NDArray[np.float64]:
-        # As trained: the spread makes predictions honest, not rows more alike.
-        return replace(self, spread=AS_TRAINED).predictive(outputs).epistemic
+        return self.predictive(outputs).epistemic
 
 
 @dataclass(frozen=True, eq=False)

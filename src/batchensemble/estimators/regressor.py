@@ -75,7 +75,7 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
     calibration_: IntervalCalibration | None = field(init=False, default=None)
     target_location_: float = field(init=False)
     target_scale_: float = field(init=False)
-    spread_: Spread = field(init=False, default=AS_TRAINED)
+    spread_: Spread = field(init=False)
 
     _fewest_calibration_rows: ClassVar[int] = fewest_rows(0.9)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -132,7 +132,8 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
             )
 
     def _head(self) -> NumberHead:
-        return NumberHead(self.target_location_, self.target_scale_, self._loss(), self.spread_)
+        spread = vars(self).get("spread_", AS_TRAINED)  # files of version 0.1 have none
+        return NumberHead(self.target_location_, self.target_scale_, self._loss(), spread)
 
     def _loss(self) -> GaussianNLL | GaussianCRPS:
         bounds = tuple(self.settings_["log_variance_bounds"])

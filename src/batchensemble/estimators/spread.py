@@ -79,11 +79,13 @@ class Spread:
         if self.distance != 1:
             centre = means.mean(axis=1, keepdims=True)
             means = centre + self.distance * (means - centre)
-        variances = self.variance * variances
-        if self.narrowest:
-            inflated = 1 + self.tail_share * (self.tail_width**2 - 1)
-            variances = np.maximum(variances, self.narrowest**2 * inflated)
+        variances = np.maximum(self.variance * variances, self.least_variance)
         return GaussianPredictive(means, variances, self.tail_share, self.tail_width)
+
+    @property
+    def least_variance(self) -> float:
+        """Of a member whose narrower Gaussian is as narrow as can be."""
+        return self.narrowest**2 * (1 + self.tail_share * (self.tail_width**2 - 1))
 
 
 def held_out_spread(

@@ -138,9 +138,9 @@ class TableEstimator(Estimator, Generic[Dist]):
             method, recipe, head.loss, data, self._training(), rows=watched, seed=prediction_seed
         )
         self.model_ = TableModel(encoder, ensemble, head)
-        self.shift_scale_ = _shift_scale(self.model_, x, np.random.default_rng(split_seed))
         self._learn_spread(x, target, weight, splits)
         self.model_ = self._assembled(encoder, ensemble)
+        self.shift_scale_ = _shift_scale(self.model_, x, np.random.default_rng(split_seed))
         if held_back is not None:
             self._calibrate(columns.take(held_back), values[held_back])
 
@@ -174,16 +174,15 @@ class TableEstimator(Estimator, Generic[Dist]):
     ) -> tuple[Method, list[Rows]]:
         """The method, and rows for each of its folds or for all of it."""
         method, share = self._make_method(), self.settings_["validation_fraction"]
-        n_folds = self.settings_["folds"]
-        if share and in_folds(method, n_folds) is not method:
-            folds = folds_of(target, n_folds, split_seed)
-            if folds is not None:
-                seeds = np.random.SeedSequence(seed).generate_state(n_folds).tolist()
-                rows = [
-                    Rows(own, torch.tensor(kept), torch.tensor(held_out))
-                    for own, (kept, held_out) in zip(seeds, folds, strict=True)
-                ]
-                return in_folds(method, n_folds), rows
+        cut, n_folds = in_folds(method, self.settings_["folds"])
+        folds = folds_of(target, n_folds, split_seed) if share else None
+        if folds is not None:
+            seeds = np.random.SeedSequence(seed).generate_state(n_folds).tolist()
+            rows = [
+                Rows(own, torch.tensor(kept), torch.tensor(held_out))
+                for own, (kept, held_out) in zip(seeds, folds, strict=True)
+            ]
+            return cut, rows
         kept, held_out = hold_out(target, share, split_seed)
         return method, [
             Rows(seed, torch.tensor(kept), None if held_out is None else torch.tensor(held_out))
@@ -299,7 +298,6 @@ class TableEstimator(Estimator, Generic[Dist]):
         return table_network(recipe)
 
     def _assembled(self, encoder: TableEncoder, ensemble: Ensemble) -> TableModel[Dist]:
-        encoder.complete()
         return TableModel(encoder, ensemble, self._head())
 
     def _about_data(self) -> dict[str, Any]:

@@ -31,13 +31,16 @@ METHODS: dict[str, Callable[[int, int], Method]] = {
 }
 
 
-def in_folds(method: Method, n_folds: int) -> Method:
-    """The method with at least a network for each fold; itself where it is one network."""
+def in_folds(method: Method, most: int) -> tuple[Method, int]:
+    """The method with networks for at most so many folds, and how many folds these are.
+
+    A BatchEnsemble gets one network for each fold; the networks of a deep ensemble are dealt out
+    evenly. What is one network stays one, without folds.
+    """
     if isinstance(method, BatchEnsemble):
-        return replace(method, n_networks=n_folds)
-    if isinstance(method, DeepEnsemble):
-        return DeepEnsemble(-(-method.n_networks // n_folds) * n_folds)
-    return method
+        return replace(method, n_networks=most), most
+    n = method.n_networks
+    return method, max(folds for folds in range(1, min(most, n) + 1) if n % folds == 0)
 
 
 def share_of(method: Method, n_folds: int) -> Method:
