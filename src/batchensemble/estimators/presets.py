@@ -9,7 +9,7 @@ from batchensemble.words import one_of
 # the first layer and have heads of their own, and folds take the place of rows that early stopping
 # would cost. What is None depends on the rows: see `estimators.effort`.
 _DEFAULT: dict[str, Any] = {
-    "n_members": 4,
+    "n_members": 2,
     "adapters": ("rsb", "wb"),
     "init": ("random_sign", "ones"),
     "batching": "split",
@@ -55,6 +55,7 @@ _PAPER: dict[str, Any] = {
 
 _FAST = {"hidden": (64, 64), "effort": 0.2, "lr": 0.004}
 _BEST = {
+    "n_members": 4,
     "hidden": (512, 512, 512),
     "bins": 32,
     "embedding_width": 8,
@@ -88,7 +89,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 # log-variance that could run away, and their gradients are not clipped.
 CLASSIFIER_PRESETS: dict[str, dict[str, Any]] = {
     "fast": _DEFAULT | _FAST,
-    "default": _DEFAULT | {"n_members": 2, "hidden": (256, 256), "effort": 2.0, "lr": None},
+    "default": _DEFAULT | {"hidden": (256, 256), "effort": 2.0, "lr": None},
     "best": _DEFAULT | _BEST | {"lr": None},
     "paper": _PAPER | {"clip_norm": math.inf},
 }

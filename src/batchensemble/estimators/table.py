@@ -148,6 +148,8 @@ class TableEstimator(Estimator, Generic[Dist]):
         settings = resolve(self.preset, self.get_params(deep=False), self._presets)
         if self.method == "mc_dropout" and self.dropout is None:
             settings["dropout"] = max(settings["dropout"], MC_DROPOUT)
+        if self.method == "deep_ensemble" and self.n_members is None:
+            settings["n_members"] *= settings["folds"]  # as many members as a BatchEnsemble has
         return settings
 
     def _recipe(self, encoder: TableEncoder, head: Head[Dist]) -> dict[str, Any]:
