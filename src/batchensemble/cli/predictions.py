@@ -10,7 +10,8 @@ import pandas as pd
 from batchensemble.cli.columns import check_columns, has_one_series, read_series, table_kinds
 from batchensemble.cli.errors import about_file
 from batchensemble.conformal import predicted_interval
-from batchensemble.data.reading import BATCH, check_suffix, open_table
+from batchensemble.data.arrow import BATCH
+from batchensemble.data.reading import check_suffix, open_table
 from batchensemble.data.text import read_as
 from batchensemble.data.writing import TableWriter, check_place
 from batchensemble.estimators import Classifier, Forecaster, Regressor
