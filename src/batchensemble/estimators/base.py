@@ -27,7 +27,7 @@ from batchensemble.training.losses import Loss
 from batchensemble.training.methods import MakeNetwork, Method, make_method
 from batchensemble.training.models import Ensemble, Rows, fit_models
 
-MOST_MASK_UNITS = 2**26
+MOST_MASK_UNITS = 2**22
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -191,7 +191,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         check_masks(ensemble)
         ensemble = dataclasses.replace(ensemble, bank=bank.to(device))
         self.model_ = self._assembled(learned["encoder_"], ensemble)
-        assert self.model_.ensemble.members  # made now: a file that cannot predict cannot load
 
     def save(self, path: FilePath) -> None:
         """Write the fitted model to one file, for `batchensemble.load(path)`.
@@ -239,7 +238,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
 def check_masks(ensemble: Ensemble) -> None:
     """A file could ask for more masks of MC dropout than fit into memory."""
-    units = getattr(ensemble.method, "n_passes", 1) * ensemble.bank.module.mask_features
+    units = getattr(ensemble.method, "n_passes", 1) * max(1, ensemble.bank.module.mask_features)
     if units > MOST_MASK_UNITS:
         raise ValueError(
             f"the dropout masks of all passes have {units:,} units in total, and a saved model may "

@@ -142,6 +142,7 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
         Name of the forecast's columns; by default that of the method.
 """
 
+MOST_PATHS = 1_000_000  # more would fill the memory, and move no digit that matters
 COUNT = Interval(Integral, 1, None, closed="left")
 ABOVE_0 = Interval(Real, 0, None, closed="neither")
 FROM_0 = Interval(Real, 0, None, closed="left")
@@ -179,6 +180,6 @@ SERIES_CONSTRAINTS: dict[str, list[Any]] = {
     **_each("adapters gates id_col time_col target_col", str),
     **_each("future_columns past_columns", list, tuple),
     "log_variance_bounds": [tuple, list, None],
-    "n_paths": [COUNT],
+    "n_paths": [Interval(Integral, 1, MOST_PATHS, closed="both")],
     "freq": [str, Integral, pd.offsets.BaseOffset, None],
 }
