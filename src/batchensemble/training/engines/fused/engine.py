@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.linalg import blas  # noqa: F401 - the loops multiply with it
-from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
 from batchensemble.nn.cells import GRUBECell, GRUCell
@@ -26,6 +25,7 @@ from batchensemble.training.engines.shapes import (
 )
 from batchensemble.training.losses import CategoricalNLL, GaussianNLL, Loss
 from batchensemble.training.networks import MLP, Recurrent
+from batchensemble.training.threads import ONE_BLAS_THREAD
 
 # With more, plain torch is faster: it does not compute a weight for each member.
 MOST_WEIGHTS = 100_000
@@ -48,8 +48,6 @@ class FusedEngine:
         self.adam = adam
         ends = np.linspace(0, len(bank), min(n_threads, len(bank)) + 1).astype(int).tolist()
         self.parts = [slice(*pair) for pair in pairwise(ends)]
-        # The products are small: BLAS threads would only get in the way.
-        self.libraries = ThreadpoolController()
         self.kernel, self.data, self.network = (
             _of_series(bank, data) if isinstance(data, Windows) else _of_table(bank, loss, data)
         )
@@ -62,7 +60,7 @@ class FusedEngine:
 
     def run(self, steps: Steps) -> Tensor:
         losses = np.empty(steps.rows.shape[:2], np.float32)
-        with self.libraries.limit(limits=1, user_api="blas"):
+        with ONE_BLAS_THREAD.held():  # the products are small: more would only get in the way
             if len(self.parts) == 1:
                 self._run(self.parts[0], steps, losses)
             else:
