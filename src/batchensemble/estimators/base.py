@@ -22,11 +22,13 @@ from batchensemble.modelfile.codec import Arrays, set_fields
 from batchensemble.modelfile.persistence import FilePath, write_model
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines.data import Source
+from batchensemble.training.engines.shapes import linear_layers
 from batchensemble.training.loop import History, Training
 from batchensemble.training.losses import Loss
 from batchensemble.training.methods import MakeNetwork, Method, make_method
 from batchensemble.training.models import Ensemble, Rows, fit_models
 
+MOST_BYTES = 2**34  # of a training
 MOST_MASK_UNITS = 2**22
 
 
@@ -109,6 +111,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         seed: int,
     ) -> Ensemble:
         """`seed` is that of predictions."""
+        check_size(method, self._network(recipe), training.batch_size)
         bank, self.history_ = fit_models(
             method,
             self._network(recipe),
@@ -236,6 +239,27 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         }
 
 
+def check_size(method: Method, make: MakeNetwork, batch_size: int) -> None:
+    """Refuse what would fill the memory: the system might end the process without a word.
+
+    An estimate: weights of all members in both precisions, and three times the activations of a
+    batch.
+    """
+    with torch.device("meta"):
+        network = method.network(make, torch.Generator("cpu"))
+    layers = linear_layers(network)
+    weights = sum(layer.in_features * layer.out_features for layer in layers)
+    units = batch_size * sum(layer.out_features for layer in layers)
+    n_bytes = method.n_networks * network.n_members * 12 * (weights + units)
+    if n_bytes > MOST_BYTES:
+        n_members = method.n_networks * network.n_members
+        raise ValueError(
+            f"{n_members:,} members of {weights:,} weights each need about {n_bytes / 2**30:,.0f} "
+            f"GiB in training, and at most {MOST_BYTES // 2**30} are allowed; choose fewer "
+            "members, smaller hidden layers or a smaller batch_size"
+        )
+
+
 def check_masks(ensemble: Ensemble) -> None:
     """A file could ask for more masks of MC dropout than fit into memory."""
     units = getattr(ensemble.method, "n_passes", 1) * max(1, ensemble.bank.module.mask_features)
@@ -263,7 +287,7 @@ def pick_device(word: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(word)
-        torch.empty(1, device=device)
+        torch.empty(1, device=device).item()  # "meta" has no numbers
     except (RuntimeError, AssertionError) as error:
         raise ValueError(
             f"expected device to be 'auto' or a device of this machine, got {word!r}: "

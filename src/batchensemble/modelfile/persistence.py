@@ -66,7 +66,7 @@ def read_model(path: FilePath) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
         raise FileNotFoundError(f"there is no model file {path}; check the path")
     if not path.is_file():
         raise ModelFileError(
-            f"expected a file saved by batchensemble, got the pipe or device {path}"
+            f"expected a file saved by batchensemble, got a pipe or device: {path}"
         )
     with path.open("rb") as file:
         start = file.read(8)
