@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from scipy import sparse
@@ -141,7 +142,13 @@ def read_columns(X: Any) -> Columns:
     if isinstance(frame, nw.DataFrame):
         names = _check_names(frame.columns)
         _check_shape(frame.shape)
-        return Columns(tuple(map(_read_series, names, frame.iter_columns())))
+        plain = _plain_columns(frame.to_native(), names)
+        return Columns(
+            tuple(
+                plain[name] if name in plain else _read_series(name, frame.get_column(label))
+                for name, label in zip(names, frame.columns, strict=True)
+            )
+        )
     array = as_array(X)
     _check_shape(array.shape)
     return Columns(tuple(_read_array(f"x{j}", array[:, j]) for j in range(array.shape[1])))
@@ -157,6 +164,22 @@ def as_frame(data: Any) -> "nw.DataFrame[Any] | nw.Series[Any] | None":
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("expected an eager frame, got a lazy one: call .collect() first")
     return frame if isinstance(frame, (nw.DataFrame, nw.Series)) else None
+
+
+def _plain_columns(frame: Any, names: list[str]) -> dict[str, Column]:
+    """The numbers of a pandas frame, all of one type at once: column by column takes long."""
+    if not isinstance(frame, pd.DataFrame):
+        return {}
+    types: dict[Any, list[int]] = {}
+    for j, dtype in enumerate(frame.dtypes.tolist()):
+        if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+            types.setdefault(dtype, []).append(j)
+    columns: dict[str, Column] = {}
+    for places in types.values():
+        block = frame.iloc[:, places].to_numpy() if len(places) < len(names) else frame.to_numpy()
+        read = map(_read_array, (names[j] for j in places), np.asfortranarray(block).T)
+        columns |= {column.name: column for column in read}
+    return columns
 
 
 def _read_series(name: str, series: Any) -> Column:
@@ -176,6 +199,8 @@ def _read_array(name: str, values: NDArray[Any]) -> Column:
     if kind == "b":
         return Column(name, "boolean", values.astype(np.float64))
     if kind in "iuf":
+        if values.dtype == np.float64:
+            return _number(name, values.copy())
         with np.errstate(over="ignore"):  # a long double may become infinite: refused as such
             return _number(name, values.astype(np.float64))
     if kind == "m":
@@ -220,8 +245,8 @@ def _read_objects(name: str, values: NDArray[Any]) -> Column:
 
 
 def _number(name: str, values: NDArray[np.float64]) -> Column:
-    infinite = np.flatnonzero(np.isinf(values))
-    if infinite.size:
+    if np.isinf(values).any():
+        infinite = np.flatnonzero(np.isinf(values))
         raise ValueError(
             f"Input X contains infinity or a value too large for float64: column {name!r}, row "
             f"{infinite[0]} (counted from 0); make it missing (NaN), replace it or drop the row"

@@ -134,7 +134,7 @@ class _Csv:
         while batch := list(islice(rows, n_rows)):
             numbers, cells = zip(*batch, strict=True)
             columns = zip(self._header, zip(*cells, strict=True), strict=True)
-            named = {name: list(column) for name, column in columns if name}
+            named = {name: column for name, column in columns if name}
             yield pd.DataFrame(named, index=list(numbers), dtype=object)
 
     def _numbered(self) -> Iterator[tuple[int, list[str]]]:
