@@ -8,7 +8,7 @@ import datetime as dt
 import numbers
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -51,6 +51,7 @@ class Column:
     name: str
     kind: Kind
     values: NDArray[Any]
+    is_zoned: bool = False  # whether dates came with a time zone
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -111,7 +112,7 @@ class Columns:
 
     def take(self, rows: NDArray[Any] | slice) -> "Columns":
         """The same columns with the chosen rows."""
-        return Columns(tuple(Column(c.name, c.kind, c.values[rows]) for c in self.columns))
+        return Columns(tuple(replace(c, values=c.values[rows]) for c in self.columns))
 
     @property
     def n_rows(self) -> int:
@@ -160,7 +161,10 @@ def as_frame(data: Any) -> "nw.DataFrame[Any] | nw.Series[Any] | None":
         frame = nw.from_native(data, pass_through=True, allow_series=True)
     except DuplicateError:
         _check_names(getattr(data, "column_names", data.columns))
-        raise
+        raise ValueError(  # such as 1 and True, which are equal
+            f"column names must be unique, got names that are equal: {list(data.columns)[:20]}; "
+            "make all of them texts: X.columns = X.columns.map(str)"
+        ) from None
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("expected an eager frame, got a lazy one: call .collect() first")
     return frame if isinstance(frame, (nw.DataFrame, nw.Series)) else None
@@ -191,7 +195,9 @@ def _read_series(name: str, series: Any) -> Column:
     values = series.to_numpy()  # dates with a time zone come out in UTC
     if values.ndim != 1:
         raise _refusal(name, 0, f"a nested value ({dtype})")
-    return _read_array(name, values)
+    column = _read_array(name, values)
+    is_zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
+    return replace(column, is_zoned=True) if is_zoned else column
 
 
 def _read_array(name: str, values: NDArray[Any]) -> Column:
@@ -235,7 +241,7 @@ def _read_objects(name: str, values: NDArray[Any]) -> Column:
     if all_are(*_WORDS):
         return Column(name, "category", scalars.texts(values))
     if all_are(dt.date, np.datetime64):
-        return Column(name, "date", scalars.dates(name, values))
+        return Column(name, "date", *scalars.dates(name, values))
     row = next(
         i for i, v in enumerate(values) if not (scalars.is_missing(v) or isinstance(v, _WORDS))
     )

@@ -5,6 +5,7 @@ whoever predicts with it.
 """
 
 import math
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, get_args
 
@@ -147,6 +148,9 @@ def _trial_columns(encoder: TableEncoder) -> Columns:
         dtype = object if kind == "category" else None
         values = np.array([MISSING[kind], TYPICAL[kind], EXTREME[kind]], dtype)
         columns.append(Column(name, kind, values))
+    zoned = getattr(encoder, "zoned_", [False] * len(columns))  # files of 0.2 do not say
+    require(type(zoned) is list and len(zoned) == len(columns), "which dates have zones")
+    columns = [replace(c, is_zoned=bool(z)) for c, z in zip(columns, zoned, strict=True)]
     return Columns(tuple(columns))
 
 
