@@ -106,6 +106,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             "category" if column.name in vocabulary else column.kind for column in columns
         ]
         self.empty_ = np.array([c.name not in vocabulary and c.missing.all() for c in columns])
+        self.zoned_ = [column.is_zoned for column in columns]
         self.clocks_ = np.array([c.kind == "date" and _has_time_of_day(c) for c in columns])
         words = self._of_kind("category")
         self.learned_ = [j for j in words if self.names_[j] not in vocabulary]
@@ -142,7 +143,18 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
                 f"X has {len(columns)} features, but TableEncoder is expecting "
                 f"{self.n_features_in_} features as input: {[c.name for c in self.columns_]}"
             )
+        self._check_zones(columns)
         return self._encode(columns)
+
+    def _check_zones(self, columns: Columns) -> None:
+        """A time with a zone is not the same time without; files of 0.2 do not say."""
+        for column, was_zoned in zip(columns, getattr(self, "zoned_", ()), strict=False):
+            if column.kind == "date" and column.is_zoned != was_zoned and not column.missing.all():
+                had, has = ("with", "without") if was_zoned else ("without", "with")
+                raise ValueError(
+                    f"column {column.name!r}: expected dates {had} a time zone as at fit, got "
+                    f"dates {has} one; convert them with .dt.tz_localize(...) or .dt.tz_convert"
+                )
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """One name per output; `input_features` is ignored, the names are those seen at fit."""

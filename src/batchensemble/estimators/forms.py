@@ -152,6 +152,8 @@ def _dtype(parts: Any) -> Any:
 
 def _history(parts: Any) -> History:
     losses, scores, best_epochs, ended, seconds = parts
+    if {losses.dtype, scores.dtype} != {np.dtype(np.float64)}:
+        raise ValueError(f"expected float64 in a history, got {losses.dtype} and {scores.dtype}")
     return History(losses.tolist(), scores.tolist(), best_epochs, ended, seconds)
 
 

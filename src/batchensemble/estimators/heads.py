@@ -80,7 +80,8 @@ class NumberHead:
 
     def encode(self, values: NDArray[Any]) -> NDArray[np.float32]:
         scaled = (read_numbers(values) - self.location) / self.scale
-        return scaled.astype(np.float32)
+        # A target held back for calibration may lie anywhere: float32 must hold it all the same.
+        return np.clip(scaled, -1e30, 1e30).astype(np.float32)
 
     def predictive(self, outputs: Tensor) -> GaussianPredictive:
         means, log_variances = self.loss.moments(outputs)

@@ -155,7 +155,17 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
         Name of the forecast's columns; by default that of the method.
 """
 
-COUNT = Interval(Integral, 1, None, closed="left")
+MOST_PATHS = 1_000_000  # more would fill the memory, and move no digit that matters
+
+
+class Count(Interval):  # type: ignore[misc]
+    """Whole numbers; True is none, though Python counts it as 1."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
+
+
+COUNT = Count(Integral, 1, None, closed="left")
 ABOVE_0 = Interval(Real, 0, None, closed="neither")
 FROM_0 = Interval(Real, 0, None, closed="left")
 SHARE = Interval(Real, 0, 1, closed="left")
@@ -198,6 +208,6 @@ SERIES_CONSTRAINTS: dict[str, list[Any]] = {
     **_each("adapters init", str, None),
     **_each("future_columns past_columns", list, tuple),
     "log_variance_bounds": [tuple, list, None],
-    "n_paths": [COUNT],
+    "n_paths": [Count(Integral, 1, MOST_PATHS, closed="both")],
     "freq": [str, Integral, pd.offsets.BaseOffset, None],
 }

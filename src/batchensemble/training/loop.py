@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 import torch
@@ -15,6 +15,7 @@ from batchensemble.training.engines import Adam, Engine, Source, choose_engine
 from batchensemble.training.losses import Loss
 from batchensemble.training.plan import BATCHING, Plan
 from batchensemble.training.progress import progress_bar
+from batchensemble.training.threads import ONE_TORCH_THREAD
 from batchensemble.words import one_of
 
 WORTH_THREADS = 200_000_000  # multiplications a step, from which on several threads pay
@@ -259,13 +260,6 @@ def _latest(history: History) -> str:
     return ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
 
 
-@contextmanager
-def _threads_for(multiplications: int) -> Iterator[None]:
+def _threads_for(multiplications: int) -> AbstractContextManager[None]:
     """One thread while the steps are small: several would mostly wait for each other."""
-    before = torch.get_num_threads()
-    if multiplications < WORTH_THREADS:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    return ONE_TORCH_THREAD.held() if multiplications < WORTH_THREADS else nullcontext()
