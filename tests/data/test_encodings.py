@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -110,7 +112,7 @@ def test_positions_are_those_of_interpolation_between_edges(most, seen):
 def slow_position(value, edges):
     """How many bins are below, and how far it is into its own."""
     position = 0.0
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in itertools.pairwise(edges):
         position += min(max((value - low) / (high - low), 0.0), 1.0)
     return position
 
