@@ -190,3 +190,9 @@ def test_no_words_have_no_codes():
     codes = Codes.learn(np.empty((4, 0), dtype=object))
     assert codes.counts == ()
     assert codes.apply(np.empty((3, 0), dtype=object)).shape == (3, 0)
+
+
+@pytest.mark.parametrize("n_values", range(2, 9))
+def test_bins_are_as_many_as_between_values_and_never_more_than_asked_for(n_values):
+    numbers = np.tile(np.arange(float(n_values)), 5)[:, None]
+    assert Bins.learn(numbers, [0], 4, 0).n_bins == min(n_values - 1, 4)
