@@ -138,12 +138,16 @@ def test_calibration_and_weights_work_with_every_preset(preset, folds, tmp_path)
     assert len(model.calibration_) == round(0.2 * (weight > 0).sum())
     check_answers(model)
     check_file(model, tmp_path)
-    # Rows of weight 0 are as good as absent.
+    # Rows of weight 0 are as good as absent, and those of weight 2 count more than others.
     kept = weight > 0
-    alone = Regressor(**settings).fit(
-        X[kept].reset_index(drop=True), Y[kept], sample_weight=weight[kept], calibrate=True
+    alone, unweighted = (
+        Regressor(**settings).fit(
+            X[kept].reset_index(drop=True), Y[kept], sample_weight=w, calibrate=True
+        )
+        for w in (weight[kept], None)
     )
     assert np.array_equal(alone.predict(ROWS), model.predict(ROWS))
+    assert not np.allclose(unweighted.predict(ROWS), model.predict(ROWS), rtol=1e-6)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
