@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PARALLEL ?= -n 2
 
-.PHONY: setup reproduce test test-all test-peers lint bench bench-peers bench-quality docs clean
+.PHONY: setup reproduce test test-all test-peers fuzz faults lint bench bench-peers bench-quality
+.PHONY: docs clean
 
 setup: .venv/ready
 
@@ -27,6 +28,13 @@ test: lint
 
 test-all: lint
 	$(BIN)/pytest $(PARALLEL)
+
+# The long attack: goes on where it was stopped; another one with SEED=1, shorter with CASES=600.
+CASES ?= 10000
+SEED ?= 0
+
+fuzz: setup
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(CASES) --seed $(SEED)
 
 # Packages that hold pandas below 3 have an environment of their own.
 PEERS := .venv-peers/bin/python
