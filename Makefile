@@ -36,6 +36,10 @@ SEED ?= 0
 fuzz: setup
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(CASES) --seed $(SEED)
 
+# A hundred kills, full disks and the like of each kind.
+faults: setup
+	FAULTS=100 $(BIN)/pytest tests/fuzz/test_faults.py
+
 # Packages that hold pandas below 3 have an environment of their own.
 PEERS := .venv-peers/bin/python
 PEERS_OUT ?= build/peers
