@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PARALLEL ?= -n 2
 
-.PHONY: setup reproduce test test-all test-peers fuzz faults lint bench bench-peers bench-quality
-.PHONY: docs clean
+.PHONY: setup locked reproduce test test-all test-peers fuzz faults lint bench bench-peers
+.PHONY: bench-quality docs clean
 
 setup: .venv/ready
 
@@ -13,6 +13,15 @@ setup: .venv/ready
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --constraint constraints.txt torch --editable ".[test]"
 	touch $@
+
+# The same environment from files whose hashes are checked; torch's builds have an index of their own.
+locked:
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --no-deps --require-hashes --requirement .ci/requirements.lock
+	$(BIN)/pip install --quiet --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps --editable .
+	touch .venv/ready
 
 reproduce: setup
 	$(BIN)/batchensemble reproduce --profile quick
