@@ -1,7 +1,7 @@
 """Write requirements.lock: every version of constraints.txt with the hashes of its files.
 
 `python .ci/lock.py URL`, with the address of a package index (its "simple" pages), after a change
-of constraints.txt. torch is left out: its builds for a CPU or a GPU come from an index of their own,
+of constraints.txt. torch is left out: its builds for a CPU or a GPU come from their own index,
 and it is installed by constraints.txt.
 """
 
