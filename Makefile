@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PARALLEL ?= -n 2
 
-.PHONY: setup locked reproduce test test-all test-peers fuzz faults lint bench bench-peers
+.PHONY: setup locked reproduce test test-all test-peers coverage fuzz faults lint bench bench-peers
 .PHONY: bench-quality docs clean
 
 setup: .venv/ready
@@ -37,6 +37,13 @@ test: lint
 
 test-all: lint
 	$(BIN)/pytest $(PARALLEL)
+
+# Which branches the tests reach: a report, not a gate.
+coverage: setup
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -m "not slow" -p no:xdist
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 # The long attack: goes on where it was stopped; another one with SEED=1, shorter with CASES=600.
 CASES ?= 10000
@@ -90,4 +97,4 @@ docs: setup
 	@echo "The pages are in site/: open site/index.html, or, with search, $(PYTHON) -m http.server -d site"
 
 clean:
-	rm -rf .venv .venv-peers build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site
+	rm -rf .venv .venv-peers build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site .coverage*
