@@ -1,7 +1,7 @@
 """A panel -> scaled values and covariates, and the windows that a forecast is learned from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,11 @@ from batchensemble.words import one_of
 
 Floats = NDArray[np.float64]
 
-SCALINGS = ("minmax", "standard", "window")
+SCALINGS = ("minmax", "standard", "window", "difference")
 WINDOW_FLOATS = 2**20
 LEAST_WINDOW_SCALE = 0.1  # of the series' own: a quiet stretch must not blow up what follows
+LEAST_TO_TYPICAL = 0.05  # logarithms only where no value is this much smaller than the median
+NO_SEASON = 6  # without a season, changes over a sixth of the known values count
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +38,25 @@ class Encoded:
     location: Floats
     scale: Floats
 
+    def take(self, rows: NDArray[np.int64]) -> "Encoded":
+        return Encoded(*(getattr(self, field.name)[rows] for field in fields(self)))
+
 
 class SeriesEncoder:
     """Learns each series' scale and the coding of exogenous columns.
 
     scaling   "minmax" (each series to [0, 1]), "standard" (to mean 0 and variance 1), or "window":
-              like "standard", and then each window by the mean and spread of what is known in it.
+              like "standard", and then each window by the mean and spread of what is known in it;
+              or "difference": each series, and then each window, by its mean change over a season,
+              in logarithms where all series are well above zero.
     calendar  whether the position in year, week and day becomes a covariate.
     period    above 1: the position in a cycle of so many steps does, for series without dates.
     """
+
+    log_ = False
+    """Whether values are logarithms."""
+    lowest_ = -np.inf
+    """Below which no path goes."""
 
     def __init__(
         self,
@@ -60,8 +72,12 @@ class SeriesEncoder:
         self.future, self.past = tuple(future), tuple(past)
 
     def fit(self, panel: Panel) -> "SeriesEncoder":
+        if self.scaling == "difference":
+            self.log_ = all(_is_well_above_0(panel.values[rows]) for rows in _each(panel))
+            self.lowest_ = 0.0 if panel.values.min() >= 0 else -np.inf
+        values = self._transformed(panel.values)
         self.scales_ = {
-            _key(i): self._scale(panel.values[panel.rows(k)]) for k, i in enumerate(panel.ids)
+            _key(i): self._scale(values[panel.rows(k)]) for k, i in enumerate(panel.ids)
         }
         self.encoders_: Mapping[str, TableEncoder] = {
             kind: TableEncoder("robust").fit(_chosen(panel.columns, names))
@@ -73,6 +89,9 @@ class SeriesEncoder:
     def _scale(self, values: Floats) -> tuple[float, float]:
         if self.scaling == "minmax":
             location, scale = values.min(), np.ptp(values)
+        elif self.scaling == "difference":
+            location, scale = values.mean(), _mean_change(values[None], self.period)[0]
+            scale = scale or values.std()
         else:
             location, scale = values.mean(), values.std()
         if scale <= 1e-14 * abs(location) or scale < 1e-100:  # one and the same number all along
@@ -88,11 +107,11 @@ class SeriesEncoder:
         """The rows of a panel; a series that fit has not seen is scaled by `learned_from`'s."""
         source = learned_from or panel
         scales = [
-            self.scales_.get(_key(i)) or self._scale(source.values[source.rows(k)])
+            self.scales_.get(_key(i)) or self._scale(self._transformed(source.values[source.rows(k)]))
             for k, i in enumerate(panel.ids)
         ]
         location, scale = np.repeat(np.array(scales), panel.lengths, axis=0).T
-        values = (panel.values - location) / scale
+        values = (self._transformed(panel.values) - location) / scale
         parts = self._known_ahead(panel.times, panel.freq, panel.columns)
         if self.past:
             past = self._encoded("past", panel.columns)
@@ -107,7 +126,8 @@ class SeriesEncoder:
     ) -> Encoded:
         """The last `reach` rows of each series followed by times to forecast, without values."""
         panel = history.tail(reach)
-        known = self.encode(panel, learned_from=history)
+        rows, starts = continued_back(panel.starts, reach - panel.lengths, self.period)
+        known = self.encode(panel, learned_from=history).take(rows)
         h = len(times) // len(panel)
         parts = self._known_ahead(times, panel.freq, columns)
         if self.past:
@@ -115,8 +135,8 @@ class SeriesEncoder:
             first_step[:, 0, :-1] = self._encoded("past", panel.columns)[panel.starts[1:] - 1]
             first_step[:, 0, -1] = 1
             parts.append(first_step.reshape(len(times), -1))
-        firsts = np.repeat(panel.starts[:-1], h)
-        series = np.concatenate([series_of(panel.starts), np.repeat(np.arange(len(panel)), h)])
+        firsts = np.repeat(starts[:-1], h)
+        series = np.concatenate([series_of(starts), np.repeat(np.arange(len(panel)), h)])
         order = np.argsort(series, kind="stable")  # what is ahead comes after each series
 
         def joined(rows: NDArray[Any], ahead: NDArray[Any]) -> NDArray[Any]:
@@ -128,6 +148,17 @@ class SeriesEncoder:
             joined(known.location, known.location[firsts]),
             joined(known.scale, known.scale[firsts]),
         )
+
+    def _transformed(self, values: Floats) -> Floats:
+        if not self.log_:
+            return values
+        logarithms: Floats = np.log(np.maximum(values, np.finfo(np.float64).tiny))
+        return logarithms
+
+    def decode(self, values: Floats) -> Floats:
+        """In the user's units, from values times scale plus location."""
+        decoded: Floats = np.exp(values) if self.log_ else values
+        return decoded if np.isinf(self.lowest_) else np.maximum(decoded, self.lowest_)
 
     def _known_ahead(
         self, times: pd.Index, freq: Any, columns: Columns | None
@@ -150,7 +181,7 @@ class SeriesEncoder:
         """
         location, scale = np.zeros(len(values)), np.ones(len(values))
         n = len(values) - reach + 1
-        if self.scaling != "window" or n < 1:
+        if self.scaling not in ("window", "difference") or n < 1:
             return location, scale
         # Not by running sums: an enormous value would spoil those of all windows after it.
         every = np.lib.stride_tricks.sliding_window_view(values, reach)
@@ -158,17 +189,51 @@ class SeriesEncoder:
         for first in range(0, n, size):
             windows = every[first : first + size].astype(np.float64)
             rows = slice(first, first + len(windows))
-            location[rows], scale[rows] = windows.mean(axis=1), windows.std(axis=1)
+            if self.scaling == "difference":
+                location[rows] = windows[:, -min(self.period, reach) :].mean(axis=1)
+                scale[rows] = _mean_change(windows, self.period)
+            else:
+                location[rows], scale[rows] = windows.mean(axis=1), windows.std(axis=1)
         scale[:n] = np.maximum(scale[:n], LEAST_WINDOW_SCALE)
         return location, scale
 
 
-def window_starts(panel: Panel, length: int) -> NDArray[np.int64]:
-    """Rows at which a whole window of `length` starts."""
-    counts = np.maximum(panel.lengths - length + 1, 0)
+def window_starts(starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+    """Rows at which a whole window of `length` starts, of series that start at `starts`."""
+    counts = np.maximum(np.diff(starts) - length + 1, 0)
     offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    starts: NDArray[np.int64] = np.repeat(panel.starts[:-1], counts) + offsets
-    return starts
+    found: NDArray[np.int64] = np.repeat(starts[:-1], counts) + offsets
+    return found
+
+
+def continued_back(
+    starts: NDArray[np.int64], n_before: NDArray[np.int64], period: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of series with `n_before` more in front, which repeat the first season; their starts."""
+    parts = []
+    for first, stop, n in zip(starts[:-1], starts[1:], n_before, strict=True):
+        before = np.arange(-n, 0) % min(period, stop - first)
+        parts.append(first + np.concatenate([before, np.arange(stop - first)]))
+    lengths = np.diff(starts) + n_before
+    return np.concatenate(parts), np.concatenate([[0], np.cumsum(lengths)])
+
+
+def _mean_change(values: Floats, season: int) -> Floats:
+    """(windows, known) -> (windows,): mean absolute change over a season, or over a sixth."""
+    known = values.shape[1]
+    lag = season if 1 < season < known else max(1, known // NO_SEASON)
+    if lag >= known:
+        return np.zeros(len(values))
+    change: Floats = np.abs(values[:, lag:] - values[:, :-lag]).mean(axis=1)
+    return change
+
+
+def _is_well_above_0(values: Floats) -> bool:
+    return bool(values.min() > LEAST_TO_TYPICAL * np.median(values) > 0)
+
+
+def _each(panel: Panel) -> list[slice]:
+    return [panel.rows(k) for k in range(len(panel))]
 
 
 def _chosen(columns: Columns | None, names: Sequence[str]) -> Columns:

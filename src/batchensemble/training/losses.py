@@ -100,10 +100,21 @@ class GaussianCRPS(Gaussian):
     that the mean keeps learning where the variance could explain the error.
     """
 
+    of_mixture: bool = False
+
     def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
         mean, log_variance = self.moments(outputs)
-        std = torch.exp(0.5 * log_variance)
-        z = (y - mean) / std
+        return self._crps(y - mean, torch.exp(0.5 * log_variance))
+
+    def mixture(self, outputs: Tensor, y: Tensor) -> Tensor:
+        if not self.of_mixture:
+            return super().mixture(outputs, y)
+        mean, log_variance = self.moments(outputs)
+        variance = log_variance.exp().mean(-1) + mean.var(-1, correction=0)
+        return self._crps(y.squeeze(-1) - mean.mean(-1), variance.sqrt())
+
+    def _crps(self, error: Tensor, std: Tensor) -> Tensor:
+        z = error / std
         twice_density = math.sqrt(2 / math.pi) * torch.exp(-0.5 * z.square())
         return std * (z * torch.erf(z / math.sqrt(2)) + twice_density - 1 / math.sqrt(math.pi))
 

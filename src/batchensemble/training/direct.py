@@ -1,0 +1,187 @@
+"""A network that forecasts all steps at once: exponential smoothing, corrected by an MLP."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Generator, Tensor
+
+from batchensemble.training.networks import MLP, Draw, Network
+from batchensemble.training.smoothing import smoothers
+
+LARGEST_INPUT = 10.0
+import os
+ADD = float(os.environ.get('ADD','1'))
+LEAST_ERROR = 1e-3  # of a smoother, in units of the scaled series
+MOST_EVIDENCE = 72  # one-step errors: more would leave one smoother only
+
+
+class Direct(Network):
+    """Smoothers weighted by how well they did inside the window, and an MLP that corrects them.
+
+    The mean of step j is the smoothers' forecast plus the MLP's correction, in units of the
+    smoothers' one-step error; so is the standard deviation. The MLP reads the values, the
+    smoothers' forecast and weights, the first `n_calendar` covariates at the first step ahead, the
+    others known ahead at every step, and the last `n_past` at the first one.
+
+    `spread` holds what held-out windows said: by how much to stretch the paths around their mean
+    ("factors", (horizon,)), and a Cholesky factor of the correlation between steps ("cholesky").
+    Longer forecasts go on from what was drawn.
+    """
+
+    def __init__(
+        self,
+        covariates: int,
+        heads: Sequence[int],
+        *,
+        draw: Draw,
+        context: int,
+        horizon: int,
+        seasons: Sequence[int],
+        n_calendar: int = 0,
+        n_past: int = 0,
+        lags: Sequence[int] = (1,),
+        hidden: Sequence[int] = (128, 128),
+        n_members: int = 1,
+        adapters: str | Sequence[str] = "rsb",
+        init: str | Sequence[str] = "random_sign",
+        dropout: float = 0.1,
+        spread: dict[str, NDArray[np.float64]] | None = None,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.n_members, self.dropout, self.draw = n_members, dropout, draw
+        self.reach, self.n_steps = context, horizon
+        self.lags, self.seasons = tuple(lags), tuple(seasons)
+        self.n_covariates, self.n_calendar, self.n_past = covariates, n_calendar, n_past
+        self.spread = spread
+        n_smoothers = len(smoothers(context, horizon, self.seasons).forecasts)
+        n_known = covariates - n_calendar - n_past
+        n_inputs = context + horizon + n_smoothers + 2
+        n_inputs += n_calendar + n_known * horizon + n_past
+        self.head = MLP(
+            n_inputs,
+            [*(size * horizon for size in heads), n_smoothers],
+            hidden=hidden,
+            n_members=n_members,
+            adapters=adapters,
+            init=init,
+            dropout=dropout,
+            generator=generator,
+        )
+        for layer in self.head.heads:
+            torch.nn.init.zeros_(layer.weight)  # training starts from the smoothers' forecast
+        self._matrices: dict[Any, tuple[Tensor, Tensor, Tensor]] = {}
+
+    @property
+    def mask_features(self) -> int:
+        return self.head.mask_features
+
+    @property
+    def floats_a_path(self) -> int:
+        """About how many floats `simulate` holds at a time for one path of one member."""
+        return 4 * self.n_steps + 2 * max(self.head.hidden, default=0)
+
+    def forward(
+        self, x: Tensor, masks: Tensor | None = None, noise: Tensor | None = None
+    ) -> Tensor:
+        """(batch, time, members, 1 + covariates) -> (batch, horizon, members, outputs).
+
+        x holds `reach` times before the first forecast and the times of the forecasts; of these it
+        reads the covariates only.
+        """
+        shown = x if x.stride(-2) else x[..., :1, :]  # what is the same for all members once
+        values = shown[..., : self.reach, :, 0].transpose(-1, -2)
+        level = values[..., -self._recent :].mean(-1, keepdim=True)
+        values = values - level
+        evidence, by_smoother, squares = self._smoothed(values)
+        weights = torch.softmax(evidence, -1)
+        base = (weights.unsqueeze(-2) @ by_smoother).squeeze(-2)
+        error = (weights * squares).sum(-1, keepdim=True).sqrt()
+        near = torch.cat([values, base, level], -1).clamp(-LARGEST_INPUT, LARGEST_INPUT)
+        inputs = torch.cat([near, weights, error.log(), *self._covariates(shown)], -1)
+        inputs = inputs.expand(*inputs.shape[:-2], x.shape[-2], -1)
+        sizes = [self.n_steps, self.n_steps, evidence.shape[-1]]
+        mean, raw, preference = self.head(inputs, masks).split(sizes, -1)
+        weights = torch.softmax(evidence + preference, -1)
+        base = (weights.unsqueeze(-2) @ by_smoother).squeeze(-2)
+        mean = level + base + ADD * error * mean
+        return torch.stack([mean, raw + 2 * error.log()], -1).transpose(-2, -3)
+
+    @property
+    def _recent(self) -> int:
+        """The last values, whose mean is the level."""
+        return min(self.seasons[0], self.reach)
+
+    def _smoothed(self, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(..., reach) -> log-weights (..., K), forecasts (..., K, horizon), squared errors."""
+        ahead, residual, penalties = self._on(values.device, values.dtype)
+        n_smoothers, n_errors = len(penalties), residual.shape[1] // len(penalties)
+        errors = (values @ residual).unflatten(-1, (n_smoothers, n_errors))
+        squares = errors.square().mean(-1) + LEAST_ERROR**2
+        evidence = -0.5 * min(n_errors, MOST_EVIDENCE) * squares.log() - penalties
+        return evidence, (values @ ahead).unflatten(-1, (n_smoothers, self.n_steps)), squares
+
+    def _on(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+        """The smoothers as tensors, (reach, K * horizon), (reach, K * n) and (K,)."""
+        if (device, dtype) not in self._matrices:
+            ahead, residual, penalties = smoothers(self.reach, self.n_steps, self.seasons)
+            self._matrices[device, dtype] = tuple(  # type: ignore[assignment]
+                torch.tensor(np.ascontiguousarray(array), dtype=dtype, device=device)
+                for array in (
+                    ahead.reshape(-1, self.reach).T,
+                    residual.reshape(-1, self.reach).T,
+                    penalties,
+                )
+            )
+        return self._matrices[device, dtype]
+
+    def _covariates(self, x: Tensor) -> list[Tensor]:
+        ahead = x[..., self.reach : self.reach + self.n_steps, :, 1:].transpose(-2, -3)
+        n_known = self.n_covariates - self.n_calendar - self.n_past
+        calendar, known, past = ahead.split([self.n_calendar, n_known, self.n_past], -1)
+        return [calendar[..., 0, :], known.flatten(-2), past[..., 0, :]]
+
+    def simulate(self, x: Tensor, noise: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Paths: x (batch, time, 1 + covariates) and noise -> (batch, paths, members, steps).
+
+        The noise is standard, of the same shape as the paths. `masks`, (members, units), are those
+        of MC dropout.
+        """
+        n_windows, n_paths, n_members, n_steps = noise.shape
+        n_blocks = math.ceil(n_steps / self.n_steps)
+        x = torch.nn.functional.pad(x, (0, 0, 0, n_blocks * self.n_steps - n_steps))
+        noise = torch.nn.functional.pad(noise, (0, n_blocks * self.n_steps - n_steps))
+        outputs = self(x.unsqueeze(-2).expand(-1, -1, n_members, -1), masks)
+        paths = [self._drawn(outputs.unsqueeze(1), noise[..., : self.n_steps], shared=True)]
+        rows = x.unsqueeze(1).unsqueeze(-2).expand(-1, n_paths, -1, n_members, -1)
+        for block in range(1, n_blocks):
+            first = block * self.n_steps
+            drawn = torch.cat(paths, -1).transpose(-1, -2)  # (batch, paths, steps, members)
+            values = torch.cat([rows[..., : self.reach, :, 0], drawn], -2)[..., -self.reach :, :]
+            values = torch.nn.functional.pad(values, (0, 0, 0, self.n_steps))
+            covariates = rows[..., first : first + self.reach + self.n_steps, :, 1:]
+            block_x = torch.cat([values.unsqueeze(-1), covariates], -1).flatten(0, 1)
+            outputs = self(block_x, masks).unflatten(0, (n_windows, n_paths))
+            own = noise[..., first : first + self.n_steps]
+            paths.append(self._drawn(outputs, own, shared=False))
+        return torch.cat(paths, -1)[..., :n_steps]
+
+    def _drawn(self, outputs: Tensor, noise: Tensor, *, shared: bool) -> Tensor:
+        """Outputs (..., horizon, members, 2) and noise (..., members, horizon) -> values.
+
+        `shared`: the members forecast the same window, and are stretched around their mean.
+        """
+        outputs = outputs.transpose(-2, -3)  # (..., members, horizon, 2)
+        if self.spread is None:
+            return self.draw(outputs, noise)
+        factors, cholesky = (
+            torch.as_tensor(self.spread[name], dtype=noise.dtype, device=noise.device)
+            for name in ("factors", "cholesky")
+        )
+        centre = outputs[..., 0]
+        centre = centre.mean(-2, keepdim=True) if shared else centre
+        return centre + factors * (self.draw(outputs, noise @ cholesky.T) - centre)

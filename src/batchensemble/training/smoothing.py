@@ -1,0 +1,94 @@
+"""Exponential smoothing as matrices: many smoothers, each linear in the values it reads."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+ALPHAS = (0.03, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 0.99)  # weights of the newest value
+FEWER_ALPHAS = (0.03, 0.1, 0.3, 0.6, 0.99)
+LONG = 150  # values, from which on fewer smoothers will do
+KINDS = ("level", "drift", "damped")
+DAMPING, TREND_WEIGHT = 0.95, 0.15
+LEAST_DRIFT_ALPHA = 0.15
+MOST_ERRORS = 96  # the latest one-step errors, by which smoothers are judged
+
+
+class Smoothers(NamedTuple):
+    """K ways to smooth `reach` values, as matrices.
+
+    forecasts  (K, horizon, reach): the next values
+    errors     (K, n, reach): the last n one-step errors among the known values
+    penalties  (K,): for the seasonal indices that a smoother estimates, in nats
+    """
+
+    forecasts: Floats
+    errors: Floats
+    penalties: Floats
+
+
+@lru_cache(maxsize=8)
+def smoothers(reach: int, horizon: int, seasons: tuple[int, ...]) -> Smoothers:
+    """A level, a level with half the trend's slope ("theta") and a damped trend, at several speeds.
+
+    Each without a season and with those of the `seasons` that the values hold at least twice.
+    """
+    known = np.eye(reach)
+    found = [_kinds(known, 0.0 * known[:, :1], horizon)]
+    penalties = [0.0]
+    for season in seasons:
+        if 1 < season and 2 * season < reach:
+            indices = _seasonal_indices(known, season)
+            level = known - indices[:, (np.arange(reach) - reach) % season]
+            found.append(_kinds(level, indices[:, np.arange(horizon) % season], horizon))
+            penalties.append(season - 1.0)
+    forecasts, errors = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    repeated = np.repeat(penalties, len(forecasts) // len(penalties))
+    return Smoothers(forecasts, errors, np.minimum(repeated, reach / 4))
+
+
+def _kinds(level: Floats, season: Floats, horizon: int) -> tuple[Floats, Floats]:
+    """(K, horizon, reach) and (K, n, reach); values in rows are linear forms of the known ones."""
+    reach = level.shape[1]
+    first, ahead = max(2, reach // 6), np.arange(1, horizon + 1)
+    n_errors = min(MOST_ERRORS, reach - first)
+    times = np.arange(reach) - (reach - 1) / 2
+    half_slope = 0.5 * (level @ times) / (times @ times)
+    forecasts, errors = [], []
+    for alpha in ALPHAS if reach < LONG else FEWER_ALPHAS:
+        for kind in KINDS:
+            state, trend = level[:, :first].mean(1), 0.0 * level[:, 0]
+            drift = half_slope if kind == "drift" else 0.0 * half_slope
+            lead = 1 / max(alpha, LEAST_DRIFT_ALPHA)  # how far a smoothed level lags behind a trend
+            own = []
+            for value in level.T:
+                predicted = state + DAMPING * trend
+                own.append(value - predicted - lead * drift)
+                surprise = value - predicted
+                state = predicted + alpha * surprise
+                if kind == "damped":
+                    trend = DAMPING * trend + alpha * TREND_WEIGHT * surprise
+            errors.append(np.array(own[reach - n_errors :]))
+            later = np.outer(np.cumsum(DAMPING**ahead), trend) + np.outer(ahead - 1 + lead, drift)
+            forecasts.append(state + later + season.T)
+    return np.stack(forecasts), np.stack(errors)
+
+
+def _seasonal_indices(values: Floats, season: int) -> Floats:
+    """(..., season): mean distance from the moving average over a season, the next phase first."""
+    reach = values.shape[1]
+    kernel = np.ones(season + 1 - season % 2)
+    if season % 2 == 0:
+        kernel[[0, -1]] = 0.5
+    kernel /= season
+    windows = np.lib.stride_tricks.sliding_window_view(values, len(kernel), axis=1)
+    average = windows @ kernel
+    start = len(kernel) // 2
+    apart = values[:, start : start + average.shape[1]] - average
+    phase = (np.arange(start, start + average.shape[1]) - reach) % season
+    indices = np.stack([apart[:, phase == p].mean(1) for p in range(season)], 1)
+    centred: Floats = indices - indices.mean(1, keepdims=True)
+    return centred
