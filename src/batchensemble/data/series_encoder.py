@@ -21,6 +21,8 @@ SCALINGS = ("minmax", "standard", "window", "difference")
 WINDOW_FLOATS = 2**20
 LEAST_WINDOW_SCALE = 0.1  # of the series' own: a quiet stretch must not blow up what follows
 LEAST_TO_TYPICAL = 0.05  # logarithms only where no value is this much smaller than the median
+MOST_CHANGE_OF_LOG = 0.3  # over a season; with more, the mean of a lognormal runs away
+TINY = np.finfo(np.float64).tiny
 NO_SEASON = 6  # without a season, changes over a sixth of the known values count
 
 
@@ -31,12 +33,14 @@ class Encoded:
     values     (rows,) scaled by series
     covariates (rows, covariates): known ahead first, then those known up to the present only
     location, scale  (rows,): value * scale + location gives back the user's units
+    is_log     (rows,): or their logarithm
     """
 
     values: NDArray[np.float32]
     covariates: NDArray[np.float32]
     location: Floats
     scale: Floats
+    is_log: NDArray[np.bool_]
 
     def take(self, rows: NDArray[np.int64]) -> "Encoded":
         return Encoded(*(getattr(self, field.name)[rows] for field in fields(self)))
@@ -48,13 +52,11 @@ class SeriesEncoder:
     scaling   "minmax" (each series to [0, 1]), "standard" (to mean 0 and variance 1), or "window":
               like "standard", and then each window by the mean and spread of what is known in it;
               or "difference": each series, and then each window, by its mean change over a season,
-              in logarithms where all series are well above zero.
+              in logarithms if it is well above zero.
     calendar  whether the position in year, week and day becomes a covariate.
     period    above 1: the position in a cycle of so many steps does, for series without dates.
     """
 
-    log_ = False
-    """Whether values are logarithms."""
     lowest_ = -np.inf
     """Below which no path goes."""
 
@@ -73,11 +75,9 @@ class SeriesEncoder:
 
     def fit(self, panel: Panel) -> "SeriesEncoder":
         if self.scaling == "difference":
-            self.log_ = all(_is_well_above_0(panel.values[rows]) for rows in _each(panel))
             self.lowest_ = 0.0 if panel.values.min() >= 0 else -np.inf
-        values = self._transformed(panel.values)
         self.scales_ = {
-            _key(i): self._scale(values[panel.rows(k)]) for k, i in enumerate(panel.ids)
+            _key(i): self._scale(panel.values[panel.rows(k)]) for k, i in enumerate(panel.ids)
         }
         self.encoders_: Mapping[str, TableEncoder] = {
             kind: TableEncoder("robust").fit(_chosen(panel.columns, names))
@@ -86,7 +86,13 @@ class SeriesEncoder:
         }
         return self
 
-    def _scale(self, values: Floats) -> tuple[float, float]:
+    def _scale(self, values: Floats) -> tuple[float, ...]:
+        """Location, scale and, where they are of the logarithm, a 1."""
+        is_log = self.scaling == "difference" and _is_well_above_0(values)
+        if is_log:
+            logarithms = np.log(values)
+            is_log = bool(_mean_change(logarithms[None], self.period)[0] < MOST_CHANGE_OF_LOG)
+            values = logarithms if is_log else values
         if self.scaling == "minmax":
             location, scale = values.min(), np.ptp(values)
         elif self.scaling == "difference":
@@ -96,7 +102,7 @@ class SeriesEncoder:
             location, scale = values.mean(), values.std()
         if scale <= 1e-14 * abs(location) or scale < 1e-100:  # one and the same number all along
             scale = np.float64(1e-6 * (abs(location) or 1.0))
-        return float(location), float(scale)
+        return (float(location), float(scale), *([1.0] if is_log else []))
 
     @property
     def n_past(self) -> int:
@@ -107,11 +113,15 @@ class SeriesEncoder:
         """The rows of a panel; a series that fit has not seen is scaled by `learned_from`'s."""
         source = learned_from or panel
         scales = [
-            self.scales_.get(_key(i)) or self._scale(self._transformed(source.values[source.rows(k)]))
+            self.scales_.get(_key(i)) or self._scale(source.values[source.rows(k)])
             for k, i in enumerate(panel.ids)
         ]
-        location, scale = np.repeat(np.array(scales), panel.lengths, axis=0).T
-        values = (self._transformed(panel.values) - location) / scale
+        three = np.array([[*scale, 0.0][:3] for scale in scales])
+        location, scale, flag = np.repeat(three, panel.lengths, axis=0).T
+        is_log, values = flag > 0, panel.values
+        if is_log.any():
+            values = np.where(is_log, np.log(np.maximum(values, TINY)), values)
+        values = (values - location) / scale
         parts = self._known_ahead(panel.times, panel.freq, panel.columns)
         if self.past:
             past = self._encoded("past", panel.columns)
@@ -119,7 +129,8 @@ class SeriesEncoder:
             # before it, and no window reads its covariates: it is there for its lagged value.
             shifted = np.concatenate([past[:1], past[:-1]])
             parts.append(np.column_stack([shifted, np.ones(len(past), dtype=np.float32)]))
-        return Encoded(values.astype(np.float32), np.concatenate(parts, axis=1), location, scale)
+        covariates = np.concatenate(parts, axis=1)
+        return Encoded(values.astype(np.float32), covariates, location, scale, is_log)
 
     def encode_ahead(
         self, history: Panel, reach: int, times: pd.Index, columns: Columns | None
@@ -147,18 +158,14 @@ class SeriesEncoder:
             joined(known.covariates, np.concatenate(parts, axis=1)),
             joined(known.location, known.location[firsts]),
             joined(known.scale, known.scale[firsts]),
+            joined(known.is_log, known.is_log[firsts]),
         )
 
-    def _transformed(self, values: Floats) -> Floats:
-        if not self.log_:
-            return values
-        logarithms: Floats = np.log(np.maximum(values, np.finfo(np.float64).tiny))
-        return logarithms
-
-    def decode(self, values: Floats) -> Floats:
+    def decode(self, values: Floats, is_log: NDArray[np.bool_]) -> Floats:
         """In the user's units, from values times scale plus location."""
-        decoded: Floats = np.exp(values) if self.log_ else values
-        return decoded if np.isinf(self.lowest_) else np.maximum(decoded, self.lowest_)
+        if is_log.any():
+            values = np.where(is_log, np.exp(np.where(is_log, values, 0.0)), values)
+        return values if np.isinf(self.lowest_) else np.maximum(values, self.lowest_)
 
     def _known_ahead(
         self, times: pd.Index, freq: Any, columns: Columns | None
@@ -230,10 +237,6 @@ def _mean_change(values: Floats, season: int) -> Floats:
 
 def _is_well_above_0(values: Floats) -> bool:
     return bool(values.min() > LEAST_TO_TYPICAL * np.median(values) > 0)
-
-
-def _each(panel: Panel) -> list[slice]:
-    return [panel.rows(k) for k in range(len(panel))]
 
 
 def _chosen(columns: Columns | None, names: Sequence[str]) -> Columns:

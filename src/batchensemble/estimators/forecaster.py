@@ -58,7 +58,7 @@ ALIASES = {
 LONGEST_AUTOMATIC_CONTEXT = 60
 PLOTTED_LEVELS = (50, 80, 95)
 LONGEST_CONTEXT = 720
-MOST_HELD_OUT = 2000  # windows
+MOST_HELD_OUT = 200_000  # values in the windows that stop training
 FORECASTS_KEPT = 100  # at least, of those that update adds
 
 
@@ -182,7 +182,7 @@ class Forecaster(Estimator):
             )
             encoded = encoded.take(whole)
         data = make_windows(encoder, encoded, reach, horizon, pick_device(self.device))
-        most = None if settings["epoch_steps"] is None else MOST_HELD_OUT
+        most = None if settings["epoch_steps"] is None else MOST_HELD_OUT // (reach + horizon)
         rows, held_out = hold_out_windows(
             starts, reach, horizon, settings["validation_fraction"], most
         )

@@ -126,7 +126,7 @@ class SeriesModel:
         for paths in track(parts, len(ahead.starts), "window", verbose=verbose):
             rows = ahead.starts[done : done + len(paths), None, None, None]
             paths = paths * ahead.encoded.scale[rows] + ahead.encoded.location[rows]
-            yield SamplePredictive(self.encoder.decode(paths))
+            yield SamplePredictive(self.encoder.decode(paths, ahead.encoded.is_log[rows]))
             done += len(paths)
 
     def seeds(self, ahead: Ahead, seed: int | None) -> list[int]:

@@ -13,8 +13,7 @@ from batchensemble.training.networks import MLP, Draw, Network
 from batchensemble.training.smoothing import smoothers
 
 LARGEST_INPUT = 10.0
-import os
-ADD = float(os.environ.get('ADD','1'))
+CORRECTION = 0.3  # how fast the correction is learned: few series teach one that holds
 LEAST_ERROR = 1e-3  # of a smoother, in units of the scaled series
 MOST_EVIDENCE = 72  # one-step errors: more would leave one smoother only
 
@@ -74,7 +73,7 @@ class Direct(Network):
         )
         for layer in self.head.heads:
             torch.nn.init.zeros_(layer.weight)  # training starts from the smoothers' forecast
-        self._matrices: dict[Any, tuple[Tensor, Tensor, Tensor]] = {}
+        self._matrices: dict[Any, tuple[Tensor, ...]] = {}
 
     @property
     def mask_features(self) -> int:
@@ -97,7 +96,7 @@ class Direct(Network):
         values = shown[..., : self.reach, :, 0].transpose(-1, -2)
         level = values[..., -self._recent :].mean(-1, keepdim=True)
         values = values - level
-        evidence, by_smoother, squares = self._smoothed(values)
+        evidence, by_smoother, squares, growth = self._smoothed(values)
         weights = torch.softmax(evidence, -1)
         base = (weights.unsqueeze(-2) @ by_smoother).squeeze(-2)
         error = (weights * squares).sum(-1, keepdim=True).sqrt()
@@ -106,34 +105,40 @@ class Direct(Network):
         inputs = inputs.expand(*inputs.shape[:-2], x.shape[-2], -1)
         sizes = [self.n_steps, self.n_steps, evidence.shape[-1]]
         mean, raw, preference = self.head(inputs, masks).split(sizes, -1)
-        weights = torch.softmax(evidence + preference, -1)
-        base = (weights.unsqueeze(-2) @ by_smoother).squeeze(-2)
-        mean = level + base + ADD * error * mean
-        return torch.stack([mean, raw + 2 * error.log()], -1).transpose(-2, -3)
+        weights = torch.softmax(evidence + preference, -1).unsqueeze(-2)
+        base = (weights @ by_smoother).squeeze(-2)
+        variance = weights @ (squares.unsqueeze(-1) * growth + by_smoother.square())
+        variance = (variance.squeeze(-2) - base.square()).clamp(min=LEAST_ERROR**2)
+        mean = level + base + CORRECTION * error * mean
+        return torch.stack([mean, raw + variance.log()], -1).transpose(-2, -3)
 
     @property
     def _recent(self) -> int:
         """The last values, whose mean is the level."""
         return min(self.seasons[0], self.reach)
 
-    def _smoothed(self, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(..., reach) -> log-weights (..., K), forecasts (..., K, horizon), squared errors."""
-        ahead, residual, penalties = self._on(values.device, values.dtype)
+    def _smoothed(self, values: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(..., reach) -> log-weights (..., K), forecasts (..., K, horizon), squared errors (..., K).
+
+        And by how much the squared error grows, (K, horizon).
+        """
+        ahead, residual, growth, penalties = self._on(values.device, values.dtype)
         n_smoothers, n_errors = len(penalties), residual.shape[1] // len(penalties)
         errors = (values @ residual).unflatten(-1, (n_smoothers, n_errors))
         squares = errors.square().mean(-1) + LEAST_ERROR**2
         evidence = -0.5 * min(n_errors, MOST_EVIDENCE) * squares.log() - penalties
-        return evidence, (values @ ahead).unflatten(-1, (n_smoothers, self.n_steps)), squares
+        return evidence, (values @ ahead).unflatten(-1, (n_smoothers, self.n_steps)), squares, growth
 
-    def _on(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-        """The smoothers as tensors, (reach, K * horizon), (reach, K * n) and (K,)."""
+    def _on(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        """The smoothers as tensors: (reach, K * horizon), (reach, K * n), (K, horizon), (K,)."""
         if (device, dtype) not in self._matrices:
-            ahead, residual, penalties = smoothers(self.reach, self.n_steps, self.seasons)
-            self._matrices[device, dtype] = tuple(  # type: ignore[assignment]
+            ahead, residual, growth, penalties = smoothers(self.reach, self.n_steps, self.seasons)
+            self._matrices[device, dtype] = tuple(
                 torch.tensor(np.ascontiguousarray(array), dtype=dtype, device=device)
                 for array in (
                     ahead.reshape(-1, self.reach).T,
                     residual.reshape(-1, self.reach).T,
+                    growth,
                     penalties,
                 )
             )

@@ -94,7 +94,8 @@ class Plan:
                 for places in shuffling[:n_filled].split(n_rows):
                     shuffled = torch.randperm(n_rows, generator=generator, device=self.device)
                     places.copy_(shuffled[: len(places)])
-        return self.rows.unsqueeze(1).expand(order.shape).gather(2, order).transpose(1, 2)
+        rows = self.rows.unsqueeze(1).expand(-1, self.shufflings, -1)
+        return rows.gather(2, order).transpose(1, 2)
 
     def _by_step(self, tensor: Tensor) -> Tensor:
         """(networks, places, shufflings) -> (steps, networks, batch, members or 1)."""

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 ALPHAS = (0.03, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 0.99)  # weights of the newest value
-FEWER_ALPHAS = (0.03, 0.1, 0.3, 0.6, 0.99)
+FEWER_ALPHAS = (0.03, 0.2, 0.7)
 LONG = 150  # values, from which on fewer smoothers will do
 KINDS = ("level", "drift", "damped")
+FEWER_KINDS = ("level", "damped")
 DAMPING, TREND_WEIGHT = 0.95, 0.15
 LEAST_DRIFT_ALPHA = 0.15
 MOST_ERRORS = 96  # the latest one-step errors, by which smoothers are judged
+MOST_ERRORS_LONG = 48
 
 
 class Smoothers(NamedTuple):
@@ -22,11 +24,13 @@ class Smoothers(NamedTuple):
 
     forecasts  (K, horizon, reach): the next values
     errors     (K, n, reach): the last n one-step errors among the known values
+    growth     (K, horizon): the variance of a forecast's error, that of one step being 1
     penalties  (K,): for the seasonal indices that a smoother estimates, in nats
     """
 
     forecasts: Floats
     errors: Floats
+    growth: Floats
     penalties: Floats
 
 
@@ -45,21 +49,25 @@ def smoothers(reach: int, horizon: int, seasons: tuple[int, ...]) -> Smoothers:
             level = known - indices[:, (np.arange(reach) - reach) % season]
             found.append(_kinds(level, indices[:, np.arange(horizon) % season], horizon))
             penalties.append(season - 1.0)
-    forecasts, errors = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    forecasts, errors, growth = (np.concatenate(parts) for parts in zip(*found, strict=True))
     repeated = np.repeat(penalties, len(forecasts) // len(penalties))
-    return Smoothers(forecasts, errors, np.minimum(repeated, reach / 4))
+    return Smoothers(forecasts, errors, growth, np.minimum(repeated, reach / 4))
 
 
-def _kinds(level: Floats, season: Floats, horizon: int) -> tuple[Floats, Floats]:
-    """(K, horizon, reach) and (K, n, reach); values in rows are linear forms of the known ones."""
+def _kinds(level: Floats, season: Floats, horizon: int) -> tuple[Floats, Floats, Floats]:
+    """(K, horizon, reach), (K, n, reach) and (K, horizon).
+
+    Columns of `level` and `season` are times, rows what they take of each known value.
+    """
     reach = level.shape[1]
     first, ahead = max(2, reach // 6), np.arange(1, horizon + 1)
-    n_errors = min(MOST_ERRORS, reach - first)
+    is_long = reach >= LONG
+    n_errors = min(MOST_ERRORS_LONG if is_long else MOST_ERRORS, reach - first)
     times = np.arange(reach) - (reach - 1) / 2
     half_slope = 0.5 * (level @ times) / (times @ times)
-    forecasts, errors = [], []
-    for alpha in ALPHAS if reach < LONG else FEWER_ALPHAS:
-        for kind in KINDS:
+    forecasts, errors, growth = [], [], []
+    for alpha in FEWER_ALPHAS if is_long else ALPHAS:
+        for kind in FEWER_KINDS if is_long else KINDS:
             state, trend = level[:, :first].mean(1), 0.0 * level[:, 0]
             drift = half_slope if kind == "drift" else 0.0 * half_slope
             lead = 1 / max(alpha, LEAST_DRIFT_ALPHA)  # how far a smoothed level lags behind a trend
@@ -72,9 +80,13 @@ def _kinds(level: Floats, season: Floats, horizon: int) -> tuple[Floats, Floats]
                 if kind == "damped":
                     trend = DAMPING * trend + alpha * TREND_WEIGHT * surprise
             errors.append(np.array(own[reach - n_errors :]))
+            # What a surprise now changes so many steps ahead; a variance sums their squares.
+            trend_share = TREND_WEIGHT if kind == "damped" else 0.0
+            response = alpha * (1 + trend_share * np.cumsum(DAMPING**ahead))
+            growth.append(1 + np.cumsum(np.square(response)) - np.square(response))
             later = np.outer(np.cumsum(DAMPING**ahead), trend) + np.outer(ahead - 1 + lead, drift)
             forecasts.append(state + later + season.T)
-    return np.stack(forecasts), np.stack(errors)
+    return np.stack(forecasts), np.stack(errors), np.stack(growth)
 
 
 def _seasonal_indices(values: Floats, season: int) -> Floats:
