@@ -74,7 +74,6 @@ def regression_table(n_rows: int = 120, seed: int = 0) -> tuple[np.ndarray, np.n
 TINY_FORECASTER = {
     "epochs": 2,
     "hidden": (8,),
-    "hidden_size": 8,
     "n_members": 3,
     "n_passes": 4,
     "n_paths": 40,

@@ -20,9 +20,7 @@ Floats = NDArray[np.float64]
 SCALINGS = ("minmax", "standard", "window", "difference")
 WINDOW_FLOATS = 2**20
 LEAST_WINDOW_SCALE = 0.1  # of the series' own: a quiet stretch must not blow up what follows
-LEAST_TO_TYPICAL = 0.05  # logarithms only where no value is this much smaller than the median
-MOST_CHANGE_OF_LOG = 0.3  # over a season; with more, the mean of a lognormal runs away
-TINY = np.finfo(np.float64).tiny
+RIDGE = 1e-3
 NO_SEASON = 6  # without a season, changes over a sixth of the known values count
 
 
@@ -33,14 +31,14 @@ class Encoded:
     values     (rows,) scaled by series
     covariates (rows, covariates): known ahead first, then those known up to the present only
     location, scale  (rows,): value * scale + location gives back the user's units
-    is_log     (rows,): or their logarithm
+    effect     (rows,): what columns that act linearly added, taken out of the scaled values
     """
 
     values: NDArray[np.float32]
     covariates: NDArray[np.float32]
     location: Floats
     scale: Floats
-    is_log: NDArray[np.bool_]
+    effect: Floats
 
     def take(self, rows: NDArray[np.int64]) -> "Encoded":
         return Encoded(*(getattr(self, field.name)[rows] for field in fields(self)))
@@ -51,14 +49,16 @@ class SeriesEncoder:
 
     scaling   "minmax" (each series to [0, 1]), "standard" (to mean 0 and variance 1), or "window":
               like "standard", and then each window by the mean and spread of what is known in it;
-              or "difference": each series, and then each window, by its mean change over a season,
-              in logarithms if it is well above zero.
+              or "difference": each series, and then each window, by its mean change over a season.
     calendar  whether the position in year, week and day becomes a covariate.
+    linear    whether columns known ahead add a multiple of themselves to the scaled series, found
+              by regressing changes on changes; otherwise they become covariates.
     period    above 1: the position in a cycle of so many steps does, for series without dates.
     """
 
     lowest_ = -np.inf
     """Below which no path goes."""
+    linear = False
 
     def __init__(
         self,
@@ -66,11 +66,12 @@ class SeriesEncoder:
         *,
         calendar: bool,
         period: int = 1,
+        linear: bool = False,
         future: Sequence[str] = (),
         past: Sequence[str] = (),
     ) -> None:
         self.scaling = one_of(scaling, SCALINGS, "scaling")
-        self.calendar, self.period = calendar, period
+        self.calendar, self.period, self.linear = calendar, period, linear
         self.future, self.past = tuple(future), tuple(past)
 
     def fit(self, panel: Panel) -> "SeriesEncoder":
@@ -84,15 +85,26 @@ class SeriesEncoder:
             for kind, names in (("future", self.future), ("past", self.past))
             if names
         }
+        if self.linear and self.future:
+            self.effects_ = np.zeros(self.encoders_["future"].n_features_out_)
+            self.effects_ = self._effects(panel)
         return self
 
-    def _scale(self, values: Floats) -> tuple[float, ...]:
-        """Location, scale and, where they are of the logarithm, a 1."""
-        is_log = self.scaling == "difference" and _is_well_above_0(values)
-        if is_log:
-            logarithms = np.log(values)
-            is_log = bool(_mean_change(logarithms[None], self.period)[0] < MOST_CHANGE_OF_LOG)
-            values = logarithms if is_log else values
+    def _effects(self, panel: Panel) -> Floats:
+        """(columns,), by which their changes multiply to those of the scaled series."""
+        is_later = np.ones(len(panel.values), dtype=bool)
+        is_later[panel.starts[:-1]] = False  # what a series begins with follows nothing
+        changes = [
+            np.diff(part, axis=0, prepend=part[:1])[is_later].astype(np.float64)
+            for part in (self._encoded("future", panel.columns), self.encode(panel).values)
+        ]
+        column, value = changes
+        square = column.T @ column
+        ridge = RIDGE * (np.trace(square) / len(square) + 1.0) * np.eye(len(square))
+        effects: Floats = np.linalg.solve(square + ridge, column.T @ value)
+        return effects
+
+    def _scale(self, values: Floats) -> tuple[float, float]:
         if self.scaling == "minmax":
             location, scale = values.min(), np.ptp(values)
         elif self.scaling == "difference":
@@ -102,7 +114,7 @@ class SeriesEncoder:
             location, scale = values.mean(), values.std()
         if scale <= 1e-14 * abs(location) or scale < 1e-100:  # one and the same number all along
             scale = np.float64(1e-6 * (abs(location) or 1.0))
-        return (float(location), float(scale), *([1.0] if is_log else []))
+        return float(location), float(scale)
 
     @property
     def n_past(self) -> int:
@@ -116,12 +128,9 @@ class SeriesEncoder:
             self.scales_.get(_key(i)) or self._scale(source.values[source.rows(k)])
             for k, i in enumerate(panel.ids)
         ]
-        three = np.array([[*scale, 0.0][:3] for scale in scales])
-        location, scale, flag = np.repeat(three, panel.lengths, axis=0).T
-        is_log, values = flag > 0, panel.values
-        if is_log.any():
-            values = np.where(is_log, np.log(np.maximum(values, TINY)), values)
-        values = (values - location) / scale
+        location, scale = np.repeat(np.array(scales), panel.lengths, axis=0).T
+        effect = self._effect(len(panel.values), panel.columns)
+        values = (panel.values - location) / scale - effect
         parts = self._known_ahead(panel.times, panel.freq, panel.columns)
         if self.past:
             past = self._encoded("past", panel.columns)
@@ -130,7 +139,7 @@ class SeriesEncoder:
             shifted = np.concatenate([past[:1], past[:-1]])
             parts.append(np.column_stack([shifted, np.ones(len(past), dtype=np.float32)]))
         covariates = np.concatenate(parts, axis=1)
-        return Encoded(values.astype(np.float32), covariates, location, scale, is_log)
+        return Encoded(values.astype(np.float32), covariates, location, scale, effect)
 
     def encode_ahead(
         self, history: Panel, reach: int, times: pd.Index, columns: Columns | None
@@ -158,21 +167,30 @@ class SeriesEncoder:
             joined(known.covariates, np.concatenate(parts, axis=1)),
             joined(known.location, known.location[firsts]),
             joined(known.scale, known.scale[firsts]),
-            joined(known.is_log, known.is_log[firsts]),
+            joined(known.effect, self._effect(len(times), columns)),
         )
 
-    def decode(self, values: Floats, is_log: NDArray[np.bool_]) -> Floats:
-        """In the user's units, from values times scale plus location."""
-        if is_log.any():
-            values = np.where(is_log, np.exp(np.where(is_log, values, 0.0)), values)
+    def decode(self, paths: Floats, encoded: Encoded, starts: NDArray[np.int64]) -> Floats:
+        """Paths (windows, members, paths, steps) of scaled series, from `starts` on, in units."""
+        rows = starts[:, None] + np.arange(paths.shape[-1])
+        if self.linear and self.future:
+            paths = paths + encoded.effect[rows][:, None, None]
+        first = starts[:, None, None, None]
+        values: Floats = paths * encoded.scale[first] + encoded.location[first]
         return values if np.isinf(self.lowest_) else np.maximum(values, self.lowest_)
+
+    def _effect(self, n_rows: int, columns: Columns | None) -> Floats:
+        if not (self.linear and self.future):
+            return np.zeros(n_rows)
+        effect: Floats = self._encoded("future", columns) @ self.effects_
+        return effect
 
     def _known_ahead(
         self, times: pd.Index, freq: Any, columns: Columns | None
     ) -> list[NDArray[np.float32]]:
         """Covariates that are known at any time: the calendar, and the future columns."""
         parts = [calendar(times, freq, self.period)] if self.calendar else []
-        if self.future:
+        if self.future and not self.linear:
             parts.append(self._encoded("future", columns))
         return parts or [np.empty((len(times), 0), dtype=np.float32)]
 
@@ -233,10 +251,6 @@ def _mean_change(values: Floats, season: int) -> Floats:
         return np.zeros(len(values))
     change: Floats = np.abs(values[:, lag:] - values[:, :-lag]).mean(axis=1)
     return change
-
-
-def _is_well_above_0(values: Floats) -> bool:
-    return bool(values.min() > LEAST_TO_TYPICAL * np.median(values) > 0)
 
 
 def _chosen(columns: Columns | None, names: Sequence[str]) -> Columns:

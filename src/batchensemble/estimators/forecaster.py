@@ -170,6 +170,7 @@ class Forecaster(Estimator):
             settings["scaling"],
             calendar=settings["calendar"],
             period=self.season_,
+            linear=self._is_direct,
             future=self.future_columns,
             past=self.past_columns,
         ).fit(panel)
@@ -191,7 +192,7 @@ class Forecaster(Estimator):
         if settings["epoch_steps"] is not None:
             n_steps = min(int(settings["epoch_steps"]), -(-len(rows) // training.batch_size))
             training = dataclasses.replace(training, epoch_steps=n_steps)
-        recipe = self._recipe(panel, encoder, data.series.shape[1] - 1)
+        recipe = self._recipe(panel, data.series.shape[1] - 1)
         split = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
         ensemble = self._train(
             method, recipe, self._loss(), data, training, rows=split, seed=prediction_seed
@@ -213,11 +214,11 @@ class Forecaster(Estimator):
 
     def _missing(self, panel: Panel, reach: int, horizon: int) -> NDArray[np.int64]:
         """How far back to continue each series, so that short ones have windows to learn from."""
-        known = np.minimum(panel.lengths - horizon, max(2 * self.season_ + 1, reach // 3))
+        known = np.minimum(panel.lengths - horizon, max(2 * self.season_ + 1, 2 * reach // 3))
         is_short = panel.lengths < 2 * reach + horizon
         return np.where(is_short, np.maximum(reach - known, 0), 0)
 
-    def _recipe(self, panel: Panel, encoder: SeriesEncoder, covariates: int) -> dict[str, Any]:
+    def _recipe(self, panel: Panel, covariates: int) -> dict[str, Any]:
         """The arguments of the networks."""
         settings, n_hidden = self.settings_, len(self.settings_["hidden"])
         common = {
@@ -244,14 +245,7 @@ class Forecaster(Estimator):
                 adapters=("rsb",) * n_hidden + ("wb",),
                 init=("random_sign",) + ("ones",) * n_hidden,
             )
-        n_calendar = covariates - encoder.n_past
-        if "future" in encoder.encoders_:
-            n_calendar -= encoder.encoders_["future"].n_features_out_
-        return common | words | {
-            "seasons": seasons_of(panel.freq, self.season_),
-            "n_calendar": n_calendar,
-            "n_past": encoder.n_past,
-        }
+        return common | words | {"seasons": seasons_of(panel.freq, self.season_)}
 
     def _resolved(self) -> dict[str, Any]:
         self._validate_params()

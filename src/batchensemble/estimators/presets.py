@@ -48,12 +48,12 @@ DIRECT: dict[str, Any] = {
     "context": None,
     "horizon": 12,
     "calendar": True,
-    "hidden": (128, 128),
-    "epochs": 60,
+    "hidden": (64,),
+    "epochs": 40,
     "epoch_steps": 50,
     "batch_size": 256,
     "lr": 0.001,
-    "dropout": 0.05,
+    "dropout": 0.3,
     "weight_decay": 0.1,
     "clip_norm": 1.0,
     "scaling": "difference",
@@ -68,8 +68,8 @@ RECURRENT_ONLY = ("seasonal_lag", "feedback", "hidden_size", "n_layers")
 SERIES_PRESETS: dict[str, dict[str, Any]] = {
     # Our judgement for real series: exponential smoothing, corrected by a network.
     "default": DIRECT,
-    "fast": DIRECT | {"hidden": (64, 64), "epochs": 20, "patience": 4},
-    "best": DIRECT | {"hidden": (256, 256), "epochs": 200, "patience": 25},
+    "fast": DIRECT | {"hidden": (32,), "epochs": 10, "patience": 3},
+    "best": DIRECT | {"hidden": (128, 128), "epochs": 200, "patience": 20},
     # The paper's network with settings for real series: windows of any level, a season of context.
     "recurrent": {
         "network": "recurrent",

@@ -124,9 +124,8 @@ class SeriesModel:
         parts = sample_paths(self.ensemble.members, windows, ahead.starts, seeds, per_member)
         done = 0
         for paths in track(parts, len(ahead.starts), "window", verbose=verbose):
-            rows = ahead.starts[done : done + len(paths), None, None, None]
-            paths = paths * ahead.encoded.scale[rows] + ahead.encoded.location[rows]
-            yield SamplePredictive(self.encoder.decode(paths, ahead.encoded.is_log[rows]))
+            first_steps = ahead.starts[done : done + len(paths)] + self.reach
+            yield SamplePredictive(self.encoder.decode(paths, ahead.encoded, first_steps))
             done += len(paths)
 
     def seeds(self, ahead: Ahead, seed: int | None) -> list[int]:

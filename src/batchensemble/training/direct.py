@@ -23,8 +23,7 @@ class Direct(Network):
 
     The mean of step j is the smoothers' forecast plus the MLP's correction, in units of the
     smoothers' one-step error; so is the standard deviation. The MLP reads the values, the
-    smoothers' forecast and weights, the first `n_calendar` covariates at the first step ahead, the
-    others known ahead at every step, and the last `n_past` at the first one.
+    smoothers' forecast and weights, and the covariates of the first step ahead.
 
     `spread` holds what held-out windows said: by how much to stretch the paths around their mean
     ("factors", (horizon,)), and a Cholesky factor of the correlation between steps ("cholesky").
@@ -40,8 +39,6 @@ class Direct(Network):
         context: int,
         horizon: int,
         seasons: Sequence[int],
-        n_calendar: int = 0,
-        n_past: int = 0,
         lags: Sequence[int] = (1,),
         hidden: Sequence[int] = (128, 128),
         n_members: int = 1,
@@ -55,12 +52,10 @@ class Direct(Network):
         self.n_members, self.dropout, self.draw = n_members, dropout, draw
         self.reach, self.n_steps = context, horizon
         self.lags, self.seasons = tuple(lags), tuple(seasons)
-        self.n_covariates, self.n_calendar, self.n_past = covariates, n_calendar, n_past
+        self.n_covariates = covariates
         self.spread = spread
         n_smoothers = len(smoothers(context, horizon, self.seasons).forecasts)
-        n_known = covariates - n_calendar - n_past
-        n_inputs = context + horizon + n_smoothers + 2
-        n_inputs += n_calendar + n_known * horizon + n_past
+        n_inputs = context + horizon + n_smoothers + 2 + covariates
         self.head = MLP(
             n_inputs,
             [*(size * horizon for size in heads), n_smoothers],
@@ -101,7 +96,7 @@ class Direct(Network):
         base = (weights.unsqueeze(-2) @ by_smoother).squeeze(-2)
         error = (weights * squares).sum(-1, keepdim=True).sqrt()
         near = torch.cat([values, base, level], -1).clamp(-LARGEST_INPUT, LARGEST_INPUT)
-        inputs = torch.cat([near, weights, error.log(), *self._covariates(shown)], -1)
+        inputs = torch.cat([near, weights, error.log(), shown[..., self.reach, :, 1:]], -1)
         inputs = inputs.expand(*inputs.shape[:-2], x.shape[-2], -1)
         sizes = [self.n_steps, self.n_steps, evidence.shape[-1]]
         mean, raw, preference = self.head(inputs, masks).split(sizes, -1)
@@ -143,12 +138,6 @@ class Direct(Network):
                 )
             )
         return self._matrices[device, dtype]
-
-    def _covariates(self, x: Tensor) -> list[Tensor]:
-        ahead = x[..., self.reach : self.reach + self.n_steps, :, 1:].transpose(-2, -3)
-        n_known = self.n_covariates - self.n_calendar - self.n_past
-        calendar, known, past = ahead.split([self.n_calendar, n_known, self.n_past], -1)
-        return [calendar[..., 0, :], known.flatten(-2), past[..., 0, :]]
 
     def simulate(self, x: Tensor, noise: Tensor, masks: Tensor | None = None) -> Tensor:
         """Paths: x (batch, time, 1 + covariates) and noise -> (batch, paths, members, steps).
