@@ -40,8 +40,12 @@ class Encoded:
     scale: Floats
     effect: Floats
 
-    def take(self, rows: NDArray[np.int64]) -> "Encoded":
-        return Encoded(*(getattr(self, field.name)[rows] for field in fields(self)))
+    def take(self, rows: NDArray[np.int64], is_repeated: NDArray[np.bool_]) -> "Encoded":
+        """These rows; of those that are repeated, the first covariate says that they are."""
+        taken = Encoded(*(getattr(self, field.name)[rows] for field in fields(self)))
+        if is_repeated.any():
+            taken.covariates[is_repeated, 0] = 0.0
+        return taken
 
 
 class SeriesEncoder:
@@ -52,7 +56,8 @@ class SeriesEncoder:
               or "difference": each series, and then each window, by its mean change over a season.
     calendar  whether the position in year, week and day becomes a covariate.
     linear    whether columns known ahead add a multiple of themselves to the scaled series, found
-              by regressing changes on changes; otherwise they become covariates.
+              by regressing changes on changes; otherwise they become covariates. Then the first
+              covariate is 1 for values that were observed, and 0 for those in their place.
     period    above 1: the position in a cycle of so many steps does, for series without dates.
     """
 
@@ -146,8 +151,8 @@ class SeriesEncoder:
     ) -> Encoded:
         """The last `reach` rows of each series followed by times to forecast, without values."""
         panel = history.tail(reach)
-        rows, starts = continued_back(panel.starts, reach - panel.lengths, self.period)
-        known = self.encode(panel, learned_from=history).take(rows)
+        rows, starts, repeated = continued_back(panel.starts, reach - panel.lengths, self.period)
+        known = self.encode(panel, learned_from=history).take(rows, repeated)
         h = len(times) // len(panel)
         parts = self._known_ahead(times, panel.freq, columns)
         if self.past:
@@ -189,7 +194,9 @@ class SeriesEncoder:
         self, times: pd.Index, freq: Any, columns: Columns | None
     ) -> list[NDArray[np.float32]]:
         """Covariates that are known at any time: the calendar, and the future columns."""
-        parts = [calendar(times, freq, self.period)] if self.calendar else []
+        parts = [np.ones((len(times), 1), dtype=np.float32)] if self.linear else []
+        if self.calendar:
+            parts.append(calendar(times, freq, self.period))
         if self.future and not self.linear:
             parts.append(self._encoded("future", columns))
         return parts or [np.empty((len(times), 0), dtype=np.float32)]
@@ -233,14 +240,18 @@ def window_starts(starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
 
 def continued_back(
     starts: NDArray[np.int64], n_before: NDArray[np.int64], period: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of series with `n_before` more in front, which repeat the first season; their starts."""
-    parts = []
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Series with `n_before` more rows in front, which repeat the first season.
+
+    The old row of each new one, the new starts, and which rows are repeated.
+    """
+    rows, repeated = [], []
     for first, stop, n in zip(starts[:-1], starts[1:], n_before, strict=True):
         before = np.arange(-n, 0) % min(period, stop - first)
-        parts.append(first + np.concatenate([before, np.arange(stop - first)]))
-    lengths = np.diff(starts) + n_before
-    return np.concatenate(parts), np.concatenate([[0], np.cumsum(lengths)])
+        rows.append(first + np.concatenate([before, np.arange(stop - first)]))
+        repeated.append(np.arange(n + stop - first) < n)
+    new_starts = np.concatenate([[0], np.cumsum(np.diff(starts) + n_before)])
+    return np.concatenate(rows), new_starts, np.concatenate(repeated)
 
 
 def _mean_change(values: Floats, season: int) -> Floats:

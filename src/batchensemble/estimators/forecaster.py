@@ -178,10 +178,10 @@ class Forecaster(Estimator):
         seed, prediction_seed = map(int, random.randint(2**31 - 1, size=2))
         encoded, starts = encoder.encode(panel), panel.starts
         if self._is_direct:
-            whole, starts = continued_back(
+            whole, starts, repeated = continued_back(
                 panel.starts, self._missing(panel, reach, horizon), encoder.period
             )
-            encoded = encoded.take(whole)
+            encoded = encoded.take(whole, repeated)
         data = make_windows(encoder, encoded, reach, horizon, pick_device(self.device))
         most = None if settings["epoch_steps"] is None else MOST_HELD_OUT // (reach + horizon)
         rows, held_out = hold_out_windows(

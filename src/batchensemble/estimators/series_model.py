@@ -97,9 +97,9 @@ class SeriesModel:
         series = np.searchsorted(panel.starts, rows, side="right") - 1
         n_missing = np.zeros(len(panel), dtype=np.int64)
         np.maximum.at(n_missing, series, self.reach - 1 - (rows - panel.starts[series]))
-        whole, starts = continued_back(panel.starts, n_missing, self.encoder.period)
+        whole, starts, repeated = continued_back(panel.starts, n_missing, self.encoder.period)
         return Ahead(
-            self.encoder.encode(panel, learned_from=history).take(whole),
+            self.encoder.encode(panel, learned_from=history).take(whole, repeated),
             rows + (starts[1:] - panel.starts[1:])[series] - self.reach + 1,
             rows + 1,
             panel.ids[series],

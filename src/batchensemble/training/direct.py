@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor
 
 from batchensemble.training.networks import MLP, Draw, Network
-from batchensemble.training.smoothing import smoothers
+from batchensemble.training.smoothing import LONG, smoothers
 
 LARGEST_INPUT = 10.0
 CORRECTION = 0.3  # how fast the correction is learned: few series teach one that holds
@@ -23,7 +23,9 @@ class Direct(Network):
 
     The mean of step j is the smoothers' forecast plus the MLP's correction, in units of the
     smoothers' one-step error; so is the standard deviation. The MLP reads the values, the
-    smoothers' forecast and weights, and the covariates of the first step ahead.
+    smoothers' forecast and weights, and the covariates of the first step ahead. The first
+    covariate is 1 where a value was observed and 0 where something stands in its place: what
+    smoothers make of those does not count.
 
     `spread` holds what held-out windows said: by how much to stretch the paths around their mean
     ("factors", (horizon,)), and a Cholesky factor of the correlation between steps ("cholesky").
@@ -55,7 +57,8 @@ class Direct(Network):
         self.n_covariates = covariates
         self.spread = spread
         n_smoothers = len(smoothers(context, horizon, self.seasons).forecasts)
-        n_inputs = context + horizon + n_smoothers + 2 + covariates
+        self.read = places_read(context, horizon, self.seasons)
+        n_inputs = len(self.read) + horizon + n_smoothers + 2 + covariates
         self.head = MLP(
             n_inputs,
             [*(size * horizon for size in heads), n_smoothers],
@@ -91,19 +94,22 @@ class Direct(Network):
         values = shown[..., : self.reach, :, 0].transpose(-1, -2)
         level = values[..., -self._recent :].mean(-1, keepdim=True)
         values = values - level
-        evidence, by_smoother, squares, growth = self._smoothed(values)
+        is_known = shown[..., : self.reach, :, 1].transpose(-1, -2)
+        evidence, by_smoother, squares, growth = self._smoothed(values, is_known)
         weights = torch.softmax(evidence, -1)
         base = (weights.unsqueeze(-2) @ by_smoother).squeeze(-2)
         error = (weights * squares).sum(-1, keepdim=True).sqrt()
-        near = torch.cat([values, base, level], -1).clamp(-LARGEST_INPUT, LARGEST_INPUT)
-        inputs = torch.cat([near, weights, error.log(), shown[..., self.reach, :, 1:]], -1)
+        near = torch.cat([values[..., self.read], base, level], -1).clamp(-LARGEST_INPUT, LARGEST_INPUT)
+        share = is_known.mean(-1, keepdim=True)
+        covariates = shown[..., self.reach, :, 2:]
+        inputs = torch.cat([near, weights, error.log(), share, covariates], -1)
         inputs = inputs.expand(*inputs.shape[:-2], x.shape[-2], -1)
         sizes = [self.n_steps, self.n_steps, evidence.shape[-1]]
         mean, raw, preference = self.head(inputs, masks).split(sizes, -1)
-        weights = torch.softmax(evidence + preference, -1).unsqueeze(-2)
-        base = (weights @ by_smoother).squeeze(-2)
-        variance = weights @ (squares.unsqueeze(-1) * growth + by_smoother.square())
-        variance = (variance.squeeze(-2) - base.square()).clamp(min=LEAST_ERROR**2)
+        weights = torch.softmax(evidence + preference, -1)
+        base = _mixed(weights, by_smoother)
+        variance = _mixed(weights, squares.unsqueeze(-1) * growth + by_smoother.square())
+        variance = (variance - base.square()).clamp(min=LEAST_ERROR**2)
         mean = level + base + CORRECTION * error * mean
         return torch.stack([mean, raw + variance.log()], -1).transpose(-2, -3)
 
@@ -112,7 +118,7 @@ class Direct(Network):
         """The last values, whose mean is the level."""
         return min(self.seasons[0], self.reach)
 
-    def _smoothed(self, values: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _smoothed(self, values: Tensor, is_known: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """(..., reach) -> log-weights (..., K), forecasts (..., K, horizon), squared errors (..., K).
 
         And by how much the squared error grows, (K, horizon).
@@ -120,8 +126,10 @@ class Direct(Network):
         ahead, residual, growth, penalties = self._on(values.device, values.dtype)
         n_smoothers, n_errors = len(penalties), residual.shape[1] // len(penalties)
         errors = (values @ residual).unflatten(-1, (n_smoothers, n_errors))
-        squares = errors.square().mean(-1) + LEAST_ERROR**2
-        evidence = -0.5 * min(n_errors, MOST_EVIDENCE) * squares.log() - penalties
+        counts = is_known[..., -n_errors:].unsqueeze(-2)
+        n_counted = counts.sum(-1).clamp(min=1)
+        squares = (errors.square() * counts).sum(-1) / n_counted + LEAST_ERROR**2
+        evidence = -0.5 * n_counted.clamp(max=MOST_EVIDENCE) * squares.log() - penalties
         return evidence, (values @ ahead).unflatten(-1, (n_smoothers, self.n_steps)), squares, growth
 
     def _on(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, ...]:
@@ -179,3 +187,23 @@ class Direct(Network):
         centre = outputs[..., 0]
         centre = centre.mean(-2, keepdim=True) if shared else centre
         return centre + factors * (self.draw(outputs, noise @ cholesky.T) - centre)
+
+
+def _mixed(weights: Tensor, by_smoother: Tensor) -> Tensor:
+    """(..., members, K) and (..., members or 1, K, horizon) -> (..., members, horizon)."""
+    if by_smoother.shape[-3] == 1:  # one product for all members
+        return weights @ by_smoother.squeeze(-3)
+    return (weights.unsqueeze(-2) @ by_smoother).squeeze(-2)
+
+
+def places_read(reach: int, horizon: int, seasons: Sequence[int]) -> list[int]:
+    """Which of the known values the MLP reads.
+
+    All of a short context; of a long one the last two seasons, and what lies the longest season
+    before the steps ahead.
+    """
+    if reach < LONG:
+        return list(range(reach))
+    first = reach - min(reach, max(2 * seasons[0], MOST_EVIDENCE))
+    before = [reach - seasons[-1] + step for step in range(horizon)]
+    return sorted({*range(first, reach), *(place for place in before if 0 <= place < reach)})
