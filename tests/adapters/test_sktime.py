@@ -26,7 +26,6 @@ SMALL = {
     "context": 3,
     "horizon": 2,
     "epochs": 2,
-    "hidden_size": 4,
     "hidden": (4,),
     "n_paths": 50,
     "random_state": 0,
@@ -107,7 +106,7 @@ def test_the_paths_are_those_of_the_forecaster(fitted):
     table = walk(DAYS[:40]).rename_axis("ds").reset_index(name="y")
     table = pd.DataFrame({"unique_id": "y", **table})
     direct = Forecaster(**SMALL).fit(table).predict(7)
-    assert np.allclose(fitted.predict(fh=np.arange(1, 8)), direct["GRUBE"])
+    assert np.allclose(fitted.predict(fh=np.arange(1, 8)), direct["BatchEnsemble"])
 
 
 def test_the_same_paths_are_not_drawn_twice(fitted, monkeypatch):

@@ -218,7 +218,6 @@ class GRUBEForecaster(BaseForecaster):  # type: ignore[misc]
             "context": 2,
             "horizon": 1,
             "epochs": 1,
-            "hidden_size": 2,
             "hidden": (2,),
             "n_paths": 6,
         }

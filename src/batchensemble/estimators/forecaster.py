@@ -38,6 +38,7 @@ from batchensemble.estimators.series_model import (
     Ahead,
     SeriesModel,
     hold_out_windows,
+    is_recurrent,
     make_windows,
     reach_of,
     series_network,
@@ -50,6 +51,12 @@ from batchensemble.training.methods import MakeNetwork
 from batchensemble.training.models import Ensemble, Rows, make_members
 
 ALIASES = {
+    "batch_ensemble": "BatchEnsemble",
+    "deep_ensemble": "DeepEnsemble",
+    "mc_dropout": "MCDropout",
+    "single": "Single",
+}
+RECURRENT_ALIASES = {
     "batch_ensemble": "GRUBE",
     "deep_ensemble": "GRU-ensemble",
     "mc_dropout": "GRU-dropout",
@@ -73,7 +80,7 @@ class Forecaster(Estimator):
     >>> y = np.sin(np.arange(120) / 3) + np.random.default_rng(0).normal(size=120) / 10
     >>> model = Forecaster(context=12, horizon=5, epochs=5, random_state=0).fit(y)
     >>> model.predict(level=[80]).columns.tolist()
-    ['unique_id', 'ds', 'GRUBE', 'GRUBE-lo-80', 'GRUBE-hi-80']
+    ['unique_id', 'ds', 'BatchEnsemble', 'BatchEnsemble-lo-80', 'BatchEnsemble-hi-80']
     {SERIES_PARAMETERS}
     Attributes
     ----------
@@ -84,7 +91,7 @@ class Forecaster(Estimator):
         After `calibrate`: past forecasts beside the truth.
     panel_ : Panel
         The series that it forecasts. A file keeps of each what a forecast reads, and at least
-        three contexts and three horizons.
+        a context and three horizons.
     season_ : int
         Steps in a season.
     context_ : int
@@ -252,6 +259,7 @@ class Forecaster(Estimator):
         given = self.get_params(deep=False)
         settings = resolve(self.preset, given, SERIES_PRESETS)
         odd = [name for name in RECURRENT_ONLY if given[name] is not None]
+        odd += ["gates"] if self.gates != "czf" else []
         if settings["network"] == "direct" and odd:
             raise ValueError(
                 f"{', '.join(odd)} are for the recurrent network, and preset={self.preset!r} has "
@@ -265,7 +273,7 @@ class Forecaster(Estimator):
         self.season_ = self.season or season_length(panel.freq)
         if self._is_direct:
             check_lengths(panel, FEWEST_KNOWN + horizon)
-            usual = int(np.quantile(panel.lengths, 0.75)) - horizon
+            usual = int(np.quantile(panel.lengths, 0.75))
             self.context_ = int(self.settings_["context"] or automatic_context(panel.freq, self.season_, usual))
             self.lags_ = (1,)
             return
@@ -509,7 +517,7 @@ class Forecaster(Estimator):
         One panel for each series, at most the first six; `series` names one or a list of them.
         The intervals are of 50, 80 and 95 %, or of the `level` asked for; after a calibration with
         few forecasts only of those that it reaches.
-        `history` is how many past steps to show, by default three contexts or horizons.
+        `history` is how many past steps to show, by default the context or three horizons.
         """
         check_is_fitted(self, "model_")
         panel = self.panel_
@@ -531,7 +539,12 @@ class Forecaster(Estimator):
         return Names(self.id_col, self.time_col, self.target_col)
 
     def _alias(self) -> str:
-        name = self.alias or ALIASES.get(self.method, self.method)
+        preset = SERIES_PRESETS.get(self.preset, SERIES_PRESETS["default"])
+        recurrent = is_recurrent(self.model_.ensemble.recipe) if hasattr(self, "model_") else (
+            preset["network"] == "recurrent"
+        )
+        aliases = RECURRENT_ALIASES if recurrent else ALIASES
+        name = self.alias or aliases.get(self.method, self.method)
         taken = [self.id_col, self.time_col, self.target_col, "cutoff", "sample_id"]
         if len({*taken, name}) <= len(taken):
             raise ValueError(
@@ -552,7 +565,7 @@ class Forecaster(Estimator):
 
     def _plotted_history(self, h: int) -> int:
         """Past steps that a plot of h steps shows by default."""
-        return 3 * max(self.context_, h)
+        return max(self.context_ if self._is_direct else 3 * self.context_, 3 * h)
 
     def _loss(self) -> Gaussian:
         bounds = tuple(self.settings_["log_variance_bounds"])

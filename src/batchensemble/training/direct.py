@@ -97,7 +97,7 @@ class Direct(Network):
         is_known = shown[..., : self.reach, :, 1].transpose(-1, -2)
         evidence, by_smoother, squares, growth = self._smoothed(values, is_known)
         weights = torch.softmax(evidence, -1)
-        base = (weights.unsqueeze(-2) @ by_smoother).squeeze(-2)
+        base = _mixed(weights, by_smoother)
         error = (weights * squares).sum(-1, keepdim=True).sqrt()
         near = torch.cat([values[..., self.read], base, level], -1).clamp(-LARGEST_INPUT, LARGEST_INPUT)
         share = is_known.mean(-1, keepdim=True)
@@ -124,13 +124,15 @@ class Direct(Network):
         And by how much the squared error grows, (K, horizon).
         """
         ahead, residual, growth, penalties = self._on(values.device, values.dtype)
-        n_smoothers, n_errors = len(penalties), residual.shape[1] // len(penalties)
-        errors = (values @ residual).unflatten(-1, (n_smoothers, n_errors))
-        counts = is_known[..., -n_errors:].unsqueeze(-2)
+        n_smoothers, n_errors = len(penalties), residual.shape[1] // len(penalties) // 2
+        errors = (values @ residual).unflatten(-1, (n_smoothers, 2, n_errors))
+        counts = is_known[..., None, None, -n_errors:]
         n_counted = counts.sum(-1).clamp(min=1)
         squares = (errors.square() * counts).sum(-1) / n_counted + LEAST_ERROR**2
-        evidence = -0.5 * n_counted.clamp(max=MOST_EVIDENCE) * squares.log() - penalties
-        return evidence, (values @ ahead).unflatten(-1, (n_smoothers, self.n_steps)), squares, growth
+        n_counted = n_counted.squeeze(-1).clamp(max=MOST_EVIDENCE)
+        evidence = -0.5 * n_counted * squares.log().mean(-1) - penalties
+        forecasts = (values @ ahead).unflatten(-1, (n_smoothers, self.n_steps))
+        return evidence, forecasts, squares[..., 0], growth
 
     def _on(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """The smoothers as tensors: (reach, K * horizon), (reach, K * n), (K, horizon), (K,)."""
