@@ -80,6 +80,7 @@ TINY_FORECASTER = {
     "horizon": 4,
     "random_state": 0,
 }
+TINY_RECURRENT = {**TINY_FORECASTER, "preset": "recurrent", "hidden_size": 8}
 
 
 def seasonal_values(n=60, seed=0, level=10.0):

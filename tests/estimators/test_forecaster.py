@@ -583,7 +583,9 @@ def test_a_plot_shows_each_series_with_its_own_history_and_forecast(data, model)
     n = max(model.context_, 3 * 4)
     for ax, name in zip(model.plot().axes, ("s0", "s1", "s2"), strict=True):
         lines = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
-        np.testing.assert_allclose(lines["forecast (mean)"][1:], of(forecast, name)["BatchEnsemble"])
+        np.testing.assert_allclose(
+            lines["forecast (mean)"][1:], of(forecast, name)["BatchEnsemble"]
+        )
         np.testing.assert_allclose(lines["history"], of(data, name)["y"].tail(n))
     one = model.plot("s0", h=20).axes[0]
     assert len(one.get_lines()[1].get_ydata()) == max(model.context_, 3 * 20)
@@ -679,7 +681,10 @@ def test_a_gap_at_a_cutoff_does_not_tell_what_comes_after_it(data, refit):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({**RECURRENT, "feedback": "teach"}, "expected feedback to be one of .* did you mean 'teacher'"),
+        (
+            {**RECURRENT, "feedback": "teach"},
+            "expected feedback to be one of .* did you mean 'teacher'",
+        ),
         ({"scaling": "robust"}, "expected scaling to be one of 'minmax', 'standard', 'window'"),
         ({"preset": "papper"}, "did you mean 'paper'"),
         ({"method": "batchensemble"}, "did you mean 'batch_ensemble'"),

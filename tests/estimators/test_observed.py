@@ -56,7 +56,9 @@ def test_bounds_are_as_many_deviations_as_past_forecasts_needed_step_by_step(fre
     assert np.allclose(answer["BatchEnsemble-lo-80"], (mean - factors * std).ravel())
     assert np.allclose(answer["BatchEnsemble-hi-80"], (mean + factors * std).ravel())
     assert np.allclose(answer["BatchEnsemble-q-10"], ahead.quantile(0.1).ravel())
-    assert answer.columns.tolist()[2:] == ["BatchEnsemble", "BatchEnsemble-lo-80", "BatchEnsemble-hi-80", "BatchEnsemble-q-10"]
+    name = "BatchEnsemble"
+    expected = [name, f"{name}-lo-80", f"{name}-hi-80", f"{name}-q-10"]
+    assert answer.columns.tolist()[2:] == expected
     assert answer["ds"].min() > new["ds"].max()
 
 

@@ -61,10 +61,6 @@ class SeriesEncoder:
     period    above 1: the position in a cycle of so many steps does, for series without dates.
     """
 
-    lowest_ = -np.inf
-    """Below which no path goes."""
-    linear = False
-
     def __init__(
         self,
         scaling: str,
@@ -80,8 +76,8 @@ class SeriesEncoder:
         self.future, self.past = tuple(future), tuple(past)
 
     def fit(self, panel: Panel) -> "SeriesEncoder":
-        if self.scaling == "difference":
-            self.lowest_ = 0.0 if panel.values.min() >= 0 else -np.inf
+        is_never_negative = self.scaling == "difference" and panel.values.min() >= 0
+        self.lowest_ = 0.0 if is_never_negative else -np.inf
         self.scales_ = {
             _key(i): self._scale(panel.values[panel.rows(k)]) for k, i in enumerate(panel.ids)
         }
@@ -94,6 +90,11 @@ class SeriesEncoder:
             self.effects_ = np.zeros(self.encoders_["future"].n_features_out_)
             self.effects_ = self._effects(panel)
         return self
+
+    @property
+    def _acts_linearly(self) -> bool:
+        """Older files do not say: no."""
+        return bool(vars(self).get("linear", False))
 
     def _effects(self, panel: Panel) -> Floats:
         """(columns,), by which their changes multiply to those of the scaled series."""
@@ -178,14 +179,15 @@ class SeriesEncoder:
     def decode(self, paths: Floats, encoded: Encoded, starts: NDArray[np.int64]) -> Floats:
         """Paths (windows, members, paths, steps) of scaled series, from `starts` on, in units."""
         rows = starts[:, None] + np.arange(paths.shape[-1])
-        if self.linear and self.future:
+        if self._acts_linearly and self.future:
             paths = paths + encoded.effect[rows][:, None, None]
         first = starts[:, None, None, None]
         values: Floats = paths * encoded.scale[first] + encoded.location[first]
-        return values if np.isinf(self.lowest_) else np.maximum(values, self.lowest_)
+        lowest = vars(self).get("lowest_", -np.inf)
+        return values if np.isinf(lowest) else np.maximum(values, lowest)
 
     def _effect(self, n_rows: int, columns: Columns | None) -> Floats:
-        if not (self.linear and self.future):
+        if not (self._acts_linearly and self.future):
             return np.zeros(n_rows)
         effect: Floats = self._encoded("future", columns) @ self.effects_
         return effect
@@ -194,10 +196,10 @@ class SeriesEncoder:
         self, times: pd.Index, freq: Any, columns: Columns | None
     ) -> list[NDArray[np.float32]]:
         """Covariates that are known at any time: the calendar, and the future columns."""
-        parts = [np.ones((len(times), 1), dtype=np.float32)] if self.linear else []
+        parts = [np.ones((len(times), 1), dtype=np.float32)] if self._acts_linearly else []
         if self.calendar:
             parts.append(calendar(times, freq, self.period))
-        if self.future and not self.linear:
+        if self.future and not self._acts_linearly:
             parts.append(self._encoded("future", columns))
         return parts or [np.empty((len(times), 0), dtype=np.float32)]
 

@@ -46,7 +46,7 @@ from batchensemble.estimators.series_model import (
 from batchensemble.estimators.splits import CALIBRATION_SHARE
 from batchensemble.plots.forecast import MOST_SERIES, plot_forecast
 from batchensemble.predictive import SamplePredictive
-from batchensemble.training.losses import Gaussian, GaussianCRPS, GaussianNLL
+from batchensemble.training.losses import GaussianCRPS, GaussianNLL
 from batchensemble.training.methods import MakeNetwork
 from batchensemble.training.models import Ensemble, Rows, make_members
 
@@ -73,6 +73,11 @@ FORECASTS_KEPT = 100  # at least, of those that update adds
 @dataclass(eq=False, repr=False, kw_only=True)
 class Forecaster(Estimator):
     __doc__ = f"""Forecast series, and how far to trust the forecast.
+
+    By default exponential smoothing in many variants, weighted by how well they did in the values
+    before the forecast, and corrected by a network that all series share. preset="fast" and "best"
+    train it for less or longer; "recurrent" is the paper's network (GRUBE) with settings for real
+    series, and "paper" the study's setting.
 
     Examples
     --------
@@ -245,13 +250,13 @@ class Forecaster(Estimator):
                 "gates": self.gates,
                 "init": self.init,
             }
-        words = dict(adapters=self.adapters, init=self.init)
+        words: dict[str, Any] = {"adapters": self.adapters, "init": self.init}
         if words == {"adapters": "rsb", "init": "random_sign"}:
             # Members that start apart in the first layer only, and own their heads.
-            words = dict(
-                adapters=("rsb",) * n_hidden + ("wb",),
-                init=("random_sign",) + ("ones",) * n_hidden,
-            )
+            words = {
+                "adapters": ("rsb",) * n_hidden + ("wb",),
+                "init": ("random_sign",) + ("ones",) * n_hidden,
+            }
         return common | words | {"seasons": seasons_of(panel.freq, self.season_)}
 
     def _resolved(self) -> dict[str, Any]:
@@ -274,7 +279,9 @@ class Forecaster(Estimator):
         if self._is_direct:
             check_lengths(panel, FEWEST_KNOWN + horizon)
             usual = int(np.quantile(panel.lengths, 0.75))
-            self.context_ = int(self.settings_["context"] or automatic_context(panel.freq, self.season_, usual))
+            self.context_ = int(
+                self.settings_["context"] or automatic_context(panel.freq, self.season_, usual)
+            )
             self.lags_ = (1,)
             return
         wants_lag = self.settings_["seasonal_lag"] and self.season_ > 1
@@ -540,8 +547,10 @@ class Forecaster(Estimator):
 
     def _alias(self) -> str:
         preset = SERIES_PRESETS.get(self.preset, SERIES_PRESETS["default"])
-        recurrent = is_recurrent(self.model_.ensemble.recipe) if hasattr(self, "model_") else (
-            preset["network"] == "recurrent"
+        recurrent = (
+            is_recurrent(self.model_.ensemble.recipe)
+            if hasattr(self, "model_")
+            else (preset["network"] == "recurrent")
         )
         aliases = RECURRENT_ALIASES if recurrent else ALIASES
         name = self.alias or aliases.get(self.method, self.method)
@@ -567,7 +576,7 @@ class Forecaster(Estimator):
         """Past steps that a plot of h steps shows by default."""
         return max(self.context_ if self._is_direct else 3 * self.context_, 3 * h)
 
-    def _loss(self) -> Gaussian:
+    def _loss(self) -> GaussianNLL | GaussianCRPS:
         bounds = tuple(self.settings_["log_variance_bounds"])
         if self.settings_.get("loss") == "crps":
             return GaussianCRPS(bounds=bounds, of_mixture=True)

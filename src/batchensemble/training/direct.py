@@ -70,7 +70,9 @@ class Direct(Network):
             generator=generator,
         )
         for layer in self.head.heads:
-            torch.nn.init.zeros_(layer.weight)  # training starts from the smoothers' forecast
+            torch.nn.init.zeros_(
+                layer.get_parameter("weight")
+            )  # training starts from the smoothers' forecast
         self._matrices: dict[Any, tuple[Tensor, ...]] = {}
 
     @property
@@ -99,7 +101,9 @@ class Direct(Network):
         weights = torch.softmax(evidence, -1)
         base = _mixed(weights, by_smoother)
         error = (weights * squares).sum(-1, keepdim=True).sqrt()
-        near = torch.cat([values[..., self.read], base, level], -1).clamp(-LARGEST_INPUT, LARGEST_INPUT)
+        near = torch.cat([values[..., self.read], base, level], -1).clamp(
+            -LARGEST_INPUT, LARGEST_INPUT
+        )
         share = is_known.mean(-1, keepdim=True)
         covariates = shown[..., self.reach, :, 2:]
         inputs = torch.cat([near, weights, error.log(), share, covariates], -1)
@@ -119,9 +123,9 @@ class Direct(Network):
         return min(self.seasons[0], self.reach)
 
     def _smoothed(self, values: Tensor, is_known: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """(..., reach) -> log-weights (..., K), forecasts (..., K, horizon), squared errors (..., K).
+        """(..., reach) -> log-weights (..., K), forecasts (..., K, horizon), squares (..., K).
 
-        And by how much the squared error grows, (K, horizon).
+        The squares are mean squared errors of one step; the last is their growth, (K, horizon).
         """
         ahead, residual, growth, penalties = self._on(values.device, values.dtype)
         n_smoothers, n_errors = len(penalties), residual.shape[1] // len(penalties) // 2

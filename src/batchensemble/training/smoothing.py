@@ -46,7 +46,7 @@ def smoothers(reach: int, horizon: int, seasons: tuple[int, ...]) -> Smoothers:
     found = [_kinds(known, 0.0 * known[:, :1], horizon)]
     penalties = [0.0]
     for season in seasons:
-        if 1 < season and 2 * season < reach:
+        if season > 1 and 2 * season < reach:
             indices = _seasonal_indices(known, season)
             level = known - indices[:, (np.arange(reach) - reach) % season]
             found.append(_kinds(level, indices[:, np.arange(horizon) % season], horizon))
@@ -76,7 +76,9 @@ def _kinds(level: Floats, season: Floats, horizon: int) -> tuple[Floats, Floats,
             state, trend = level[:, :first].mean(1), 0.0 * level[:, 0]
             drift = half_slope if kind == "drift" else 0.0 * half_slope
             trend_weight = TREND_WEIGHT if kind == "damped" else 0.0
-            one_step, later_step, said = [], [], []
+            one_step: list[Floats] = []
+            later_step: list[Floats] = []
+            said: list[Floats] = []
             for value in level.T:
                 predicted = state + DAMPING * trend
                 one_step.append(value - predicted - lag * drift)
