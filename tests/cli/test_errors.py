@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import subprocess
@@ -7,7 +8,9 @@ import time
 import pandas as pd
 import pytest
 from sample_files import houses, sales
+from typer.testing import CliRunner
 
+from batchensemble.cli.app import app
 from batchensemble.cli.errors import about_file
 
 
@@ -166,3 +169,84 @@ def test_a_file_is_named_by_what_was_done_with_it_and_not_by_the_words_of_the_er
 def test_a_device_that_is_not_here_is_no_fault_of_the_file(shell):
     words = ("-t", "sales", "--time", "month", "--series", "store", "--device", "tpu9")
     assert shell("fit", "sales.csv", *words, code=1).stderr.startswith("Error: expected device")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (RuntimeError("odd\nlines"), "should not have happened: RuntimeError: odd lines; please"),
+        (KeyError("key"), "this should not have happened: KeyError: 'key'; please report it"),
+        (MemoryError(), "the memory of this machine does not suffice; use fewer rows"),
+        (RuntimeError("can't allocate memory: 9 bytes"), "the memory of this machine does not"),
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device: out.csv was"),
+        (OSError(errno.EIO, "Input/output error", "some.csv"), "Input/output error: some.csv"),
+        (ValueError("two\nlines"), "Error: two lines"),
+    ],
+)
+def test_every_exception_ends_in_one_line_and_a_code(shell, monkeypatch, error, words):
+    def fail(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr("batchensemble.cli.predictions.prediction_columns", fail)
+    done = shell("predict", "price.be", "new.csv", "-o", "out.csv", code=1)
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (shell.folder / "out.csv").exists()
+
+
+def test_a_traceback_is_shown_to_who_asks_for_it(shell, monkeypatch):
+    def fail(*args, **kwargs):
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr("batchensemble.cli.predictions.prediction_columns", fail)
+    done = CliRunner(env={"BATCHENSEMBLE_TRACEBACK": "1"}).invoke(
+        app, ["predict", "price.be", "new.csv"]
+    )
+    assert isinstance(done.exception, RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("fit houses.csv -t price --device meta", "expected device to be 'auto' or a device of"),
+        ("fit houses.csv -t price --members 100000000", "100,000,000 members of"),
+        ("fit houses.csv -t price --method deep_ensemble --members 100000000", "GiB in training"),
+        ("fit sales.csv -t sales --time month --series store --members 100000000", "GiB in train"),
+        ("inspect pipe", "got a pipe or device: pipe"),
+        ("predict pipe new.csv", "got a pipe or device: pipe"),
+        ("predict sales.be --horizon 90000", "paths of 90,000 steps do not fit into memory"),
+    ],
+)
+def test_what_would_hang_or_fill_the_memory_is_refused(shell, command, words):
+    os.mkfifo("pipe")
+    done = shell(*command.split(), code=1)
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_terminated_process_cleans_up(shell):
+    big = pd.concat([shell.read("new.csv", dtype=str)] * 4000)
+    big.to_csv("big.csv", index=False)
+    code = "from batchensemble.cli.app import app; app()"
+    words = ["predict", "price.be", "big.csv", "-o", "out.csv"]
+    process = subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not list(shell.folder.glob(".out*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (143, b"Stopped. Nothing was written.\n")
+    assert not [path.name for path in shell.folder.iterdir() if "out" in path.name]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+def test_a_full_standard_output_is_named(shell):
+    code = "from batchensemble.cli.app import app; app()"
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code, "predict", "price.be", "new.csv"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+        )
+    assert done.returncode == 1
+    assert done.stderr == b"Error: No space left on device: standard output\n"

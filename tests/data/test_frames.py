@@ -369,3 +369,21 @@ def test_a_gap_among_categories_is_a_gap_in_every_library():
         (column,) = read_columns(table)
         assert column.kind == "category"
         assert column.values.tolist() == words
+
+
+def test_dates_with_and_without_a_zone_do_not_mix():
+    plain, zoned = pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-02", tz="UTC")
+    for values in ([plain, zoned], [zoned, None, plain], [np.datetime64("2024-01-01"), zoned]):
+        frame = pd.DataFrame({"d": pd.Series(values, dtype=object)})
+        with pytest.raises(ValueError, match="column 'd': expected all times with a zone or all"):
+            read_columns(frame)
+    (column,) = read_columns(pd.DataFrame({"d": pd.Series([None, zoned], dtype=object)}))
+    assert column.is_zoned
+    assert column.values[1] == np.datetime64("2024-01-02")
+
+
+def test_names_that_are_equal_though_they_look_different_are_refused():
+    for labels in ([1, True], [1, 1.0]):
+        frame = pd.DataFrame(np.zeros((3, 2)), columns=pd.Index(labels, dtype=object))
+        with pytest.raises(ValueError, match=r"names that are equal: \[1, .*; make all of them"):
+            read_columns(frame)

@@ -3,6 +3,7 @@
 import os
 import pickle
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_frames import FREQS, as_polars, assert_same, exogenous, long
 
+from batchensemble.data.grids import ticks
 from batchensemble.data.panels import Names, read_future, read_panel
 
 NAN = float("nan")
@@ -299,3 +301,86 @@ def test_a_thousand_series_are_read_in_a_moment():
         panel.future_times(24)
         assert time.perf_counter() - start < 5, "about half a second alone on a core"
         assert panel.lengths.tolist() == [m] * n
+
+
+def ahead(times, h=3, **how):
+    """The times that follow, in ticks."""
+    frame = pd.DataFrame({"ds": times, "y": np.arange(float(len(times)))})
+    panel = read_panel(frame, **how)
+    future = panel.future_times(h)
+    assert (np.diff(ticks(future)) > 0).all()
+    assert future[0] > panel.times[-1]
+    return future
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pd.date_range("2262-04-01", "2262-04-10", unit="ns"),
+        pd.date_range("2262-04-01", "2262-04-10", unit="ns", tz="Asia/Tokyo"),
+        pd.date_range("2261-04-01", "2262-04-01", freq="MS", unit="ns"),
+        pd.date_range("2262-04-11", "2262-04-11 22:00", freq="h", unit="ns"),
+        pd.date_range("9999-12-01", "9999-12-29", unit="us"),
+        pd.date_range("9999-01-01", "9999-12-01", freq="MS", unit="us"),
+        np.arange(2**63 - 10, 2**63 - 1),
+        pd.Index([0, 2**62]),
+    ],
+)
+def test_a_forecast_beyond_the_last_time_is_refused(times):
+    with pytest.raises(ValueError, match="beyond the last time that their type can hold; ask for"):
+        ahead(times)
+
+
+def test_the_last_times_that_can_be_held_are_forecast():
+    end = pd.date_range("2262-04-01", "2262-04-07", unit="ns")
+    assert ahead(end)[-1] == pd.Timestamp("2262-04-10")
+    assert ahead(np.arange(2**63 - 10, 2**63 - 4))[-1] == 2**63 - 2
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        (np.arange(2**63 - 2, 2**63 + 8, dtype=np.uint64), "within 63 bits, got 92233720368547758"),
+        (np.array([2**70, 2**70 + 1], dtype=object), "within 63 bits"),
+        (np.array([5 - 2**63, 0, 2**63 - 5]), "within 63 bits"),
+        (np.arange(9).astype("M8[D]") + 10**7, "between the years 1 and 9999, got 29349-01-26"),
+        (np.array([0, 10**17]).astype("M8[s]"), "between the years 1 and 9999: Out of bounds"),
+    ],
+)
+def test_times_that_do_not_fit_are_refused(times, words):
+    with pytest.raises(ValueError, match=words):
+        ahead(times)
+
+
+@pytest.mark.parametrize("freq", ["100ns", "1500ns"])
+def test_a_frequency_finer_than_the_unit_of_the_times_is_refused(freq):
+    times = pd.date_range("2024", periods=9, freq="us", unit="us")
+    with pytest.raises(ValueError, match=f"whole steps of the times, .* in us, got '{freq}'"):
+        ahead(times, freq=freq)
+    assert len(ahead(times.as_unit("ns"), freq="100ns", fill="ffill")) == 3
+
+
+@pytest.mark.parametrize("freq", ["99999999999D", "99999999999MS", pd.DateOffset(years=9000)])
+def test_a_frequency_of_endless_steps_is_refused_in_our_words(freq):
+    with pytest.raises(ValueError, match=r"the long step|are beyond the last time"):
+        ahead(pd.date_range("2024", periods=9), freq=freq)
+    with pytest.raises(ValueError, match="the long step"):
+        ahead(np.arange(9), freq=2**80)
+
+
+def test_a_frequency_far_too_fine_takes_no_memory():
+    times = pd.date_range("2020", periods=300)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"got none for 2020-01-01 00:00:00.001000, .* more; choo"):
+        ahead(times, freq="ms")
+    with pytest.raises(ValueError, match="these 300 rows would be filled up to 25,833,600,001"):
+        ahead(times, freq="ms", fill="ffill")
+    assert tracemalloc.get_traced_memory()[1] < 10**7
+    tracemalloc.stop()
+
+
+def test_times_with_and_without_a_zone_do_not_mix():
+    zoned, plain = pd.Timestamp("2024-01-01", tz="UTC"), pd.Timestamp("2024-01-02")
+    for times in ([zoned, plain], [plain, zoned], [zoned, plain.tz_localize("Asia/Tokyo")]):
+        with pytest.raises(ValueError, match="one time zone, or all without, got a mixture"):
+            ahead(pd.Series(times, dtype=object))

@@ -568,3 +568,22 @@ def test_any_finite_numbers_are_encoded_whatever_was_learned(scaling, rows, new)
     matrix = encoder.transform(new)
     check_matrix(matrix, len(new), encoder)
     assert np.abs(matrix).max() <= 1e6
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_dates_with_a_zone_at_fit_and_without_one_later_are_an_error(library):
+    days = pd.date_range("2024-01-01", periods=9)
+    plain = library.DataFrame({"d": days.to_numpy()})
+    zoned = pd.DataFrame({"d": days.tz_localize("Asia/Tokyo")})
+    zoned = zoned if library is pd else pl.from_pandas(zoned)
+    for fitted, new, words in (
+        (zoned, plain, "expected dates with a time zone as at fit, got dates without one"),
+        (plain, zoned, "expected dates without a time zone as at fit, got dates with one"),
+    ):
+        encoder = TableEncoder().fit(fitted)
+        assert len(encoder.transform(fitted)) == 9
+        with pytest.raises(ValueError, match=words):
+            encoder.transform(new)
+    elsewhere = pd.DataFrame({"d": days.tz_localize("Asia/Tokyo").tz_convert("UTC")})
+    encoder = TableEncoder().fit(zoned)
+    assert np.array_equal(encoder.transform(zoned), encoder.transform(elsewhere))

@@ -1,9 +1,13 @@
 import gzip
+import time
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from batchensemble.data.frames import read_columns
+from batchensemble.data.table_encoder import TableEncoder
+from batchensemble.data.tables import read_file
 from batchensemble.study.datasets import read_table
 from batchensemble.study.splits import split_table
 
@@ -115,3 +119,67 @@ def test_a_target_that_does_not_vary_is_refused(tmp_path):
     path.write_text("a,y\n1,2\n2,2\n3,2\n")
     with pytest.raises(ValueError, match=r"expected 'y' to vary in .*, got one value in all rows"):
         read_table(path, "y")
+
+
+def seconds(task, n=3):
+    """The shortest of some runs."""
+    best = float("inf")
+    for _ in range(n):
+        started = time.perf_counter()
+        task()
+        best = min(best, time.perf_counter() - started)
+    return best
+
+
+def test_wide_tables_take_little_longer_as_frames_and_files_than_as_arrays(tmp_path):
+    x = np.random.default_rng(0).normal(size=(100, 3000))
+    frame = pd.DataFrame(x, columns=[f"c{j}" for j in range(3000)])
+    path = tmp_path / "wide.csv"
+    frame.to_csv(path, index=False)
+    encoder = TableEncoder("robust").fit(x)
+    of_array = seconds(lambda: encoder.transform(x))
+    assert seconds(lambda: encoder.transform(frame)) < 2 * of_array
+    learned = seconds(lambda: TableEncoder("robust").fit_transform(x))
+    whole = seconds(lambda: TableEncoder("robust").fit_transform(read_file(path).frame))
+    csv = seconds(lambda: pd.read_csv(path))
+    assert whole < 2.5 * csv + 1.5 * learned  # about twice and once; machines are noisy
+
+
+def test_the_fast_way_to_read_numbers_reads_no_others(tmp_path):
+    columns = {
+        "plain": ["1", " -2.5 ", "+3e-4", "0.5"],
+        "code": ["1", "007", "3", "4"],
+        "signed code": ["1", "-01", "3", "4"],
+        "gap": ["1", "", "3", "4"],
+        "word gap": ["1", "nan", "3", "4"],
+        "underscore": ["1", "1_000", "3", "4"],
+    }
+    path = tmp_path / "f.csv"
+    pd.DataFrame(columns).to_csv(path, index=False)
+    table = read_file(path)
+    expected = ["number", "category", "category", "number", "number"]
+    assert list(table.kinds.values())[:5] == expected
+    assert table.kinds["underscore"] == "category"
+    assert table.frame["plain"].tolist() == [1, -2.5, 3e-4, 0.5]
+    assert table.frame["gap"].isna().tolist() == [False, True, False, False]
+
+
+def test_frames_of_mixed_types_are_read_column_by_column_or_at_once_alike():
+    frame = pd.DataFrame(
+        {
+            "a": [1.5, np.nan],
+            "b": [1, 2],
+            "c": [True, False],
+            "d": np.array([1, 2], np.float32),
+            "e": ["x", None],
+            "f": pd.array([1, None], dtype="Int64"),
+            "g": np.array([3, 2**63], np.uint64),
+        }
+    )
+    together = read_columns(frame)
+    for column in together:
+        (alone,) = read_columns(frame[[column.name]].astype(object))
+        assert (column.name, column.kind) == (alone.name, alone.kind)
+        np.testing.assert_array_equal(column.values, alone.values)
+    frame.loc[0, "a"] = 7.0  # the columns are copies
+    assert together[0].values[0] == 1.5

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from batchensemble import Classifier, Regressor
+from batchensemble import Classifier, Forecaster, Regressor
 from batchensemble.estimators.base import pick_device
 from batchensemble.estimators.presets import PRESETS, resolve
 from batchensemble.training.methods import METHODS
@@ -312,7 +312,7 @@ def test_the_paper_preset_has_the_published_number_of_parameters(estimator, n_fe
         ({"random_state": "x"}, "'random_state' parameter"),
         ({"categories": ["a"]}, "'categories' parameter"),
         ({"dropout": 1.5}, "'dropout' parameter"),
-        ({"adapters": "q"}, "letters 'rsb'"),
+        ({"adapters": "q"}, "letters 'wrsb'"),
         ({"init": "zeros"}, "init to be one of"),
         ({"scaling": "log"}, "scaling"),
         ({"batching": "each"}, "batching to be one of"),
@@ -419,3 +419,19 @@ def test_any_table_ends_in_finite_answers_or_in_an_error_with_words(estimator, d
         return
     assert np.isfinite(answers(model, x)).all()
     assert np.isfinite(model.uncertainty(x).total).all()
+
+
+@pytest.mark.parametrize("name", ["n_members", "n_passes", "epochs", "batch_size", "patience"])
+def test_true_is_no_number(name):
+    x, y = regression_table(40)
+    with pytest.raises(ValueError, match=f"'{name}' parameter .* must be an int .* Got True"):
+        Regressor(**{name: True}).fit(x, y)
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        Forecaster(**{name: True}).fit(y)
+
+
+def test_an_ensemble_that_would_fill_the_memory_is_refused_at_once():
+    x, y = regression_table(40)
+    for method in ("batch_ensemble", "deep_ensemble"):
+        with pytest.raises(ValueError, match=r"10,000,000 members of .* GiB in training, and at"):
+            Regressor(method, n_members=10**7).fit(x, y)

@@ -23,7 +23,7 @@ def test_all_answers_come_from_one_distribution(iris):
     model, x, y = iris
     dist = model.predict_dist(x)
     assert isinstance(dist, CategoricalPredictive)
-    assert dist.probabilities.shape == (150, 3, 3)
+    assert dist.probabilities.shape == (150, 5 * 3, 3)  # three members in each of five folds
     assert np.array_equal(model.predict_proba(x), dist.mean)
     assert np.allclose(model.predict_proba(x).sum(1), 1)
     assert np.allclose(np.exp(model.predict_log_proba(x)), dist.mean)

@@ -239,3 +239,11 @@ def test_on_california_it_beats_a_linear_model_covers_and_knows_the_tails():
     assert judged(x[train], nonsense, x[core], table.y[core])[0] > linear
     by_chance = np.random.default_rng(0).permutation(epistemic)
     assert shift_auroc(shift.is_tail, score=by_chance) < 0.6
+
+
+def test_an_extreme_target_among_the_rows_held_back_is_no_warning():
+    x, y = regression_table(100)
+    for row in range(0, 100, 5):
+        extreme = np.where(np.arange(100) == row, 1e99, y)
+        model = Regressor(epochs=1, hidden=(4,), n_members=2, random_state=0)
+        assert np.isfinite(model.fit(x, extreme, calibrate=True).predict(x)).all()

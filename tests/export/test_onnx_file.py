@@ -64,10 +64,12 @@ def test_a_batch_ensemble_takes_hardly_more_room_than_one_network(tmp_path):
     x, y = regression_table()
     size = {}
     for method in ("single", "batch_ensemble", "deep_ensemble"):
-        settings = TINY | {"n_members": 10, "hidden": (128, 128)}
+        settings = TINY | {"n_members": 10, "hidden": (128, 128), "folds": 1}
         to_onnx(Regressor(method, **settings).fit(x, y), tmp_path / method)
         size[method] = (tmp_path / method).stat().st_size
     assert size["batch_ensemble"] < 1.6 * size["single"] < 0.25 * size["deep_ensemble"]
+    to_onnx(Regressor(**settings | {"folds": 5}).fit(x, y), tmp_path / "folds")
+    assert (tmp_path / "folds").stat().st_size < 5 * size["batch_ensemble"]
 
 
 def test_a_program_without_this_library_can_ask_the_file(path, regressor):

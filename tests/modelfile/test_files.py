@@ -1,4 +1,8 @@
+import errno
 import os
+import subprocess
+import sys
+import threading
 
 import pytest
 
@@ -52,3 +56,92 @@ def test_a_file_has_the_rights_of_any_new_file(tmp_path):
         file.write(b"")
     (tmp_path / "theirs").touch()
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "theirs").stat().st_mode
+
+
+def test_new_files_of_other_threads_keep_their_rights_meanwhile(tmp_path, monkeypatch):
+    """umask belongs to the process: to ask for it means to change it for a moment."""
+
+    def asked(mask):
+        raise AssertionError("umask was changed")
+
+    monkeypatch.setattr(os, "umask", asked)
+    with replacing(tmp_path / "file") as file:
+        file.write(b"all")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from batchensemble.modelfile.files import replacing
+
+with replacing(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    file.flush()
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+def writer(path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout.readline() == b"writing\n"
+    return process
+
+
+def test_what_a_killed_run_has_left_is_removed_by_the_next(tmp_path):
+    path = tmp_path / "file"
+    killed, alive = writer(path), writer(path)
+    assert len(os.listdir(tmp_path)) == 2
+    killed.kill()
+    killed.communicate()
+    with replacing(path) as file:
+        file.write(b"new")
+        assert len(os.listdir(tmp_path)) == 2  # this one, and that of the other live writer
+    assert path.read_bytes() == b"new"
+    alive.communicate()
+    assert os.listdir(tmp_path) == ["file"]
+    assert path.read_bytes() == b"half"
+
+
+def test_other_hidden_files_are_left_alone(tmp_path):
+    others = {".file", ".file.txt", ".other.0123.part", "file.0123.part"}
+    for name in others:
+        (tmp_path / name).touch()
+    with replacing(tmp_path / "file") as file:
+        file.write(b"new")
+    assert {*os.listdir(tmp_path)} == others | {"file"}
+
+
+def test_a_full_disk_names_the_file(tmp_path):
+    def written():
+        with replacing(tmp_path / "model.be"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match=r"No space left on device: .*model\.be was not written"):
+        written()
+    assert os.listdir(tmp_path) == []
+
+
+def test_many_writers_of_one_file_leave_one_of_theirs_whole(tmp_path):
+    path, failures = tmp_path / "file", []
+
+    def write(letter):
+        try:
+            for _ in range(30):
+                with replacing(path) as file:
+                    file.write(letter * 10_000)
+                content = path.read_bytes()
+                assert len(content) == 10_000
+                assert len(set(content)) == 1
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=(letter,)) for letter in (b"a", b"b", b"c")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert os.listdir(tmp_path) == ["file"]

@@ -131,3 +131,33 @@ def test_others_may_read_a_result_as_they_may_any_new_file(tmp_path):
     store.write(Result(Run("diabetes", "id", "single", 0), {"rmse": 1.0}))
     (path,) = tmp_path.rglob("*.json")
     assert path.stat().st_mode == (tmp_path / "any").stat().st_mode
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metrics": {"rmse": "text"}},
+        {"metrics": {"rmse": True}},
+        {"metrics": 5},
+        {"curves": {"risk": [0.5, "x"]}},
+        {"run": {}},
+    ],
+)
+def test_results_that_are_no_numbers_are_named(tmp_path, change):
+    store = Store(tmp_path)
+    store.write(result())
+    (path,) = tmp_path.rglob("*.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ValueError, match=r"expected (numbers|the results of a run).*; delete"):
+        list(store)
+
+
+@pytest.mark.parametrize("content", [b"", b"junk", b"PK\x03\x04 no archive"])
+def test_predictions_that_are_none_are_noticed(tmp_path, content):
+    store = Store(tmp_path)
+    store.write(result())
+    (path,) = tmp_path.rglob("*.npz")
+    path.write_bytes(content)
+    for look in (store.__contains__, store.read):
+        with pytest.raises(ValueError, match=r"the predictions of a run in .*npz, got someth"):
+            look(RUN)

@@ -21,6 +21,14 @@ def table_kinds(model: Regressor | Classifier) -> dict[str, Kind]:
     return dict(zip(encoder.names_, encoder.kinds_, strict=True))
 
 
+def with_zones(model: Regressor | Classifier, frame: pd.DataFrame) -> pd.DataFrame:
+    """Dates of a file, which are in UTC, with the zone that those of fit had."""
+    encoder = model.model_.encoder
+    zoned = zip(encoder.names_, encoder.kinds_, getattr(encoder, "zoned_", ()), strict=False)
+    dates = [name for name, kind, is_zoned in zoned if is_zoned and kind == "date"]
+    return frame.assign(**{name: frame[name].dt.tz_localize("UTC") for name in dates})
+
+
 def series_kinds(model: Forecaster) -> dict[str, Kind]:
     """The kinds of the columns of a forecaster's file."""
     panel = model.panel_

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble import metrics
-from batchensemble.cli.columns import check_columns, read_series, table_kinds
+from batchensemble.cli.columns import check_columns, read_series, table_kinds, with_zones
 from batchensemble.cli.errors import about_file
 from batchensemble.cli.evaluation import (
     MOST_CLASSES,
@@ -64,7 +64,7 @@ def _evaluate_table(
     with open_table(path) as file:
         check_columns([target], file, "the target", "add it, or name another with --target")
         check_columns(kinds, file)
-        parts = [read_as(rows, with_target, file) for rows in file.batches()]
+        parts = [with_zones(model, read_as(rows, with_target, file)) for rows in file.batches()]
         if not parts:
             raise ValueError(f"{file.name}: expected rows to evaluate, got none")
     every = pd.concat(parts)

@@ -1,9 +1,12 @@
 """Errors in one line, and exit codes for scripts."""
 
+import errno
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import typer
@@ -12,8 +15,11 @@ from rich.console import Console
 CODES = (
     "Exit codes: 0 success; 1 the data or the model cannot be used (the reason is on standard "
     "error); 2 wrong command or option; 130 stopped with Ctrl-C; 141 the output pipe was closed "
-    "early, for example by head."
+    "early, for example by head; 143 terminated (SIGTERM)."
 )
+
+
+TRACEBACK = "BATCHENSEMBLE_TRACEBACK"
 
 
 class Terminal(Console):
@@ -34,17 +40,69 @@ def about_file(file: Path | str | None) -> Iterator[None]:
         raise ValueError(f"{file}: {error}") from error
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which cleans up as Ctrl-C does."""
+
+
 @contextmanager
 def one_line_errors(stopped: str = "Stopped. Nothing was written.") -> Iterator[None]:
     """Print an error as one line without a traceback, and end with its exit code."""
     try:
-        yield
-    except KeyboardInterrupt:
+        with _terminable():
+            yield
+    except KeyboardInterrupt as error:
         typer.echo(stopped, err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discard the rest
+        _discard_output()
         raise typer.Exit(141) from None
-    except (ImportError, OSError, ValueError) as error:
-        typer.echo(f"Error: {error}", err=True)
+    except (typer.BadParameter, typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        typer.echo(f"Error: {_one_line(error)}", err=True)
+        if getattr(error, "errno", None) == errno.ENOSPC:
+            _discard_output()  # it may be what is full: do not try again at the end
         raise typer.Exit(1) from None
+
+
+def _discard_output() -> None:
+    with suppress(OSError, ValueError):  # it may be no file, in a notebook for example
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM as an exception; signals can be caught in the main thread only."""
+
+    def stop(*_: object) -> None:
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _one_line(error: Exception) -> str:
+    words = " ".join(str(error).split())
+    if isinstance(error, MemoryError) or "allocate memory" in words:
+        return (
+            "the memory of this machine does not suffice; use fewer rows or columns, fewer "
+            "members, a smaller network or a shorter horizon"
+        )
+    if isinstance(error, OSError) and error.strerror:
+        is_full = error.errno == errno.ENOSPC and not error.strerror.endswith("was not written")
+        where = error.filename or ("standard output" if is_full else "")
+        return " ".join(f"{error.strerror}{f': {where}' if where else ''}".split())
+    if isinstance(error, (ImportError, OSError, ValueError)):
+        return words
+    return (
+        f"this should not have happened: {type(error).__name__}: {words[:300]}; please report it, "
+        f"with what {TRACEBACK}=1 before the command shows"
+    )

@@ -15,7 +15,7 @@ from batchensemble.cli.format import as_json, counted, print_grid, size
 from batchensemble.cli.options import DataArgument, JsonOption, Names, forecast_option, option
 
 Method = Literal["batch_ensemble", "deep_ensemble", "mc_dropout", "single"]
-Preset = Literal["default", "paper"]
+Preset = Literal["fast", "default", "best", "paper"]
 Task = Literal["regression", "classification", "forecast"]
 Fill = Literal["interpolate", "ffill"]
 
@@ -71,8 +71,13 @@ def fit(
         Method,
         training_option("batch_ensemble, deep_ensemble, mc_dropout or single.", metavar="METHOD"),
     ] = "batch_ensemble",
-    members: Annotated[int, training_option("Size of the ensemble.", min=1)] = 10,
-    preset: Annotated[Preset, training_option("A set of default settings.")] = "default",
+    members: Annotated[
+        int | None, training_option("Size of the ensemble; by default the preset's.", min=1)
+    ] = None,
+    preset: Annotated[
+        Preset,
+        training_option("fast, default, best (slower, more precise) or paper.", metavar="PRESET"),
+    ] = "default",
     epochs: Annotated[int | None, training_option("Maximum number of epochs.", min=1)] = None,
     time_limit: Annotated[
         float | None, training_option("Seconds after which training stops.", min=0.001)

@@ -47,11 +47,12 @@ def print_model(console: Console, facts: Mapping[str, Any]) -> None:
     target, settings, origin = facts["target"], facts["settings"], facts["origin"]
     versions = f"format {facts['format']}, batchensemble {facts['library']}"
     console.print(f"[bold]{escape(facts['file'])}[/]", soft_wrap=True)
+    columns = (f"{one['name']} ({one.get('kind')})" for one in facts["columns"])
     rows = [
         ("task", f"{facts['task']} of {target['name'] or 'an unnamed target'}"),
-        ("method", f"{facts['method']}, {settings['n_members']} members"),
+        ("method", f"{facts['method']}, {settings.get('n_members')} members"),
         ("parameters", f"{facts['n_parameters']:,}"),
-        ("columns", ", ".join(f"{one['name']} ({one['kind']})" for one in facts["columns"]) or "-"),
+        ("columns", ", ".join(columns) or "-"),
         ("target", plain({name: fact for name, fact in target.items() if name != "name"})),
         ("fitted", facts["fitted_at"].replace("T", " ")),
         *(("training", _training(one)) for one in facts["training"]),

@@ -7,10 +7,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batchensemble.cli.columns import check_columns, has_one_series, read_series, table_kinds
+from batchensemble.cli.columns import (
+    check_columns,
+    has_one_series,
+    read_series,
+    table_kinds,
+    with_zones,
+)
 from batchensemble.cli.errors import about_file
 from batchensemble.conformal import predicted_interval
-from batchensemble.data.reading import BATCH, check_suffix, open_table
+from batchensemble.data.arrow import BATCH
+from batchensemble.data.reading import check_suffix, open_table
 from batchensemble.data.text import read_as
 from batchensemble.data.writing import TableWriter, check_place
 from batchensemble.estimators import Classifier, Forecaster, Regressor
@@ -68,7 +75,7 @@ def _predicted_batches(
         kept = file.names if every else [one_of(name, file.names, what) for name in keep]
         check_columns(kinds, file)
         for rows in file.batches(batch):
-            dist = model.predict_dist(read_as(rows, kinds, file))
+            dist = model.predict_dist(with_zones(model, read_as(rows, kinds, file)))
             predictions = prediction_columns(model, dist, coverage)
             both = [name for name in predictions if name in kept]
             if both:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
@@ -63,15 +64,11 @@ def read_training_table(
     task, why = (task, "set with --task") if task else _recognise_task(table, rows[target])
     y = read_target(rows[target], task, table.name)
     left_out = dict.fromkeys(drop, "dropped with --drop")
-    for name, kind in table.kinds.items():
-        if name not in (target, *drop):
-            reason = _why_useless(rows[name], kind)
-            if reason:
-                left_out[name] = reason
-            elif _numbers_rows(table.frame[name], kind):
-                facts["notes"] += (
-                    f"{name!r} numbers the rows; if it means nothing, add --drop {name}",
-                )
+    candidates = {n: k for n, k in table.kinds.items() if n != target and n not in left_out}
+    left_out |= _useless(rows, candidates)
+    kept = {name: kind for name, kind in candidates.items() if name not in left_out}
+    for name in _row_numbers(table.frame, kept):
+        facts["notes"] += (f"{name!r} numbers the rows; if it means nothing, add --drop {name}",)
     columns = {n: k for n, k in table.kinds.items() if n != target and n not in left_out}
     if not columns:
         reasons = [*(f"{name!r} {reason}" for name, reason in left_out.items()), *facts["notes"]]
@@ -168,6 +165,16 @@ def _recognise_task(table: FileTable, y: pd.Series) -> tuple[str, str]:
     return task, why
 
 
+def _useless(rows: pd.DataFrame, kinds: Mapping[str, Kind]) -> dict[str, str]:
+    """The columns from which nothing can be learned, and why; numbers that vary at once."""
+    numbers = [name for name, kind in kinds.items() if kind == "number"]
+    block = rows[numbers].to_numpy(dtype=np.float64)
+    varies = (block != block[0]).any(axis=0) & ~np.isnan(block).any(axis=0)
+    fine = {name for name, is_fine in zip(numbers, varies.tolist(), strict=True) if is_fine}
+    why = {n: _why_useless(rows[n], k) for n, k in kinds.items() if n not in fine}
+    return {name: reason for name, reason in why.items() if reason}
+
+
 def _why_useless(column: pd.Series, kind: Kind) -> str:
     """Why nothing can be learned from a column; empty if something can."""
     n_values, n_gaps = column.nunique(), int(column.isna().sum())
@@ -180,5 +187,10 @@ def _why_useless(column: pd.Series, kind: Kind) -> str:
     return ""
 
 
-def _numbers_rows(column: pd.Series, kind: Kind) -> bool:
-    return kind == "number" and len(column) >= 10 and bool((column.diff().iloc[1:] == 1).all())
+def _row_numbers(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> list[str]:
+    """The columns that count the rows."""
+    numbers = [name for name, kind in kinds.items() if kind == "number"]
+    if len(frame) < 10:
+        return []
+    counts = (np.diff(frame[numbers].to_numpy(dtype=np.float64), axis=0) == 1).all(axis=0)
+    return [name for name, is_count in zip(numbers, counts.tolist(), strict=True) if is_count]

@@ -8,12 +8,13 @@ import datetime as dt
 import numbers
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from scipy import sparse
@@ -50,6 +51,7 @@ class Column:
     name: str
     kind: Kind
     values: NDArray[Any]
+    is_zoned: bool = False  # whether dates came with a time zone
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -110,7 +112,7 @@ class Columns:
 
     def take(self, rows: NDArray[Any] | slice) -> "Columns":
         """The same columns with the chosen rows."""
-        return Columns(tuple(Column(c.name, c.kind, c.values[rows]) for c in self.columns))
+        return Columns(tuple(replace(c, values=c.values[rows]) for c in self.columns))
 
     @property
     def n_rows(self) -> int:
@@ -141,7 +143,13 @@ def read_columns(X: Any) -> Columns:
     if isinstance(frame, nw.DataFrame):
         names = _check_names(frame.columns)
         _check_shape(frame.shape)
-        return Columns(tuple(map(_read_series, names, frame.iter_columns())))
+        plain = _plain_columns(frame.to_native(), names)
+        return Columns(
+            tuple(
+                plain[name] if name in plain else _read_series(name, frame.get_column(label))
+                for name, label in zip(names, frame.columns, strict=True)
+            )
+        )
     array = as_array(X)
     _check_shape(array.shape)
     return Columns(tuple(_read_array(f"x{j}", array[:, j]) for j in range(array.shape[1])))
@@ -153,10 +161,29 @@ def as_frame(data: Any) -> "nw.DataFrame[Any] | nw.Series[Any] | None":
         frame = nw.from_native(data, pass_through=True, allow_series=True)
     except DuplicateError:
         _check_names(getattr(data, "column_names", data.columns))
-        raise
+        raise ValueError(  # such as 1 and True, which are equal
+            f"column names must be unique, got names that are equal: {list(data.columns)[:20]}; "
+            "make all of them texts: X.columns = X.columns.map(str)"
+        ) from None
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("expected an eager frame, got a lazy one: call .collect() first")
     return frame if isinstance(frame, (nw.DataFrame, nw.Series)) else None
+
+
+def _plain_columns(frame: Any, names: list[str]) -> dict[str, Column]:
+    """The numbers of a pandas frame, all of one type at once: column by column takes long."""
+    if not isinstance(frame, pd.DataFrame):
+        return {}
+    types: dict[Any, list[int]] = {}
+    for j, dtype in enumerate(frame.dtypes.tolist()):
+        if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+            types.setdefault(dtype, []).append(j)
+    columns: dict[str, Column] = {}
+    for places in types.values():
+        block = frame.iloc[:, places].to_numpy() if len(places) < len(names) else frame.to_numpy()
+        read = map(_read_array, (names[j] for j in places), np.asfortranarray(block).T)
+        columns |= {column.name: column for column in read}
+    return columns
 
 
 def _read_series(name: str, series: Any) -> Column:
@@ -168,7 +195,9 @@ def _read_series(name: str, series: Any) -> Column:
     values = series.to_numpy()  # dates with a time zone come out in UTC
     if values.ndim != 1:
         raise _refusal(name, 0, f"a nested value ({dtype})")
-    return _read_array(name, values)
+    column = _read_array(name, values)
+    is_zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
+    return replace(column, is_zoned=True) if is_zoned else column
 
 
 def _read_array(name: str, values: NDArray[Any]) -> Column:
@@ -176,6 +205,8 @@ def _read_array(name: str, values: NDArray[Any]) -> Column:
     if kind == "b":
         return Column(name, "boolean", values.astype(np.float64))
     if kind in "iuf":
+        if values.dtype == np.float64:
+            return _number(name, values.copy())
         with np.errstate(over="ignore"):  # a long double may become infinite: refused as such
             return _number(name, values.astype(np.float64))
     if kind == "m":
@@ -210,7 +241,7 @@ def _read_objects(name: str, values: NDArray[Any]) -> Column:
     if all_are(*_WORDS):
         return Column(name, "category", scalars.texts(values))
     if all_are(dt.date, np.datetime64):
-        return Column(name, "date", scalars.dates(name, values))
+        return Column(name, "date", *scalars.dates(name, values))
     row = next(
         i for i, v in enumerate(values) if not (scalars.is_missing(v) or isinstance(v, _WORDS))
     )
@@ -220,8 +251,8 @@ def _read_objects(name: str, values: NDArray[Any]) -> Column:
 
 
 def _number(name: str, values: NDArray[np.float64]) -> Column:
-    infinite = np.flatnonzero(np.isinf(values))
-    if infinite.size:
+    if np.isinf(values).any():
+        infinite = np.flatnonzero(np.isinf(values))
         raise ValueError(
             f"Input X contains infinity or a value too large for float64: column {name!r}, row "
             f"{infinite[0]} (counted from 0); make it missing (NaN), replace it or drop the row"

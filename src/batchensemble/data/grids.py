@@ -16,6 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 Ints = NDArray[np.int64]
 
+YEAR_9999 = 253_402_300_799  # its last second since 1970
+LAST = {"s": YEAR_9999, "ms": YEAR_9999 * 10**3, "us": YEAR_9999 * 10**6}
+LAST["ns"] = 2**63 - 1 - 10**9 * 86_400  # a day less, for the clocks of other zones
+
 
 def starts_of(lengths: ArrayLike) -> Ints:
     """(series + 1,), where each series starts and the last one ends."""
@@ -36,12 +40,17 @@ def read_freq(freq: Any, times: Any) -> Any:
         raise ValueError(f"expected freq= to be {wanted}, as the times are, got {freq!r}")
     try:
         step: Any = int(freq) if whole else pd.tseries.frequencies.to_offset(freq)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
+        cause = " ".join(str(error).split()).split(". ")[0]
         raise ValueError(
-            f"expected freq= such as 'D', 'h' or 'MS', got {freq!r}: {error}"
+            f"expected freq= such as 'D', 'h' or 'MS', got {freq!r}: {cause}"
         ) from None
     if (step if whole else step.n) < 1:
         raise ValueError(f"expected freq= to go forward in time, got {freq!r}")
+    try:
+        _fixed_step(times, step)
+    except (OverflowError, pd.errors.OutOfBoundsTimedelta):
+        raise ValueError(f"expected freq= such as 'D' or 1, got the long step {freq!r}") from None
     return step
 
 
@@ -121,12 +130,36 @@ def grid(firsts: Any, counts: Ints, freq: Any) -> Any:
     since = np.arange(starts[-1]) - starts[series]
     step = _fixed_step(firsts, freq)
     if step is not None:
+        _check_end(firsts, counts, step, freq)
         return _as_times(ticks(firsts)[series] + since * step, firsts)
     out = np.empty(starts[-1], dtype=np.int64)
     for anchor, rows, base in _phases(firsts, starts, freq):
         steps = base + since[rows]
         out[rows] = _calendar(anchor, freq, periods=int(steps.max()) + 1).asi8[steps]
+        for last in np.flatnonzero(out[rows] > LAST[firsts.unit])[:1]:
+            raise _too_late(anchor, int(steps[last]), freq)
     return _as_times(out, firsts)
+
+
+def _check_end(firsts: Any, counts: Ints, step: int, freq: Any) -> None:
+    """Each grid ends before the last moment that its type can hold."""
+    unit = firsts.unit if isinstance(firsts, pd.DatetimeIndex) else ""
+    last = LAST.get(unit, 2**63 - 1)
+    ends = ticks(firsts).astype(object) + (counts - 1).astype(object) * step  # cannot overflow
+    for i in np.flatnonzero(ends > last)[:1]:
+        raise _too_late(firsts[i], int(counts[i]) - 1, freq)
+
+
+def _too_late(first: Any, n_steps: int, freq: Any) -> ValueError:
+    cure = "or use smaller numbers as times"
+    if isinstance(first, pd.Timestamp):
+        cure = "or correct the times"
+        if first.unit == "ns":
+            cure += '; microseconds reach the year 9999: .dt.as_unit("us")'
+    return ValueError(
+        f"{n_steps:,} steps of the frequency {freq_word(freq)} after {when(first)} are beyond the "
+        f"last time that their type can hold; ask for fewer steps, {cure}"
+    )
 
 
 def _phases(firsts: Any, starts: Ints, freq: Any) -> Iterator[tuple[Any, Ints, Ints]]:
@@ -150,22 +183,34 @@ def _calendar(first: Any, freq: Any, *, end: Any = None, periods: int | None = N
     """Days, months, ... are steps of the clock on the wall: 23 or 25 hours where clocks change."""
     last = None if end is None else end.tz_localize(None)
     unit: Literal["us", "ns"] = first.unit
-    dates = pd.date_range(first.tz_localize(None), last, periods=periods, freq=freq, unit=unit)
-    if first.tz is None:
-        return dates
-    summer = np.ones(len(dates), dtype=bool)
-    return dates.tz_localize(first.tz, ambiguous=summer, nonexistent="shift_forward")
+    try:
+        dates = pd.date_range(first.tz_localize(None), last, periods=periods, freq=freq, unit=unit)
+        if first.tz is None:
+            return dates
+        summer = np.ones(len(dates), dtype=bool)
+        return dates.tz_localize(first.tz, ambiguous=summer, nonexistent="shift_forward")
+    except (OverflowError, ValueError):
+        raise _too_late(first, (periods or 2) - 1, freq) from None
 
 
 def _fixed_step(times: Any, freq: Any) -> int | None:
     """The step in ticks of the times, None where steps are of different lengths."""
     if not isinstance(times, pd.DatetimeIndex):
-        return int(freq)
+        return int(np.int64(freq))  # refuses longer ones
     if isinstance(freq, pd.offsets.Day):  # a fixed offset in pandas 2, a calendar one in 3
         span = pd.Timedelta(days=freq.n) if times.tz is None else None
     else:
         span = pd.Timedelta(freq) if isinstance(freq, pd.offsets.Tick) else None
-    return None if span is None else int(span // pd.Timedelta(1, unit=times.unit))
+    if span is None:
+        return None
+    tick = pd.Timedelta(1, unit=times.unit)
+    if span % tick:  # pandas would round it, to the same time again and again if it is short
+        raise ValueError(
+            f"expected freq= in whole steps of the times, which are in {times.unit}, got "
+            f"{freq_word(freq)}; convert the times to a finer unit "
+            '(.dt.as_unit("ns")), or choose a coarser freq'
+        )
+    return int(span // tick)
 
 
 def check_grid(
@@ -246,8 +291,10 @@ def when(time: Any) -> str:
     return str(time.date()) if midnight else str(time)
 
 
-def some(times: pd.Index) -> str:
-    more = f" and {len(times) - 5} more" if len(times) > 5 else ""
+def some(times: pd.Index, n: int | None = None) -> str:
+    """The first of n times."""
+    n = len(times) if n is None else n
+    more = f" and {n - 5:,} more" if n > 5 else ""
     return ", ".join(map(when, times[:5])) + more
 
 

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from batchensemble.data.frames import as_array, as_frame
 from batchensemble.data.grids import guess_freq, shown, when
 
+YEARS = "expected times between the years 1 and 9999"
+FIRST_DATE, LAST_DATE = np.datetime64("0001-01-02", "us"), np.datetime64("9999-12-30", "us")
+
 
 @dataclass(frozen=True)
 class Names:
@@ -96,10 +99,9 @@ def read_times(series: "nw.Series[Any]") -> tuple[Any, Any]:
     values: Any = series.to_numpy()  # dates with a time zone come out in UTC
     kind = pd.api.types.infer_dtype(values) if values.dtype == object else values.dtype.kind
     if kind in ("i", "u", "integer"):
-        return pd.Index(values.astype(np.int64)), None
+        return pd.Index(_integers(values)), None
     if kind in ("M", "date", "datetime"):
-        times = pd.DatetimeIndex(values)
-        times = times.as_unit("us") if times.unit in ("s", "ms") else times
+        times = _dates(values)
         zone = dtype.time_zone if isinstance(dtype, nw.Datetime) else None
         return (times.tz_localize("UTC").tz_convert(zone) if zone else times), None
     got = values[:1].tolist()[0]
@@ -108,6 +110,37 @@ def read_times(series: "nw.Series[Any]") -> tuple[Any, Any]:
         f"expected dates or whole numbers as times, got {got!r} ({type(got).__name__}); "
         f"{cure if isinstance(got, str) else 'make them dates or whole numbers'}"
     )
+
+
+def _integers(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Times as 64 bits, and so near to each other that a difference is, too."""
+    first, last = int(values.min()), int(values.max())
+    if not -(2**63) <= first <= last < 2**63 or last - first >= 2**63:
+        raise ValueError(
+            f"expected whole numbers as times that lie within 63 bits, got {first} to {last}; "
+            "use smaller ones"
+        )
+    return values.astype(np.int64)
+
+
+def _dates(values: NDArray[Any]) -> pd.DatetimeIndex:
+    """In microseconds or nanoseconds, in the years that Python knows."""
+    try:
+        times = pd.DatetimeIndex(values)
+        if times.unit in ("s", "ms"):
+            times = times.as_unit("us")
+    except (pd.errors.OutOfBoundsDatetime, OverflowError) as error:
+        raise ValueError(f"{YEARS}: {error}") from None
+    except (ValueError, TypeError):
+        raise ValueError(
+            "expected times of one time zone, or all without, got a mixture; make them alike: "
+            "pd.to_datetime(..., utc=True)"
+        ) from None
+    if times.unit == "us":
+        moments = times.asi8.view("M8[us]")
+        for row in np.flatnonzero((moments < FIRST_DATE) | (moments > LAST_DATE))[:1]:
+            raise ValueError(f"{YEARS}, got {moments[row]} in row {row}")
+    return times
 
 
 def read_target(series: "nw.Series[Any]", ids: NDArray[Any], times: Any) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ __all__ = ["NAMES", "Names", "Panel", "check_lengths", "has_times", "read_future
 
 NAMES = Names()
 LARGEST = 1e100  # of a value: squares of forecasts must be numbers, too
+MOST_FILLED, MOST_FILLED_A_ROW = 10**6, 100  # rows after filling: more than both is a mistake
 HOW_TO_FILL = 'choose a fill, "interpolate" or "ffill"'
 
 
@@ -61,6 +62,7 @@ def read_panel(
     if fill is None:
         _check_complete(panel, at, counts)
     else:
+        _check_size(panel, counts)
         panel = _without_gaps(panel, at, counts, fill)
     check_lengths(panel, fewest)
     return panel
@@ -210,13 +212,26 @@ def _check_complete(panel: Panel, at: Ints, counts: Ints) -> None:
     gaps = np.flatnonzero(counts > panel.lengths)
     for i in gaps[:1]:
         rows = panel.rows(i)
-        times = grids.grid(panel.times[rows.start : rows.start + 1], counts[[i]], panel.freq)
-        missing = times[np.setdiff1d(np.arange(counts[i]), at[rows])]
+        # The first missing times: no need to make the whole grid, which may be very long.
+        enough = np.minimum(counts[[i]], panel.lengths[[i]] + 5)
+        times = grids.grid(panel.times[rows.start : rows.start + 1], enough, panel.freq)
+        missing = times[np.setdiff1d(np.arange(enough[0]), at[rows])]
+        n_missing = int(counts[i] - panel.lengths[i])
         also = f" (and {len(gaps) - 1} other series have gaps)" if len(gaps) > 1 else ""
         raise ValueError(
             f"{panel.label(i)}: expected a row at every time of the frequency "
-            f"{grids.freq_word(panel.freq)}, got none for {grids.some(missing)}{also}; "
+            f"{grids.freq_word(panel.freq)}, got none for {grids.some(missing, n_missing)}{also}; "
             f"{HOW_TO_FILL}, or add the rows"
+        )
+
+
+def _check_size(panel: Panel, counts: Ints) -> None:
+    """A frequency that is far too fine would fill the memory with rows that nobody measured."""
+    n_filled, n_rows = sum(counts.tolist()), len(panel.values)
+    if n_filled > MOST_FILLED and n_filled > MOST_FILLED_A_ROW * n_rows:
+        raise ValueError(
+            f"at the frequency {grids.freq_word(panel.freq)} these {n_rows:,} rows would be filled "
+            f"up to {n_filled:,}; choose a coarser freq, or resample the series first"
         )
 
 

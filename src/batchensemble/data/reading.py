@@ -1,4 +1,4 @@
-"""Tables in files, read a batch at a time.
+"""Tables in files, read a batch at a time: CSV here, Parquet and Feather in `arrow`.
 
 The cells of a CSV stay texts; `text` says what they mean. A batch is a pandas frame whose index
 numbers the rows as the file does: by its lines in a CSV, from 1 elsewhere.
@@ -10,15 +10,16 @@ import io
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import pandas as pd
 
-BATCH = 2**14
+from batchensemble.data.arrow import BATCH, ArrowFile, unreadable
+
 SEPARATORS = (",", ";", "\t")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET = (".parquet", ".pq")
@@ -55,7 +56,7 @@ def open_table(path: Path) -> Iterator[TableFile]:
         if suffix in CSV:
             table = _Csv(path, stack, is_packed=suffix.endswith(".gz"))
         else:
-            table = _Arrow(path, stack, is_parquet=suffix in PARQUET)
+            table = ArrowFile(path, stack, is_parquet=suffix in PARQUET)
         twice = [repr(name) for name, count in Counter(table.names).items() if count > 1]
         if twice:
             raise ValueError(
@@ -81,24 +82,6 @@ def check_suffix(path: Path) -> str:
 def is_table(path: Path) -> bool:
     """Whether the name is that of a table."""
     return path.name.lower().endswith(SUFFIXES)
-
-
-@contextmanager
-def _readable(path: Path, *errors: type[Exception]) -> Iterator[None]:
-    """Errors of reading name the file."""
-    try:
-        yield
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{_name(path)} cannot be read: expected text in UTF-8, got the byte "
-            f"0x{error.object[error.start]:02x}{_line_of_odd_bytes(path)}; save it as UTF-8 "
-            "(`CSV UTF-8` in spreadsheets)"
-        ) from error
-    except errors as error:
-        cause = " ".join(str(error).split())[:200]
-        raise ValueError(
-            f"{_name(path)} cannot be read: {cause}; it may be cut off or of another format"
-        ) from error
 
 
 def _line_of_odd_bytes(path: Path) -> str:
@@ -151,7 +134,7 @@ class _Csv:
         while batch := list(islice(rows, n_rows)):
             numbers, cells = zip(*batch, strict=True)
             columns = zip(self._header, zip(*cells, strict=True), strict=True)
-            named = {name: list(column) for name, column in columns if name}
+            named = {name: column for name, column in columns if name}
             yield pd.DataFrame(named, index=list(numbers), dtype=object)
 
     def _numbered(self) -> Iterator[tuple[int, list[str]]]:
@@ -179,8 +162,19 @@ class _Csv:
     def share_read(self) -> float | None:
         return self._raw.tell() / self._size if self._size else None
 
-    def _readable(self) -> AbstractContextManager[None]:
-        return _readable(self._path, csv.Error, gzip.BadGzipFile, EOFError, zlib.error)
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Errors of reading name the file."""
+        try:
+            yield
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{self.name} cannot be read: expected text in UTF-8, got the byte "
+                f"0x{error.object[error.start]:02x}{_line_of_odd_bytes(self._path)}; save it as "
+                "UTF-8 (`CSV UTF-8` in spreadsheets)"
+            ) from error
+        except (csv.Error, gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise unreadable(self.name, error) from error
 
 
 def _cells(line: str, separator: str) -> list[str]:
@@ -188,58 +182,3 @@ def _cells(line: str, separator: str) -> list[str]:
         return next(csv.reader([line], delimiter=separator))
     except csv.Error:
         return []
-
-
-def import_arrow(path: Path) -> tuple[Any, Any]:
-    """pyarrow and its parquet, late: a plain installation has neither."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise ImportError(
-            f"{path.name} needs pyarrow: pip install batchensemble[parquet], or use a .csv"
-        ) from error
-    return pyarrow, parquet
-
-
-class _Arrow:
-    unit = "row"
-    is_text = False
-    has_comma = False
-
-    def __init__(self, path: Path, stack: ExitStack, *, is_parquet: bool) -> None:
-        pa, parquet = import_arrow(path)
-        self.name = str(path)
-        self._path = path
-        self._errors = (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError)
-        self._done = 0
-        self._parts: Callable[[int], Iterable[Any]]
-        with _readable(path, *self._errors):
-            if is_parquet:
-                file = stack.enter_context(parquet.ParquetFile(path))
-                names, self._n_rows = file.schema_arrow.names, file.metadata.num_rows
-                self._parts = lambda n_rows: file.iter_batches(batch_size=n_rows)
-            else:
-                file = pa.ipc.open_file(stack.enter_context(pa.memory_map(str(path))))
-                names, parts = file.schema.names, range(file.num_record_batches)
-                self._n_rows = sum(file.get_batch(i).num_rows for i in parts)
-                self._parts = lambda n_rows: (
-                    part.slice(start, n_rows)
-                    for part in map(file.get_batch, parts)
-                    for start in range(0, part.num_rows, n_rows)
-                )
-        # A frame's index without a name is kept under such names: row numbers, not data.
-        self.names = [name for name in names if not name.startswith("__index_level_")]
-        self.nameless = len(names) - len(self.names)
-
-    def batches(self, n_rows: int = BATCH) -> Iterator[pd.DataFrame]:
-        with _readable(self._path, *self._errors):
-            for batch in self._parts(n_rows):
-                frame = batch.select(self.names).to_pandas(types_mapper=pd.ArrowDtype)
-                frame = frame.reset_index(drop=True)
-                frame.index += self._done + 1
-                self._done += len(frame)
-                yield frame
-
-    def share_read(self) -> float | None:
-        return self._done / self._n_rows if self._n_rows else None

@@ -67,11 +67,16 @@ def microseconds(name: str, values: NDArray[Any]) -> NDArray[Any]:
     return values.astype("datetime64[us]")
 
 
-def dates(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Python dates, with or without time and zone, and datetime64 scalars -> UTC."""
-    moments = np.full(len(values), "NaT", dtype="datetime64[us]")
+def dates(name: str, values: NDArray[Any]) -> tuple[NDArray[Any], bool]:
+    """Python dates, with or without time and zone, and datetime64 scalars -> UTC; have they zones?
+
+    All have, or none: an hour without a zone is not an hour in UTC.
+    """
+    moments, zoned = np.full(len(values), "NaT", dtype="datetime64[us]"), set()
     for row, value in enumerate(values):
         if isinstance(value, np.datetime64):
+            if value == value:
+                zoned.add(False)
             moments[row] = microseconds(name, np.array([value]))[0]
         elif not is_missing(value):
             try:
@@ -79,7 +84,13 @@ def dates(name: str, values: NDArray[Any]) -> NDArray[Any]:
                 moments[row] = value.astimezone(dt.UTC).replace(tzinfo=None) if aware else value
             except OverflowError:
                 raise ValueError(f"column {name!r}: {_YEARS}, got {value}") from None
-    return moments
+            zoned.add(aware)
+        if len(zoned) == 2:
+            raise ValueError(
+                f"column {name!r}: expected all times with a zone or all without, got both, the "
+                f"first of the others in row {row} (counted from 0); give all a zone, or none"
+            )
+    return moments, True in zoned
 
 
 def texts(values: Iterable[Any]) -> NDArray[Any]:

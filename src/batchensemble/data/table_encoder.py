@@ -21,6 +21,12 @@ from batchensemble.data.frames import Column, Columns, Kind, category_text, read
 from batchensemble.words import one_of
 
 Scaling = Literal["minmax", "standard", "robust", "quantile"]
+WITHOUT_EMBEDDINGS: dict[str, Any] = {
+    "bins": None,
+    "binned_": Bins(np.zeros(0, np.int64), ()),
+    "coded_": [],
+    "codes_": Codes(()),
+}
 SCALINGS = ("minmax", "standard", "robust", "quantile")
 
 
@@ -73,12 +79,6 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         For the rows that the quantiles are estimated from, when there are more than 10,000.
     """
 
-    # What encoders lack that were saved before there were embeddings.
-    bins: int | None = None
-    binned_ = Bins(np.zeros(0, np.int64), ())
-    codes_ = Codes(())
-    coded_: Sequence[int] = ()
-
     def __init__(
         self,
         scaling: Scaling = "standard",
@@ -106,6 +106,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             "category" if column.name in vocabulary else column.kind for column in columns
         ]
         self.empty_ = np.array([c.name not in vocabulary and c.missing.all() for c in columns])
+        self.zoned_ = [column.is_zoned for column in columns]
         self.clocks_ = np.array([c.kind == "date" and _has_time_of_day(c) for c in columns])
         words = self._of_kind("category")
         self.learned_ = [j for j in words if self.names_[j] not in vocabulary]
@@ -142,7 +143,18 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
                 f"X has {len(columns)} features, but TableEncoder is expecting "
                 f"{self.n_features_in_} features as input: {[c.name for c in self.columns_]}"
             )
+        self._check_zones(columns)
         return self._encode(columns)
+
+    def _check_zones(self, columns: Columns) -> None:
+        """A time with a zone is not the same time without; files of 0.2 do not say."""
+        for column, was_zoned in zip(columns, getattr(self, "zoned_", ()), strict=False):
+            if column.kind == "date" and column.is_zoned != was_zoned and not column.missing.all():
+                had, has = ("with", "without") if was_zoned else ("without", "with")
+                raise ValueError(
+                    f"column {column.name!r}: expected dates {had} a time zone as at fit, got "
+                    f"dates {has} one; convert them with .dt.tz_localize(...) or .dt.tz_convert"
+                )
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """One name per output; `input_features` is ignored, the names are those seen at fit."""
@@ -162,8 +174,16 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             self._units(numbers), np.flatnonzero(~self.flags_), self.scaling, self.random_state
         )
 
+    def __getattr__(self, name: str) -> Any:
+        # What encoders lack that were saved before there were embeddings: they have none.
+        if name in WITHOUT_EMBEDDINGS:
+            return WITHOUT_EMBEDDINGS[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def _learn_embedded(self, columns: Columns) -> None:
         """Columns with positions, and those with numbers of categories instead of outputs."""
+        for name in ("coded_", "codes_", "binned_"):
+            setattr(self, name, WITHOUT_EMBEDDINGS[name])
         if self.bins is None:
             return
         units = self._filled(columns)

@@ -68,7 +68,7 @@ def read_file(path: Path, *, names: Collection[str | None] = ()) -> FileTable:
             file.name,
             file.unit,
             frozenset(name for name, column in columns.items() if column.has_zones),
-            read_as(whole, kinds, file),
+            read_as(whole, kinds, file, columns),
             kinds,
             {name: column.note for name, column in columns.items() if column.note},
             file.nameless,

@@ -28,6 +28,7 @@ _DATE = re.compile(
     r"\d{4}([-/])\d{2}(\1\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(Z|[+-]\d{2}:?\d{2}))?)?)?"
 )
 _ZONE = re.compile(r".{10}.*(Z|[+-]\d{2}:?\d{2})")
+_CODES = re.compile(r"\0[ +-]*0[0-9]")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 _SIGN = r"([^\w\s.,+-]|[A-Z]{3})?"  # of money or percent, or a currency's letters
 _OTHER_NUMBER = re.compile(
@@ -43,11 +44,15 @@ _EXPECTED = {
 
 @dataclass(frozen=True)
 class Recognised:
-    """The kind of a column, and a note for the user where the choice is in doubt."""
+    """The kind of a column, and a note for the user where the choice is in doubt.
+
+    `numbers` are its values where they are known already.
+    """
 
     kind: Kind
     note: str = ""
     has_zones: bool = False
+    numbers: NDArray[np.float64] | None = None
 
 
 def recognise(frame: pd.DataFrame, file: TableFile) -> dict[str, Recognised]:
@@ -58,13 +63,25 @@ def recognise(frame: pd.DataFrame, file: TableFile) -> dict[str, Recognised]:
     return kinds | {name: _recognise_zones(frame[name], file) for name in dates}
 
 
-def read_as(frame: pd.DataFrame, kinds: Mapping[str, Kind], file: TableFile) -> pd.DataFrame:
+def read_as(
+    frame: pd.DataFrame,
+    kinds: Mapping[str, Kind],
+    file: TableFile,
+    recognised: Mapping[str, Recognised] | None = None,
+) -> pd.DataFrame:
     """The columns named in `kinds`, in that order; every batch gives the same types.
 
     Dates are in UTC. A cell of another kind is an error that names its file, row and column.
+    Values that were `recognised` need not be read again.
     """
-    columns = _columns(frame[list(kinds)], file)
-    read = {name: _read(columns[name], kind, frame.index, file) for name, kind in kinds.items()}
+    columns = _columns(frame if list(kinds) == list(frame) else frame[list(kinds)], file)
+    known = {name: each.numbers for name, each in (recognised or {}).items()}
+    read = {
+        name: _read(columns[name], kind, frame.index, file)
+        if kind != "number" or known.get(name) is None
+        else known[name]
+        for name, kind in kinds.items()
+    }
     return pd.DataFrame(read).set_axis(frame.index)
 
 
@@ -95,7 +112,8 @@ def _recognise_zones(column: pd.Series, file: TableFile) -> Recognised:
 
 def _columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
     if file.is_text:  # every cell is a text
-        return {str(n): Column(str(n), "category", c.to_numpy()) for n, c in frame.items()}
+        cells = frame.to_numpy(dtype=object)
+        return {str(n): Column(str(n), "category", cells[:, j]) for j, n in enumerate(frame)}
     try:
         return {column.name: column for column in read_columns(frame)}
     except (TypeError, ValueError) as error:
@@ -105,6 +123,10 @@ def _columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
 def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
     if column.kind != "category":
         return Recognised(column.kind)
+    if file.is_text and not file.has_comma:
+        numbers = _plain_numbers(column.values)
+        if numbers is not None:
+            return Recognised("number", numbers=numbers)
     texts, is_gap = _trimmed(column.values)
     words, index = texts[~is_gap], index[~is_gap]
     if not len(words):
@@ -162,6 +184,10 @@ def _read(column: Column, kind: Kind, index: pd.Index, file: TableFile) -> Any:
             return _typed(column.as_kind(kind))
         except ValueError as error:
             raise ValueError(f"{file.name}: {error}") from None
+    if kind == "number" and file.is_text and not file.has_comma:
+        numbers = _plain_numbers(column.values)
+        if numbers is not None:
+            return numbers
     texts, is_gap = _trimmed(column.values)
     if kind == "category":
         texts[is_gap] = None
@@ -216,6 +242,19 @@ def _numbers(words: NDArray[Any], *, has_comma: bool) -> NDArray[np.float64]:
     except ValueError:
         pass
     return np.array([_number(word) for word in words], dtype=np.float64)
+
+
+def _plain_numbers(cells: NDArray[Any]) -> NDArray[np.float64] | None:
+    """The fast way for the usual column: every cell a plain number; None if it is not one."""
+    values = cells.tolist()
+    joined = "\0".join(["", *values])
+    if any(letter in joined for letter in "_nN") or _CODES.search(joined):  # 1_0, nan, INF; 007
+        return None
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except ValueError:  # a gap, for example
+        return None
+    return numbers if np.isfinite(numbers).all() else None
 
 
 def _may_be_thousands(words: NDArray[Any]) -> NDArray[np.bool_]:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from batchensemble.data.reading import CSV, PARQUET, PIPE, check_suffix, import_arrow
+from batchensemble.data.arrow import import_arrow
+from batchensemble.data.reading import CSV, PARQUET, PIPE, check_suffix
 from batchensemble.modelfile.files import check_writable, replacing
 
 

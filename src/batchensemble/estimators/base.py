@@ -22,12 +22,14 @@ from batchensemble.modelfile.codec import Arrays, set_fields
 from batchensemble.modelfile.persistence import FilePath, write_model
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines.data import Source
+from batchensemble.training.engines.shapes import linear_layers
 from batchensemble.training.loop import History, Training
 from batchensemble.training.losses import Loss
-from batchensemble.training.methods import MakeNetwork, Method, make_method
+from batchensemble.training.methods import MakeNetwork, Method, make_method, share_of
 from batchensemble.training.models import Ensemble, Rows, fit_models
 
-MOST_MASK_UNITS = 2**26
+MOST_BYTES = 2**34  # of a training
+MOST_MASK_UNITS = 2**22
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -35,7 +37,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     """Abstract: `fit` writes `model_`, a frozen object that predicts."""
 
     method: str = field(default="batch_ensemble", kw_only=False)
-    n_members: int = 10
+    n_members: int | None = None
     n_passes: int = 100
     preset: str = "default"
     hidden: Sequence[int] | None = None
@@ -48,10 +50,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     scaling: str | None = None
     validation_fraction: float | None = None
     patience: int | None = None
-    adapters: str | Sequence[str] = "rsb"
-    init: str = "random_sign"
+    adapters: str | Sequence[str] | None = None
+    init: str | Sequence[str] | None = None
     penalty: float = 0.0
-    batching: str = "shared"
+    batching: str | None = None
     one_by_one: bool = False
     time_limit: float | None = None
     keep_on_interrupt: bool = False
@@ -83,13 +85,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             raise
 
     def _make_method(self) -> Method:
-        return make_method(self.method, n_members=self.n_members, n_passes=self.n_passes)
+        n_members = self.settings_["n_members"]
+        return make_method(self.method, n_members=n_members, n_passes=self.n_passes)
 
     def _training(self) -> Training:
-        names = ("epochs", "batch_size", "lr", "weight_decay", "clip_norm")
+        names = ("epochs", "batch_size", "lr", "weight_decay", "clip_norm", "batching")
         return Training(
             **{name: self.settings_[name] for name in names},
-            batching=self.batching,
+            epoch_steps=self.settings_.get("epoch_steps"),
+            patience_growth=self.settings_.get("patience_growth", 0.0),
             penalty=self.penalty,
             patience=self.settings_["patience"] if self.settings_["validation_fraction"] else None,
             time_limit=self.time_limit,
@@ -105,17 +109,21 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         data: Source,
         training: Training,
         *,
-        rows: Rows,
+        rows: Sequence[Rows],
         seed: int,
     ) -> Ensemble:
-        """`seed` is that of predictions."""
+        """With rows for each of several folds, each trains its share of the method's networks.
+
+        `seed` is that of predictions.
+        """
+        check_size(method, self._network(recipe), training.batch_size)
         bank, self.history_ = fit_models(
-            method,
+            share_of(method, len(rows)),
             self._network(recipe),
             loss,
             data,
             training,
-            rows=[rows],
+            rows=rows,
             one_by_one=self.one_by_one,
         )
         self.n_parameters_ = bank.n_parameters
@@ -191,7 +199,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         check_masks(ensemble)
         ensemble = dataclasses.replace(ensemble, bank=bank.to(device))
         self.model_ = self._assembled(learned["encoder_"], ensemble)
-        assert self.model_.ensemble.members  # made now: a file that cannot predict cannot load
 
     def save(self, path: FilePath) -> None:
         """Write the fitted model to one file, for `batchensemble.load(path)`.
@@ -237,9 +244,30 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         }
 
 
+def check_size(method: Method, make: MakeNetwork, batch_size: int) -> None:
+    """Refuse what would fill the memory: the system might end the process without a word.
+
+    An estimate: weights of all members in both precisions, and three times the activations of a
+    batch.
+    """
+    with torch.device("meta"):
+        network = method.network(make, torch.Generator("cpu"))
+    layers = linear_layers(network)
+    weights = sum(layer.in_features * layer.out_features for layer in layers)
+    units = batch_size * sum(layer.out_features for layer in layers)
+    n_bytes = method.n_networks * network.n_members * 12 * (weights + units)
+    if n_bytes > MOST_BYTES:
+        n_members = method.n_networks * network.n_members
+        raise ValueError(
+            f"{n_members:,} members of {weights:,} weights each need about {n_bytes / 2**30:,.0f} "
+            f"GiB in training, and at most {MOST_BYTES // 2**30} are allowed; choose fewer "
+            "members, smaller hidden layers or a smaller batch_size"
+        )
+
+
 def check_masks(ensemble: Ensemble) -> None:
     """A file could ask for more masks of MC dropout than fit into memory."""
-    units = getattr(ensemble.method, "n_passes", 1) * ensemble.bank.module.mask_features
+    units = getattr(ensemble.method, "n_passes", 1) * max(1, ensemble.bank.module.mask_features)
     if units > MOST_MASK_UNITS:
         raise ValueError(
             f"the dropout masks of all passes have {units:,} units in total, and a saved model may "
@@ -264,7 +292,7 @@ def pick_device(word: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(word)
-        torch.empty(1, device=device)
+        torch.empty(1, device=device).item()  # "meta" has no numbers
     except (RuntimeError, AssertionError) as error:
         raise ValueError(
             f"expected device to be 'auto' or a device of this machine, got {word!r}: "

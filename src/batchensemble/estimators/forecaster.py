@@ -207,7 +207,7 @@ class Forecaster(Estimator):
         recipe = self._recipe(panel, data.series.shape[1] - 1)
         split = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
         ensemble = self._train(
-            method, recipe, self._loss(), data, training, rows=split, seed=prediction_seed
+            method, recipe, self._loss(), data, training, rows=[split], seed=prediction_seed
         )
         if self._is_direct:
             members = make_members(method, ensemble.bank, prediction_seed, self._dtype)
@@ -246,17 +246,16 @@ class Forecaster(Estimator):
             names = ("feedback", "hidden_size", "n_layers")
             return common | {
                 **{name: settings[name] for name in names},
-                "adapters": str(self.adapters),
+                "adapters": str(settings["adapters"]),
                 "gates": self.gates,
-                "init": self.init,
+                "init": str(settings["init"]),
             }
-        words: dict[str, Any] = {"adapters": self.adapters, "init": self.init}
-        if words == {"adapters": "rsb", "init": "random_sign"}:
-            # Members that start apart in the first layer only, and own their heads.
-            words = {
-                "adapters": ("rsb",) * n_hidden + ("wb",),
-                "init": ("random_sign",) + ("ones",) * n_hidden,
-            }
+        # Members start apart in the first layer only, and own their heads.
+        apart = {
+            "adapters": ("rsb",) * n_hidden + ("wb",),
+            "init": ("random_sign",) + ("ones",) * n_hidden,
+        }
+        words = {name: settings[name] or word for name, word in apart.items()}
         return common | words | {"seasons": seasons_of(panel.freq, self.season_)}
 
     def _resolved(self) -> dict[str, Any]:
@@ -579,7 +578,7 @@ class Forecaster(Estimator):
     def _loss(self) -> GaussianNLL | GaussianCRPS:
         bounds = tuple(self.settings_["log_variance_bounds"])
         if self.settings_.get("loss") == "crps":
-            return GaussianCRPS(bounds=bounds, of_mixture=True)
+            return GaussianCRPS(bounds=bounds)
         return GaussianNLL(bounds=bounds)
 
     def _network(self, recipe: dict[str, Any]) -> MakeNetwork:

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from batchensemble.conformal import IntervalCalibration, SetCalibration
-from batchensemble.data.encodings import Numbers, Words
+from batchensemble.data.encodings import Bins, Codes, Numbers, Words
 from batchensemble.data.frames import Column, Columns
 from batchensemble.data.panels import Names, Panel
 from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.data.table_encoder import EncodedColumn, TableEncoder
+from batchensemble.estimators.spread import Spread
 from batchensemble.modelfile.codec import Codec, Form, NotKept
 from batchensemble.training.loop import History
 from batchensemble.training.methods import METHOD_CLASSES
@@ -22,6 +23,8 @@ from batchensemble.training.methods import METHOD_CLASSES
 # A new class that estimators hold, of such fields as are kept: add it here.
 OURS = (
     *METHOD_CLASSES,
+    Bins,
+    Codes,
     Column,
     Columns,
     EncodedColumn,
@@ -31,6 +34,7 @@ OURS = (
     Panel,
     SeriesEncoder,
     SetCalibration,
+    Spread,
     TableEncoder,
     Words,
 )
@@ -148,6 +152,8 @@ def _dtype(parts: Any) -> Any:
 
 def _history(parts: Any) -> History:
     losses, scores, best_epochs, ended, seconds = parts
+    if {losses.dtype, scores.dtype} != {np.dtype(np.float64)}:
+        raise ValueError(f"expected float64 in a history, got {losses.dtype} and {scores.dtype}")
     return History(losses.tolist(), scores.tolist(), best_epochs, ended, seconds)
 
 

@@ -8,9 +8,14 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
+from batchensemble.estimators.spread import Spread
 from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
-from batchensemble.training.losses import CategoricalNLL, GaussianNLL, Loss
+from batchensemble.training.losses import CategoricalNLL, GaussianCRPS, GaussianNLL, Loss
 from batchensemble.words import one_of
+
+AS_TRAINED = Spread()
+ROWS_A_LEVEL = 10  # at least so many rows for each value make targets a grid
+SHARE_OF_GRID = 0.1  # of the distance between two levels
 
 Dist_co = TypeVar("Dist_co", covariant=True)
 
@@ -41,15 +46,16 @@ class Head(Protocol[Dist_co]):
 
 @dataclass(frozen=True)
 class NumberHead:
-    """A Gaussian for the target, scaled as (y - location) / scale."""
+    """A Gaussian for the target, scaled as (y - location) / scale, as wide as `spread` says."""
 
     location: float
     scale: float
-    loss: GaussianNLL
+    loss: GaussianNLL | GaussianCRPS
+    spread: Spread = AS_TRAINED
     sizes: ClassVar[tuple[int, ...]] = (1, 1)
 
     @classmethod
-    def learned(cls, values: NDArray[Any], scaling: str, loss: GaussianNLL) -> Self:
+    def learned(cls, values: NDArray[Any], scaling: str, loss: GaussianNLL | GaussianCRPS) -> Self:
         """The scale of the targets of fit."""
         y = read_numbers(values)
         one_of(scaling, ("minmax", "standard"), "target_scaling")
@@ -63,13 +69,23 @@ class NumberHead:
             )
         return cls(float(location), float(scale), loss)
 
+    def grid_share(self, values: NDArray[Any]) -> float:
+        """The narrowest sensible standard deviation, for targets on a grid such as whole numbers.
+
+        Narrower Gaussians would promise more than such targets can tell. 0 for other targets.
+        """
+        levels = np.unique(read_numbers(values))
+        is_grid = 1 < len(levels) <= len(values) / ROWS_A_LEVEL
+        return float(SHARE_OF_GRID * np.diff(levels).min()) if is_grid else 0.0
+
     def encode(self, values: NDArray[Any]) -> NDArray[np.float32]:
         scaled = (read_numbers(values) - self.location) / self.scale
-        return scaled.astype(np.float32)
+        # A target held back for calibration may lie anywhere: float32 must hold it all the same.
+        return np.clip(scaled, -1e30, 1e30).astype(np.float32)
 
     def predictive(self, outputs: Tensor) -> GaussianPredictive:
         means, log_variances = self.loss.moments(outputs)
-        return GaussianPredictive(
+        return self.spread.predictive(
             self.location + self.scale * means.numpy(),
             self.scale**2 * log_variances.exp().numpy(),
         )

@@ -11,6 +11,7 @@ from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.forms import CODEC
 from batchensemble.estimators.regressor import Regressor
+from batchensemble.estimators.soundness import check_described, check_sound
 from batchensemble.modelfile.persistence import FilePath, read_model, unusable
 from batchensemble.words import one_of
 
@@ -28,7 +29,7 @@ def load(path: FilePath, device: str = "auto") -> FittedEstimator:
 
     `device` says where: "auto" (a GPU if there is one), "cpu", "cuda", ... wherever it was
     trained. Loading runs no code from the file. A file that is damaged, of another program or of a
-    newer format raises a ValueError that says so.
+    newer format raises a ModelFileError, which is a ValueError, that says so; what loads, predicts.
     """
     place = pick_device(device)
     contents, arrays = read_model(path)
@@ -42,14 +43,18 @@ def _built(
     contents: dict[str, Any], arrays: dict[str, Any], device: torch.device
 ) -> FittedEstimator:
     kind = ESTIMATORS[one_of(contents["about"]["estimator"], ESTIMATORS, "the estimator")]
+    theta = arrays.pop("bank_.theta")
+    trees = [contents["parameters"], contents["learned"]]
+    values = CODEC.decode([list(tree.values()) for tree in trees], arrays)
     parameters, learned = (
-        {name: CODEC.decode(tree, arrays) for name, tree in contents[part].items()}
-        for part in ("parameters", "learned")
+        dict(zip(tree, each, strict=True)) for tree, each in zip(trees, values, strict=True)
     )
     encoder = learned["encoder_"]
     expected = SeriesEncoder if kind is Forecaster else TableEncoder
     if not isinstance(encoder, expected):
         raise TypeError(f"expected a {expected.__name__}, got {type(encoder).__name__}")
     estimator = kind(**parameters)
-    estimator.restore(learned, torch.tensor(arrays["bank_.theta"]), device)
+    estimator.restore(learned, torch.tensor(theta), device)
+    check_described(contents["about"])
+    check_sound(estimator)
     return estimator

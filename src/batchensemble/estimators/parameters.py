@@ -13,17 +13,19 @@ PARAMETERS = """
     method : one of "batch_ensemble", "deep_ensemble", "mc_dropout", "single"
         How a row gets several predictions: members inside one network; networks of their own;
         one network with dropout left on; or one prediction only.
-    n_members : int
-        Members of a BatchEnsemble, networks of a deep ensemble.
+    n_members : int or None
+        Members of a BatchEnsemble, or of each of its networks where there are folds; networks of
+        a deep ensemble.
     n_passes : int
         Number of masks that MC dropout draws.
-    preset : one of "default", "paper"
-        Settings that go together, for all arguments below that are None: "default" is our
-        judgement for real data, "paper" the published study's setting.
+    preset : one of "fast", "default", "best", "paper"
+        Settings that go together, for all arguments below that are None: "default" is for real
+        data, "fast" takes a fifth of the time and "best" as long as it needs; "paper" is the
+        published study's setting.
     hidden : list or tuple of int, or None
         Widths of the hidden layers.
     epochs : int or None
-        Most passes over the training rows.
+        Most passes over the training rows; if None, as many steps as the rows are worth.
     batch_size : int or None
         Rows in a training step.
     lr : float or None
@@ -38,14 +40,16 @@ PARAMETERS = """
         Epochs without a better held-out score after which training stops; the best state is kept.
         The score is that of the ensemble's mixture; MC dropout is one network with the single
         network's training, and is judged like it.
-    adapters : str or sequence of str
-        Which vectors the members of a BatchEnsemble own, letters of "rsb"; or one such word for
-        each hidden layer and one for the heads.
-    init : one of "random_sign", "ones", "normal", "orthogonal"
-        Initialisation of r and s.
+    adapters : str or sequence of str or None
+        What the members of a BatchEnsemble own, letters of "wrsb": vectors r, s and bias, or a
+        whole weight; or one such word for each hidden layer and one for the heads; or two, for
+        the hidden layers and the heads.
+    init : str or sequence of str or None
+        Initialisation of r and s: "random_sign", "ones", "normal" or "orthogonal"; or such a word
+        for each layer; or two, for the first and for the others.
     penalty : float
         Strength of the penalty that makes members' vectors orthogonal.
-    batching : one of "shared", "independent", "split"
+    batching : None or one of "shared", "independent", "split"
         Whether all members see the same rows of a batch, each its own shuffling, or each its
         share of the batch (cheaper, and slower to learn).
     one_by_one : bool
@@ -69,8 +73,17 @@ TABLE_PARAMETERS = f"""{PARAMETERS}    validation_fraction : float or None
     scaling : None or one of "robust", "quantile", "standard", "minmax"
         How numeric inputs are scaled: by quartiles with outliers drawn in, to a normal
         distribution, to unit variance, or to [0, 1].
+    folds : int or None
+        In how many folds the rows are cut: each network of an ensemble trains on all but one and
+        stops early by that one, so that no row is lost. 1, or one network, or fewer than eight
+        rows a fold: rows are held out instead.
+    bins : int or None
+        Most bins of the learned curves through which numbers enter a network; 0 for none.
+    embedding_width : int or None
+        How many numbers such a curve, or a category of many, becomes.
     max_categories : int or None
-        Most columns that one category column may become; rarer categories share one.
+        Most columns that one category column may become. Where numbers have bins, a column with
+        more categories becomes learned vectors instead; without, its rarer ones share a column.
     categories : mapping of column name to categories, or None
         Categories known in advance.
 """
@@ -147,7 +160,17 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
         Name of the forecast's columns; by default that of the method.
 """
 
-COUNT = Interval(Integral, 1, None, closed="left")
+MOST_PATHS = 1_000_000  # more would fill the memory, and move no digit that matters
+
+
+class Count(Interval):  # type: ignore[misc]
+    """Whole numbers; True is none, though Python counts it as 1."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
+
+
+COUNT = Count(Integral, 1, None, closed="left")
 ABOVE_0 = Interval(Real, 0, None, closed="neither")
 FROM_0 = Interval(Real, 0, None, closed="left")
 SHARE = Interval(Real, 0, 1, closed="left")
@@ -159,31 +182,37 @@ def _each(names: str, *allowed: Any) -> dict[str, list[Any]]:
 
 
 CONSTRAINTS: dict[str, list[Any]] = {
-    **_each("method preset init batching device", str),
-    **_each("n_members n_passes", COUNT),
-    **_each("epochs batch_size patience", COUNT, None),
+    **_each("method preset device", str),
+    "n_passes": [COUNT],
+    **_each("n_members epochs batch_size patience", COUNT, None),
     **_each("lr time_limit", ABOVE_0, None),
     **_each("dropout validation_fraction", SHARE, None),
     **_each("one_by_one keep_on_interrupt verbose", "boolean"),
     "hidden": [list, tuple, None],
     "weight_decay": [FROM_0, None],
     "clip_norm": [Interval(Real, 0, None, closed="right"), None],
-    "scaling": [str, None],
-    "adapters": [str, list, tuple],
+    **_each("scaling batching", str, None),
+    **_each("adapters init", str, list, tuple, None),
     "penalty": [FROM_0],
     "random_state": ["random_state"],
 }
 
-TABLE_CONSTRAINTS = {**CONSTRAINTS, "max_categories": [COUNT, None], "categories": [Mapping, None]}
+TABLE_CONSTRAINTS: dict[str, list[Any]] = {
+    **CONSTRAINTS,
+    **_each("folds embedding_width max_categories", COUNT, None),
+    "bins": [FROM_0, None],
+    "categories": [Mapping, None],
+}
 
 SERIES_CONSTRAINTS: dict[str, list[Any]] = {
     **CONSTRAINTS,
     **_each("context horizon season hidden_size n_layers", COUNT, None),
     **_each("seasonal_lag calendar", "boolean", None),
     **_each("feedback fill alias", str, None),
-    **_each("adapters gates id_col time_col target_col", str),
+    **_each("gates id_col time_col target_col", str),
+    **_each("adapters init", str, None),
     **_each("future_columns past_columns", list, tuple),
     "log_variance_bounds": [tuple, list, None],
-    "n_paths": [COUNT],
+    "n_paths": [Count(Integral, 1, MOST_PATHS, closed="both")],
     "freq": [str, Integral, pd.offsets.BaseOffset, None],
 }

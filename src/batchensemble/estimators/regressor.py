@@ -1,6 +1,6 @@
 """Regression that predicts a whole distribution."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, ClassVar, final
 
@@ -11,16 +11,19 @@ from sklearn.utils._param_validation import Interval
 
 from batchensemble.conformal import IntervalCalibration, fewest_rows, predicted_interval
 from batchensemble.data.frames import Columns
-from batchensemble.estimators.heads import NumberHead, read_numbers
+from batchensemble.estimators.heads import AS_TRAINED, NumberHead, read_numbers
 from batchensemble.estimators.parameters import (
     TABLE_ATTRIBUTES,
     TABLE_CONSTRAINTS,
     TABLE_PARAMETERS,
 )
 from batchensemble.estimators.presets import PRESETS
+from batchensemble.estimators.spread import Spread, held_out_spread
 from batchensemble.estimators.table import TableEstimator
 from batchensemble.predictive import GaussianPredictive
-from batchensemble.training.losses import GaussianNLL
+from batchensemble.training.losses import GaussianCRPS, GaussianNLL
+from batchensemble.training.models import Rows
+from batchensemble.words import one_of
 
 
 @final
@@ -40,8 +43,14 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
     log_variance_bounds : (float, float) or None
         Smooth bounds of the predicted log-variance, in units of the scaled target;
         `(-inf, inf)` for none.
-    beta : float
+    loss : None or one of "crps", "nll"
+        What each member minimises: the continuous ranked probability score of its Gaussian, or
+        its negative log-likelihood.
+    beta : float or None
         Above 0: the beta-NLL loss, which weights rows by their variance to this power.
+    rescale : bool or None
+        Whether rows held out for early stopping decide how wide predictions are: by a factor for
+        the members' variances, one for their distance, and heavier tails where errors have them.
 
     Attributes
     ----------
@@ -49,6 +58,8 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
         After `calibrate`: predictions for the calibration rows, beside the truth.
     target_location_, target_scale_ : float
         The target is scaled as (y - location) / scale.
+    spread_ : Spread
+        How much wider or narrower predictions are than the networks were trained to give.
     {TABLE_ATTRIBUTES}
     """
 
@@ -57,18 +68,23 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
 
     target_scaling: str | None = None
     log_variance_bounds: tuple[float, float] | None = None
-    beta: float = 0.0
+    loss: str | None = None
+    beta: float | None = None
+    rescale: bool | None = None
 
     calibration_: IntervalCalibration | None = field(init=False, default=None)
     target_location_: float = field(init=False)
     target_scale_: float = field(init=False)
+    spread_: Spread = field(init=False)
 
     _fewest_calibration_rows: ClassVar[int] = fewest_rows(0.9)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TABLE_CONSTRAINTS,
         "target_scaling": [str, None],
         "log_variance_bounds": [tuple, list, None],
-        "beta": [Interval(Real, 0, 1, closed="both")],
+        "loss": [str, None],
+        "beta": [Interval(Real, 0, 1, closed="both"), None],
+        "rescale": ["boolean", None],
     }
 
     def predict(
@@ -98,12 +114,33 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
     def _learn_target(self, values: NDArray[Any], learned: Any) -> None:
         head = NumberHead.learned(values[learned], self.settings_["target_scaling"], self._loss())
         self.target_location_, self.target_scale_ = head.location, head.scale
+        self.spread_ = AS_TRAINED
+        if self.settings_["rescale"]:
+            self.spread_ = Spread(narrowest=head.grid_share(values[learned]))
+
+    def _learn_spread(
+        self,
+        x: NDArray[np.float32],
+        target: NDArray[Any],
+        weight: NDArray[np.float64] | None,
+        splits: list[Rows],
+    ) -> None:
+        if self.settings_["rescale"]:
+            self.spread_ = replace(
+                held_out_spread(self.model_.ensemble, self._loss(), x, target, weight, splits),
+                narrowest=self.spread_.narrowest,
+            )
 
     def _head(self) -> NumberHead:
-        return NumberHead(self.target_location_, self.target_scale_, self._loss())
+        spread = vars(self).get("spread_", AS_TRAINED)  # files of version 0.1 have none
+        return NumberHead(self.target_location_, self.target_scale_, self._loss(), spread)
 
-    def _loss(self) -> GaussianNLL:
-        return GaussianNLL(bounds=tuple(self.settings_["log_variance_bounds"]), beta=self.beta)
+    def _loss(self) -> GaussianNLL | GaussianCRPS:
+        bounds = tuple(self.settings_["log_variance_bounds"])
+        # Files of version 0.1 know the NLL alone, and keep beta elsewhere.
+        word = one_of(self.settings_.get("loss", "nll"), ("crps", "nll"), "loss")
+        beta = self.settings_.get("beta", self.beta) or 0.0
+        return GaussianCRPS(bounds) if word == "crps" else GaussianNLL(bounds, beta)
 
     def _calibrated(self, columns: Columns, values: NDArray[Any]) -> IntervalCalibration:
         y, parts, start = read_numbers(values), [], 0

@@ -30,6 +30,7 @@ from batchensemble.training.progress import track
 
 FEWEST_WINDOWS_HELD_OUT = 4
 FEWEST_KNOWN = 3  # values of a series that is continued backwards by repeating its first season
+MOST_STEPS = 2**26  # of all paths of a window
 
 Ints = NDArray[np.int64]
 
@@ -118,6 +119,11 @@ class SeriesModel:
         self, ahead: Ahead, n_paths: int, *, seed: int | None = None, verbose: bool = False
     ) -> Iterator[SamplePredictive]:
         """The same, some windows at a time, so that memory stays bounded."""
+        if n_paths * ahead.h > MOST_STEPS:
+            raise ValueError(
+                f"{n_paths:,} paths of {ahead.h:,} steps do not fit into memory; ask for a shorter "
+                f"horizon or fewer n_paths, at most {MOST_STEPS:,} steps of all paths of a series"
+            )
         device = self.ensemble.device
         windows = make_windows(self.encoder, ahead.encoded, self.reach, ahead.h, device)
         seeds, per_member = self.seeds(ahead, seed), self.paths_per_member(n_paths)

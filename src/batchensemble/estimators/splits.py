@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 FEWEST_ROWS_HELD_OUT = 8
 CALIBRATION_SHARE = 0.2  # of the rows or of the shortest series, with fit(calibrate=True)
@@ -26,6 +26,18 @@ def hold_back(n_rows: int, fewest: int, seed: int) -> tuple[Ints, Ints]:
         )
     order = np.random.default_rng([seed, 1]).permutation(n_rows)
     return np.sort(order[n_held_back:]), np.sort(order[:n_held_back])
+
+
+def folds_of(target: NDArray[Any], n_folds: int, seed: int) -> list[tuple[Ints, Ints]] | None:
+    """For each fold, rows to train on and rows for early stopping; None if rows are too few."""
+    if n_folds < 2 or len(target) < n_folds * FEWEST_ROWS_HELD_OUT:
+        return None
+    is_label = (
+        target.dtype.kind == "i" and np.unique(target, return_counts=True)[1].min() >= n_folds
+    )
+    kind = StratifiedKFold if is_label else KFold
+    cut = kind(n_folds, shuffle=True, random_state=seed)
+    return list(cut.split(target, target if is_label else None))
 
 
 def hold_out(target: NDArray[Any], fraction: float, seed: int) -> tuple[Ints, Ints | None]:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Self
 
 import numpy as np
@@ -16,24 +16,30 @@ from batchensemble.conformal import REPORTED, IntervalCalibration, SetCalibratio
 from batchensemble.data.frames import Columns, read_columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators.base import Estimator, pick_device, plain_lists
+from batchensemble.estimators.effort import training_length, weights_of
 from batchensemble.estimators.heads import Head
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
-from batchensemble.estimators.splits import hold_back, hold_out
-from batchensemble.estimators.table_model import Dist, TableModel, table_network
+from batchensemble.estimators.splits import folds_of, hold_back, hold_out
+from batchensemble.estimators.table_model import Dist, TableModel, by_layer, table_network
 from batchensemble.estimators.targets import read_target, read_weight
 from batchensemble.predictive import Uncertainty
 from batchensemble.training.engines import Data
-from batchensemble.training.methods import MakeNetwork
+from batchensemble.training.methods import MakeNetwork, Method, in_folds
 from batchensemble.training.models import Ensemble, Rows, predict_rows
 
 SHIFT_ROWS, SHIFT_LEVEL = 1000, 0.95
+WATCHED_ROWS = 4_000
+MC_DROPOUT = 0.1  # at least, where masks are all that tells members apart
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TableEstimator(Estimator, Generic[Dist]):
     """Abstract: `Regressor` and `Classifier` define the target and its calibration."""
 
+    folds: int | None = None
+    bins: int | None = None
+    embedding_width: int | None = None
     max_categories: int | None = None
     categories: Mapping[str, Sequence[Any]] | None = None
 
@@ -84,8 +90,7 @@ class TableEstimator(Estimator, Generic[Dist]):
 
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, calibrate: bool) -> None:
         self._validate_params()
-        self.settings_ = resolve(self.preset, self.get_params(deep=False), self._presets)
-        method, training = self._make_method(), self._training()
+        self.settings_ = self._resolved()
         columns = read_columns(X)
         validate_data(self, X, skip_check_array=True)
         name = getattr(y, "name", None)
@@ -115,32 +120,99 @@ class TableEstimator(Estimator, Generic[Dist]):
         encoder = TableEncoder(
             self.settings_["scaling"],
             max_categories=self.settings_["max_categories"],
+            bins=self.settings_["bins"] or None,
             categories=plain_lists(self.categories),
         )
         x = encoder.fit_transform(columns.take(learned))
-        recipe = {
-            "in_features": x.shape[1],
-            "heads": head.sizes,
-            "hidden": tuple(self.settings_["hidden"]),
-            "dropout": self.settings_["dropout"],
-            "adapters": self.adapters,
-            "init": self.init,
-        }
-        rows, held_out = hold_out(target, self.settings_["validation_fraction"], split_seed)
+        recipe = self._recipe(encoder, head)
+        method, splits = self._splits(target, split_seed, seed)
+        self._choose_length(splits, method, recipe)
         device = pick_device(self.device)
         data = Data(
             torch.tensor(x, device=device),
             torch.tensor(target, device=device),
             None if weight is None else torch.tensor(weight, dtype=torch.float32, device=device),
         )
-        split = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
+        watched = [_watched(rows) for rows in splits]
         ensemble = self._train(
-            method, recipe, head.loss, data, training, rows=split, seed=prediction_seed
+            method, recipe, head.loss, data, self._training(), rows=watched, seed=prediction_seed
         )
         self.model_ = TableModel(encoder, ensemble, head)
+        self._learn_spread(x, target, weight, splits)
+        self.model_ = self._assembled(encoder, ensemble)
         self.shift_scale_ = _shift_scale(self.model_, x, np.random.default_rng(split_seed))
         if held_back is not None:
             self._calibrate(columns.take(held_back), values[held_back])
+
+    def _resolved(self) -> dict[str, Any]:
+        settings = resolve(self.preset, self.get_params(deep=False), self._presets)
+        if self.method == "mc_dropout" and self.dropout is None:
+            settings["dropout"] = max(settings["dropout"], MC_DROPOUT)
+        if self.method == "deep_ensemble" and self.n_members is None:
+            settings["n_members"] *= settings["folds"]  # as many members as a BatchEnsemble has
+        return settings
+
+    def _recipe(self, encoder: TableEncoder, head: Head[Dist]) -> dict[str, Any]:
+        """The arguments of the networks."""
+        settings, n_inputs = self.settings_, encoder.n_features_out_
+        hidden = tuple(settings["hidden"])
+        recipe = {
+            "in_features": n_inputs,
+            "heads": head.sizes,
+            "hidden": hidden,
+            "dropout": settings["dropout"],
+            "adapters": by_layer(settings["adapters"], len(hidden), first=len(hidden)),
+            "init": by_layer(settings["init"], len(hidden), first=1),
+        }
+        embedding = encoder.embedding
+        n_embedded = embedding["n_positions"] + len(embedding["counts"])
+        if n_embedded:
+            recipe["in_features"] = n_inputs - n_embedded
+            recipe["embedding"] = embedding | {"width": settings["embedding_width"]}
+        return recipe
+
+    def _splits(
+        self, target: NDArray[Any], split_seed: int, seed: int
+    ) -> tuple[Method, list[Rows]]:
+        """The method, and rows for each of its folds or for all of it."""
+        method, share = self._make_method(), self.settings_["validation_fraction"]
+        cut, n_folds = in_folds(method, self.settings_["folds"])
+        folds = folds_of(target, n_folds, split_seed) if share else None
+        if folds is not None:
+            seeds = np.random.SeedSequence(seed).generate_state(n_folds).tolist()
+            rows = [
+                Rows(own, torch.tensor(kept), torch.tensor(held_out))
+                for own, (kept, held_out) in zip(seeds, folds, strict=True)
+            ]
+            return cut, rows
+        kept, held_out = hold_out(target, share, split_seed)
+        return method, [
+            Rows(seed, torch.tensor(kept), None if held_out is None else torch.tensor(held_out))
+        ]
+
+    def _choose_length(self, splits: list[Rows], method: Method, recipe: dict[str, Any]) -> None:
+        """Settings about training that depend on the rows."""
+        width = recipe.get("embedding", {}).get("width", 0)
+        n_embedded = recipe.get("embedding", {}).get("n_positions", 0)
+        n_embedded += len(recipe.get("embedding", {}).get("counts", ()))
+        n_inputs = recipe["in_features"] + n_embedded * width
+        self.settings_ |= training_length(
+            self.settings_,
+            len(splits[0].train),
+            n_weights=weights_of(n_inputs, recipe["hidden"], sum(recipe["heads"])),
+            n_networks=method.n_networks,
+            n_members=getattr(method, "n_members", 1),
+            has_held_out=splits[0].held_out is not None,
+        )
+
+    def _learn_spread(
+        self,
+        x: NDArray[np.float32],
+        target: NDArray[Any],
+        weight: NDArray[np.float64] | None,
+        splits: list[Rows],
+    ) -> None:
+        """How wide predictions should be, from rows that early stopping held out; if it matters."""
 
     def calibrate(self, X: Any, y: ArrayLike) -> Self:
         """Learn from rows that fit has not seen how far to trust the predictions.
@@ -240,6 +312,14 @@ class TableEstimator(Estimator, Generic[Dist]):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _watched(rows: Rows) -> Rows:
+    """Early stopping with so many rows at most: more say little more, and cost time."""
+    if rows.held_out is None or len(rows.held_out) <= WATCHED_ROWS:
+        return rows
+    some = torch.randperm(len(rows.held_out), generator=torch.Generator().manual_seed(rows.seed))
+    return replace(rows, held_out=rows.held_out[some[:WATCHED_ROWS]])
 
 
 def _shift_scale(

@@ -1,6 +1,6 @@
 """The fitted model of a table: columns in, predictions out."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -60,3 +60,12 @@ class TableModel(Generic[Dist]):
 
 def table_network(recipe: dict[str, Any]) -> MakeNetwork:
     return maker(MLP, **recipe)
+
+
+def by_layer(words: str | Sequence[str], n_hidden: int, *, first: int) -> str | tuple[str, ...]:
+    """Two words for many layers: one for the `first` of them, one for the others."""
+    if isinstance(words, str):
+        return words
+    if len(words) == 2:
+        return (words[0],) * first + (words[1],) * (n_hidden + 1 - first)
+    return tuple(words)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from batchensemble.data.encodings import EDGE, SATURATION, Numbers
+from batchensemble.data.encodings import EDGE, SATURATION, Bins, Numbers
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.export.graph import Value, ints
 from batchensemble.export.interface import GAP, NOT_A_TIME
@@ -25,13 +25,20 @@ def encoded(columns: Sequence[Value], encoder: TableEncoder) -> Value:
     if numeric := encoder._numeric():
         kept = [_zeros(columns[j]) if encoder.empty_[j] else columns[j] for j in numeric]
         numbers = graph.concat([days.get(j, x) for j, x in zip(numeric, kept, strict=True)], 1)
-        dense = _numbers(_units(numbers, encoder.exponents_), encoder.numbers_)
+        units = _units(numbers, encoder.exponents_)
+        dense = _numbers(units, encoder.numbers_)
         dense += [_cycles(x, with_time=encoder.clocks_[j]) for j, x in days.items()]
         varying = graph.concat(dense, 1).but(0.0, where=encoder.constant_)
         blocks.append(varying.clip(-encoder.clip, encoder.clip).cast(np.float32))
     for words, positions in encoder._words():
         by_column = zip(positions, words.categories, words.rare, strict=True)
         blocks += [_one_hot(columns[j], own, rare) for j, own, rare in by_column]
+    if encoder.binned_.edges:
+        blocks += _positions(
+            units.but(encoder.numbers_.fill, where=units.is_nan()), encoder.binned_
+        )
+    for j, known in zip(encoder.coded_, encoder.codes_.words, strict=True):
+        blocks.append(_places(columns[j], known, 0, first=1).cast(np.float32))
     return graph.concat(blocks, 1)
 
 
@@ -100,6 +107,16 @@ def _share_below(x: Value, quantiles: NDArray[np.float64]) -> Value:
     return (place.cast(np.float64) + (x - low) / (high - low)) / max(n - 1, 1)
 
 
+def _positions(x: Value, bins: Bins) -> list[Value]:
+    """Of each column with bins: how many bins are below, and how far it is into its own."""
+    positions = []
+    for column, edges in zip(bins.columns, bins.edges, strict=True):
+        number = x.gather(ints(int(column)), axis=1)
+        into = ((number - edges[:-1]) / np.diff(edges)).clip(0.0, 1.0)
+        positions.append(into.sum(1).reshape(-1, 1).cast(np.float32))
+    return positions
+
+
 def _days(x: Value) -> Value:
     """Microseconds since 1970 -> days, NaN for a gap."""
     is_gap = x.graph.node("Equal", x, NOT_A_TIME, dtype=np.bool_)
@@ -133,20 +150,31 @@ def _new_year(year: Value) -> Value:
 
 def _one_hot(x: Value, own: Sequence[str | None], rare: Sequence[str | None]) -> Value:
     """Words outside `own` have the place behind them: the rare ones' output, or none."""
-    if GAP in (*own, *rare):
-        raise ValueError(
-            f"column {x.name!r}: the word {GAP!r} stands for a gap in an exported model; rename "
-            "that category and fit again"
-        )
-    known = own or rare[:1]
-    places = x.graph.node(
+    _check_words(x, rare)
+    places = _places(x, own or rare[:1], len(own)).reshape(-1)
+    width = ints(len(own) + bool(rare))
+    return x.graph.node("OneHot", places, width, np.array([0, 1], np.float32), dtype=np.float32)
+
+
+def _places(x: Value, words: Sequence[str | None], unknown: int, *, first: int = 0) -> Value:
+    """The number of each word, (rows, 1)."""
+    _check_words(x, words)
+    if not words:
+        return _zeros(x).cast(np.int64)
+    return x.graph.node(
         "LabelEncoder",
         x.reshape(-1),
         dtype=np.int64,
         domain="ai.onnx.ml",
-        keys_strings=[GAP if word is None else word for word in known],
-        values_int64s=list(range(len(known))),
-        default_int64=len(own),
-    )
-    width = ints(len(own) + bool(rare))
-    return x.graph.node("OneHot", places, width, np.array([0, 1], np.float32), dtype=np.float32)
+        keys_strings=[GAP if word is None else word for word in words],
+        values_int64s=list(range(first, first + len(words))),
+        default_int64=unknown,
+    ).reshape(-1, 1)
+
+
+def _check_words(x: Value, words: Sequence[str | None]) -> None:
+    if GAP in words:
+        raise ValueError(
+            f"column {x.name!r}: the word {GAP!r} stands for a gap in an exported model; rename "
+            "that category and fit again"
+        )

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from batchensemble.export.graph import Value
 from batchensemble.nn.cells import GRUBECell, GRUCell
-from batchensemble.nn.linear import FoldedLinear
+from batchensemble.nn.embeddings import FoldedEmbeddings
+from batchensemble.nn.linear import BatchEnsembleLinear, FoldedLinear
 from batchensemble.training.losses import FREE, Bounds
 from batchensemble.training.networks import MLP
 
@@ -28,8 +29,10 @@ def linear(x: Value, layer: nn.Module) -> Value:
     layer = exactly(FoldedLinear, layer)
     bias = _array(layer.bias)
     own = layer.unfolded
-    if own is None:
+    if own is None or (own.is_bank and not own.adapters):
         return x @ _array(layer.weight) + bias
+    if own.is_bank:
+        return _of_networks(x, own) + bias
     if own.r is not None:
         x = x * _array(own.r[:, None])
     x = x @ _array(own.weight.T)
@@ -38,12 +41,25 @@ def linear(x: Value, layer: nn.Module) -> Value:
     return x + bias
 
 
+def _of_networks(x: Value, layer: BatchEnsembleLinear) -> Value:
+    """Members of several networks, one network's after the other's, without their biases."""
+    n_networks, n_out, n_in = layer.weight.shape
+    n_members = n_networks * layer.n_members
+    r, s = (None if v is None else _numbers(v.flatten(0, 1)[:, None]) for v in (layer.r, layer.s))
+    x = x.expand(n_members, 1, 1) if r is None else x * r
+    x = x.reshape(n_networks, -1, n_in) @ _numbers(layer.weight.mT)
+    x = x.reshape(n_members, -1, n_out)
+    return x if s is None else x * s
+
+
 def mlp(x: Value, network: nn.Module, masks: Tensor | None) -> Value:
     """(members or 1, rows, features) -> (members or 1, rows, outputs).
 
     `masks`, (members, units), tell the members of a network with dropout apart.
     """
     network = exactly(MLP, network)
+    if network.embeddings is not None:
+        x = embedded(x, network.embeddings)
     by_layer = [None] * len(network.hidden) if masks is None else masks.split(network.hidden, -1)
     for layer, mask in zip(network.layers, by_layer, strict=True):
         x = linear(x, layer).apply("Relu")
@@ -51,6 +67,31 @@ def mlp(x: Value, network: nn.Module, masks: Tensor | None) -> Value:
             x = x * _array(mask[:, None] / (1 - network.dropout))
     (head,) = network.heads
     return linear(x, head)
+
+
+def embedded(x: Value, module: nn.Module) -> Value:
+    """(1, rows, inputs) -> (members or 1, rows, features).
+
+    A curve is the sum of what each bin adds to it: its rise, times how far into it a position is.
+    """
+    layer = exactly(FoldedEmbeddings, module)
+    n_plain, n_positions, n_words = layer.sizes
+    n_networks, n_before = layer.n_networks, n_plain + n_positions
+    blocks = [x.slice(0, n_plain, axis=2).expand(n_networks, 1, 1)] if n_plain else []
+    if n_positions:
+        bins = np.arange(layer.n_bins, dtype=np.float32)
+        into = (x.slice(n_plain, n_before, axis=2).insert(3) - bins).clip(0.0, 1.0)
+        rises = np.diff(_numbers(layer.curves), axis=2)  # (networks, columns, bins, width)
+        curves = into.transpose(0, 2, 1, 3) @ np.ascontiguousarray(rises)
+        blocks.append(curves.transpose(0, 2, 1, 3).reshape(0, 0, -1))
+    if n_words:
+        numbers = x.slice(n_before, None, axis=2).cast(np.int64) + np.array(layer.starts)
+        vectors = x.graph.constant(_numbers(layer.vectors))
+        blocks.append(vectors.gather(numbers.reshape(-1, n_words), axis=1).reshape(0, 0, -1))
+    whole = x.graph.concat(blocks, 2)
+    if n_networks == 1:
+        return whole
+    return whole.gather(np.repeat(np.arange(n_networks), layer.n_members), axis=0)
 
 
 def cell(x: Value, h: Value, module: nn.Module) -> Value:
@@ -92,10 +133,14 @@ def _thirds(x: Value, size: int) -> list[Value]:
     return [x.slice(i * size, (i + 1) * size, axis=-1) for i in range(3)]
 
 
+def _numbers(tensor: Tensor) -> NDArray[np.float32]:
+    return np.ascontiguousarray(tensor.detach().cpu().numpy(), np.float32)
+
+
 def _array(tensor: Tensor) -> NDArray[np.float32]:
     # One weight for all members needs no axis for them: then it is one large product.
     tensor = tensor[0] if tensor.ndim == 3 and len(tensor) == 1 else tensor
-    return np.ascontiguousarray(tensor.detach().cpu().numpy(), np.float32)
+    return _numbers(tensor)
 
 
 def exactly(kind: type[T], module: object) -> T:

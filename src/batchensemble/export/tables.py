@@ -20,6 +20,12 @@ def regressor(model: Regressor, graph: Graph) -> dict[str, Value]:
     means, variances = means.cast(np.float64), log_variances.cast(np.float64).apply("Exp")
     # In units of the scaled target up to here: far from zero, digits would be lost.
     mean = means.mean(1, keepdims=True)
+    spread = head.spread
+    if spread.distance != 1:
+        means = mean + (means - mean) * spread.distance
+    variances = variances * spread.variance
+    if least := spread.least_variance / head.scale**2:
+        variances = variances.apply("Max", least)
     aleatoric, epistemic = variances.mean(1), _square(means - mean).mean(1)
     total = aleatoric + epistemic
     location, scale = head.location, head.scale

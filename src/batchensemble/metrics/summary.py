@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from batchensemble.metrics.calibration import coverage_curve, ece
+from batchensemble.metrics.calibration import coverage_curve, ece, pit_coverage_curve
 from batchensemble.metrics.classification import accuracy, brier, categorical_nll
 from batchensemble.metrics.regression import gaussian_nll, interval_coverage, rmse
 from batchensemble.predictive import (
@@ -20,14 +20,19 @@ def summarise_regression(y: ArrayLike, dist: GaussianPredictive) -> dict[str, fl
     """Means over rows; nll in nats, rmse and crps in units of y, uncertainties in variances.
 
     nll, rmsce and miscalibration_area judge the Gaussian with the mixture's mean and variance
-    (`dist.moment_matched()`); crps and coverage_90 judge the mixture itself.
+    (`dist.moment_matched()`), or the mixture itself where it has heavier tails than a Gaussian;
+    crps and coverage_90 always judge the mixture.
     """
     mean, std = dist.mean, dist.std
-    curve = coverage_curve(y, mean=mean, std=std)
+    if dist.tail_share:
+        nll, curve = -float(dist.log_prob(y).mean()), pit_coverage_curve(dist.cdf(y))
+    else:
+        nll = gaussian_nll(y, mean=mean, std=std)
+        curve = coverage_curve(y, mean=mean, std=std)
     lower, upper = dist.interval(0.9).T
     return {
         "rmse": rmse(y, mean=mean),
-        "nll": gaussian_nll(y, mean=mean, std=std),
+        "nll": nll,
         "rmsce": curve.rmsce(),
         "miscalibration_area": curve.miscalibration_area(),
         "crps": float(dist.crps(y).mean()),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Arrays = dict[str, NDArray[Any]]
 
 DEEPEST = 50  # levels of nesting
-MOST_TEXT = 2**28  # bytes of an array of texts, which all take the room of the longest
+MOST_TEXT = 2**24  # bytes of all arrays of texts; in one, all take the room of the longest
 
 
 class NotKept(TypeError):
@@ -82,31 +82,47 @@ class Codec:
             ) from None
         return {form.word: self.encode(parts, where, arrays, depth + 1)}
 
-    def decode(self, tree: Any, arrays: Mapping[str, NDArray[Any]], depth: int = 0) -> Any:
-        """The value that was encoded; it raises for anything that `encode` does not write."""
-        if depth > DEEPEST:
-            raise ValueError(f"its values are nested too deeply (limit {DEEPEST})")
-        if isinstance(tree, list):
-            return [self.decode(each, arrays, depth + 1) for each in tree]
-        if not isinstance(tree, dict):
-            return tree
-        ((word, parts),) = tree.items()
-        if word == "array":
-            return arrays[parts]
-        if word in self._classes:
-            fields = {
-                name: self.decode(each, arrays, depth + 1) for name, each in dict(parts).items()
-            }
-            return with_fields(self._classes[word], fields)
-        if word not in self._forms:
-            raise ValueError(f"expected a known kind of value, got {word!r:.80}")
-        return self._forms[word].made(self.decode(parts, arrays, depth + 1))
+    def decode(self, tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+        """The value that was encoded; it raises for anything that `encode` does not write.
+
+        Every array is used once, as `encode` writes it: many uses would make much out of little.
+        """
+        return _Decoding(self._forms, self._classes, dict(arrays)).value(tree, 0)
 
     def _form_of(self, value: Any) -> Form | None:
         for form in self._forms.values():
             if type(value) is form.kind or (not form.exact and isinstance(value, form.kind)):
                 return form
         return None
+
+
+class _Decoding:
+    """One use of `Codec.decode`: what is left of the arrays, and of the room for texts."""
+
+    def __init__(self, forms: dict[str, Form], classes: dict[str, type], arrays: Arrays) -> None:
+        self.forms, self.classes, self.arrays, self.room = forms, classes, arrays, MOST_TEXT
+
+    def value(self, tree: Any, depth: int) -> Any:
+        if depth > DEEPEST:
+            raise ValueError(f"its values are nested too deeply (limit {DEEPEST})")
+        if isinstance(tree, list):
+            return [self.value(each, depth + 1) for each in tree]
+        if not isinstance(tree, dict):
+            return tree
+        ((word, parts),) = tree.items()
+        if word == "array":
+            return self.arrays.pop(parts)
+        if word in self.classes:
+            fields = {name: self.value(each, depth + 1) for name, each in dict(parts).items()}
+            return with_fields(self.classes[word], fields)
+        if word not in self.forms:
+            raise ValueError(f"expected a known kind of value, got {word!r:.80}")
+        made = self.forms[word].made(self.value(parts, depth + 1))
+        if isinstance(made, np.ndarray) and made.dtype.kind in "US":
+            self.room -= made.nbytes
+            if self.room < 0:
+                raise ValueError(f"its texts take more than {MOST_TEXT:,} bytes")
+        return made
 
 
 def fields_of(value: Any) -> dict[str, Any]:
@@ -173,7 +189,9 @@ def _array_of(parts: list[Any]) -> NDArray[Any]:
     dtype = np.dtype(str(word))
     if what == "moments" and dtype.kind in "mM":
         (ticks,) = rest
-        return np.asarray(ticks, dtype=np.int64).astype(dtype)
+        if ticks.dtype != np.int64:
+            raise ValueError(f"expected dates as int64, got {ticks.dtype}")
+        return np.asarray(ticks.view(dtype))
     shape, items = rest
     if what != "objects" or dtype.kind not in "OUS":
         raise ValueError(f"expected an array of dates, texts or objects, got {dtype}")

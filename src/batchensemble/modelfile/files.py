@@ -1,32 +1,84 @@
 """Files that are written completely or not at all."""
 
+import errno
 import os
+from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import Any
+from secrets import token_hex
+from typing import Any, BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # on Windows, where a killed run leaves its unfinished file
+    fcntl = None  # type: ignore[assignment]
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # of disks
 
 
 class replacing:
-    """A binary file that appears under its name only when it is complete."""
+    """A binary file that appears under its name only when it is complete.
+
+    Until then it is called .NAME.RANDOM.part, and locked. What a killed process has left there,
+    without a lock, is removed by the next one to write the same file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def __enter__(self) -> Any:
         check_writable(self.path)
-        self.file = NamedTemporaryFile(dir=self.path.parent, prefix=".", delete=False)
+        self._remove_stale()
+        self.file = self._open()
         return self.file
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        part = Path(self.file.name)
         try:
-            with self.file:
+            if kind is None:
                 self.file.flush()
                 os.fsync(self.file.fileno())
-            if kind is None:
-                os.chmod(self.file.name, 0o666 & ~_umask())
-                os.replace(self.file.name, self.path)
+                if fcntl is None:  # an open file cannot be renamed where there are no such locks
+                    self.file.close()
+                os.replace(part, self.path)
+        except OSError as failure:
+            raise _named(failure, self.path) from failure
         finally:
-            Path(self.file.name).unlink(missing_ok=True)
+            with suppress(OSError):
+                self.file.close()
+            part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in FULL and not error.filename:
+            raise _named(error, self.path) from error
+
+    def _open(self) -> BinaryIO:
+        """A new file with the rights of any new file."""
+        while True:
+            part = self.path.with_name(f".{self.path.name[:50]}.{token_hex(8)}.part")
+            file = part.open("xb")
+            if fcntl is None:
+                return file
+            with suppress(OSError):  # another process is looking at it, or there are no locks
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if part.exists():
+                return file
+            file.close()
+
+    def _remove_stale(self) -> None:
+        if fcntl is None:
+            return
+        start = f".{self.path.name[:50]}."
+        for name in os.listdir(self.path.parent):
+            if name.startswith(start) and name.endswith(".part"):
+                part = self.path.parent / name
+                with suppress(OSError), part.open("rb") as file:  # locked: somebody is writing it
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    part.unlink()
+
+
+def _named(error: OSError, path: Path) -> OSError:
+    """The same error with the name of the file that was to be written."""
+    if error.errno is None:
+        return error
+    return type(error)(error.errno, f"{error.strerror or error}: {path} was not written")
 
 
 def check_writable(path: Path) -> None:
@@ -47,10 +99,3 @@ def check_writable(path: Path) -> None:
             f"expected a folder that may be written for {path.name}, got {path.parent}: no write "
             "permission; choose another folder"
         )
-
-
-def _umask() -> int:
-    """The permissions that new files of this process do not get; temporary files get even fewer."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

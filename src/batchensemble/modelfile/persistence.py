@@ -2,7 +2,8 @@
 
 A file carries its format, the version that wrote it, a description for people, and a digest of all
 its bytes. The digest reveals accidental damage. A malicious file can do no more than fail to load,
-because only numbers and texts are read, never code.
+because only numbers and texts are read, never code, and because what its header will take in memory
+is estimated before it is parsed.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ import os
 import tomllib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
 from safetensors import SafetensorError
@@ -22,6 +23,9 @@ from batchensemble.modelfile.files import replacing
 
 FORMAT = 1
 LONGEST_HEADER = 100_000_000  # bytes; safetensors' limit
+LONG_HEADER = 1_000_000  # bytes; the digest comes before parsing such a one
+MOST_PARSED = 2**25  # bytes of the parsed header, and this times as much as the file:
+MOST_PARSED_A_BYTE = 6
 
 KEY = "batchensemble"
 BLANK = "0" * 64  # stands for the digest while it is computed
@@ -60,20 +64,47 @@ def read_model(path: FilePath) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
         raise ModelFileError(f"expected a file saved by batchensemble, got the folder {path}")
     if not path.exists():
         raise FileNotFoundError(f"there is no model file {path}; check the path")
+    if not path.is_file():
+        raise ModelFileError(
+            f"expected a file saved by batchensemble, got a pipe or device: {path}"
+        )
     with path.open("rb") as file:
         start = file.read(8)
-        n_header = int.from_bytes(start, "little")
-        if len(start) < 8 or not 2 <= n_header <= LONGEST_HEADER:
+        n_bytes, n_header = path.stat().st_size, int.from_bytes(start, "little")
+        if len(start) < 8 or not 2 <= n_header <= min(LONGEST_HEADER, n_bytes - 8):
             raise _foreign(path, f"a file that begins with {start!r}" if start else "an empty file")
         header = file.read(n_header)
-        contents = _contents(path, header)
-        n_bytes, n_written = path.stat().st_size, 8 + n_header + _end_of_arrays(path, header)
+        _check_header(path, file, header, n_bytes)
+        parsed = _header(path, header)
+        contents = _contents(path, parsed)
+        n_written = 8 + n_header + _end_of_arrays(path, parsed)
         if n_bytes != n_written:
             raise _damaged(path, f"it has {n_bytes:,} bytes, and {n_written:,} were written")
+        del parsed
         try:
             return contents, _arrays(path, contents, bytearray(start + header + file.read()))
         except MemoryError:
             raise _damaged(path, f"its {n_bytes:,} bytes do not fit into memory") from None
+
+
+def _check_header(path: Path, file: BinaryIO, header: bytes, n_bytes: int) -> None:
+    """Whether a header is safe to parse: small as objects of Python, and undamaged if it is long.
+
+    A list or a dictionary takes about 100 bytes, and what is between two commas 60.
+    """
+    n_parsed = 100 * (header.count(b"[") + header.count(b"{")) + 60 * header.count(b",")
+    if n_parsed > MOST_PARSED + MOST_PARSED_A_BYTE * n_bytes:
+        raise _damaged(path, f"its header of {len(header):,} bytes has too many values")
+    place = _place_of_digest(header)
+    if place is None or len(header) < LONG_HEADER:
+        return
+    digest = hashlib.sha256(len(header).to_bytes(8, "little") + header[: place.start])
+    digest.update(BLANK.encode() + header[place.stop :])
+    while part := file.read(2**20):
+        digest.update(part)
+    if digest.hexdigest().encode() != header[place]:
+        raise _damaged(path, "its bytes are not those that were written")
+    file.seek(8 + len(header))
 
 
 def _arrays(path: Path, contents: dict[str, Any], data: bytearray) -> dict[str, NDArray[Any]]:
@@ -114,15 +145,20 @@ def unusable(path: FilePath, library: object, error: BaseException) -> ModelFile
     )
 
 
-def _contents(path: Path, header: bytes) -> dict[str, Any]:
-    """The JSON in a file's header; it raises if that is not of our format."""
+def _header(path: Path, header: bytes) -> dict[str, Any]:
+    """A header that is of our format."""
     try:
-        metadata = _parsed(header)["__metadata__"]
-        text = metadata[KEY]
+        parsed = _parsed(header)
+        parsed["__metadata__"][KEY]
     except (ValueError, LookupError, TypeError, RecursionError):
         raise _foreign(path, f"a file whose header begins with {header[:40]!r}") from None
+    return parsed  # type: ignore[no-any-return]
+
+
+def _contents(path: Path, header: dict[str, Any]) -> dict[str, Any]:
+    """The JSON in a file's header."""
     try:
-        contents = _parsed(text)
+        contents = _parsed(header["__metadata__"][KEY])
         form = contents["format"]
         library = contents["library"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
@@ -135,9 +171,9 @@ def _contents(path: Path, header: bytes) -> dict[str, Any]:
     return contents  # type: ignore[no-any-return]
 
 
-def _end_of_arrays(path: Path, header: bytes) -> int:
+def _end_of_arrays(path: Path, header: dict[str, Any]) -> int:
     """Where the last array ends, according to the header."""
-    parts = {name: part for name, part in _parsed(header).items() if name != "__metadata__"}
+    parts = {name: part for name, part in header.items() if name != "__metadata__"}
     try:
         return max((int(part["data_offsets"][1]) for part in parts.values()), default=0)
     except (ValueError, LookupError, TypeError, OverflowError):

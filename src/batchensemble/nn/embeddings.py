@@ -80,7 +80,8 @@ class Categories(nn.Module):
 
     def forward(self, numbers: Tensor) -> Tensor:
         """(..., columns), whole numbers in any dtype -> (..., columns * width)."""
-        places = numbers.long() + torch.tensor(self.starts, device=numbers.device)
+        columns = zip(numbers.long().unbind(-1), self.starts, strict=True)
+        places = torch.stack([column + start for column, start in columns], -1)
         weight: Tensor = self.weight
         if weight.ndim == 3:  # a bank: each network looks into its own part
             n_networks, n_places, _ = weight.shape
@@ -119,13 +120,19 @@ class Embeddings(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., inputs) -> (..., out_features)."""
+        members = x.shape[-2] if x.ndim > 1 and x.stride(-2) == 0 else 1
+        if members > 1:  # all see the same: once is enough
+            x = x[..., :1, :]
         plain, positions, numbers = x.split(self.sizes, -1)
         blocks = [plain]
         if self.numbers is not None:
             blocks.append(self.numbers(positions))
         if self.categories is not None:
             blocks.append(self.categories(numbers))
-        return torch.cat(blocks, -1)
+        embedded = torch.cat(blocks, -1)
+        if members == 1:
+            return embedded
+        return embedded.expand(*embedded.shape[:-2], members, self.out_features)
 
     def fold(self, n_networks: int, n_members: int) -> "FoldedEmbeddings":
         """For inference, where all members see the same rows."""

@@ -191,8 +191,9 @@ class FoldedLinear(nn.Module):
         super().__init__()
         is_bank = layer.is_bank
         self.is_plain = not layer.adapters and (not is_bank or len(layer.weight) == 1)
-        has_shared_weight = not is_bank and "w" not in layer.adapters
-        self.unfolded = copy.deepcopy(layer).requires_grad_(False) if has_shared_weight else None
+        self.unfolded = None
+        if "w" not in layer.adapters:
+            self.unfolded = copy.deepcopy(layer).requires_grad_(False)
         with torch.no_grad():
             weight, bias = layer.effective()
             if is_bank:
@@ -231,7 +232,9 @@ class FoldedLinear(nn.Module):
     def _is_slower(self, n_rows: int) -> bool:
         """Where the form is chosen by batch size; a program for batches of any size has one."""
         is_small = self.weight.numel() <= CACHED_WEIGHTS
-        return not is_small and not torch.compiler.is_exporting() and n_rows < LARGE_BATCH
+        is_one = self.unfolded is not None and not self.unfolded.is_bank
+        exports = torch.compiler.is_exporting()
+        return is_one and not is_small and not exports and n_rows < LARGE_BATCH
 
     def train(self, mode: bool = True) -> Self:
         if mode:

@@ -16,6 +16,7 @@ from batchensemble.predictive.checks import (
     check_levels,
 )
 
+WIDEST_TAIL = 1e3
 NARROWEST_STD = 1e-100  # a zero variance is treated as a Gaussian this narrow
 _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 
@@ -24,11 +25,15 @@ _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 class GaussianPredictive(Predictive):
     """The exact equal-weight mixture of the members' Gaussians.
 
-    means, variances (samples, members); variances may be 0.
+    means, variances (samples, members); variances may be 0. With a `tail_share` every member has
+    heavier tails: with that probability its Gaussian is `tail_width` times as wide, the variance
+    being that of both together.
     """
 
     means: Array
     variances: Array
+    tail_share: float = 0.0
+    tail_width: float = 1.0
     _by_row = ("means", "variances")
 
     def __post_init__(self) -> None:
@@ -38,6 +43,11 @@ class GaussianPredictive(Predictive):
             raise ValueError(
                 f"variances: expected values >= 0, got {variances.min():g}; "
                 "pass variances, not log-variances: exp(log_variance)"
+            )
+        if not 0 <= self.tail_share < 1 or not 1 <= self.tail_width <= WIDEST_TAIL:
+            raise ValueError(
+                f"expected a tail_share in [0, 1) and a tail_width from 1 to {WIDEST_TAIL:g}, "
+                f"got {self.tail_share} and {self.tail_width}"
             )
         self._freeze(means=means, variances=variances)
 
@@ -71,13 +81,16 @@ class GaussianPredictive(Predictive):
 
     def cdf(self, y: ArrayLike) -> Array:
         """(samples,) P(Y <= y); y (samples,) or one number for all."""
-        z = _standardise(self._targets(y) - self.means, self._stds)
-        return average(ndtr(z), 1)
+        means, stds, weights = self._parts()
+        return _mixed(ndtr(_standardise(self._targets(y) - means, stds)), weights)
 
     def log_prob(self, y: ArrayLike) -> Array:
         """(samples,) log density at y, in nats; y (samples,) or one number for all."""
-        z = _standardise(self._targets(y) - self.means, self._stds)
-        logs = -0.5 * z**2 - np.log(self._stds) - 0.5 * math.log(2 * math.pi)
+        means, stds, weights = self._parts()
+        z = _standardise(self._targets(y) - means, stds)
+        logs = -0.5 * z**2 - np.log(stds) - 0.5 * math.log(2 * math.pi)
+        if weights is not None:
+            logs = logs + np.log(weights * self.n_members)
         log_sum: Array = logsumexp(logs, axis=1)
         return log_sum - math.log(self.n_members)
 
@@ -99,16 +112,19 @@ class GaussianPredictive(Predictive):
 
         The closed form for mixtures: mean A(y - mean_k) - 1/2 mean A(mean_k - mean_l).
         """
-        targets, stds, k = self._targets(y), self._stds, self.n_members
+        targets, (means, stds, weights) = self._targets(y), self._parts()
+        k = means.shape[1]
+        shares = np.ones(k) if weights is None else weights * k
         out = np.empty(len(self))
         for rows in chunks(len(self), k):
-            m, s = self.means[rows], stds[rows]
-            pairs = (2 / math.sqrt(math.pi)) * s.sum(axis=1)  # each member with itself
+            m, s = means[rows], stds[rows]
+            pairs = (2 / math.sqrt(math.pi)) * (s * shares**2).sum(axis=1)  # each with itself
             for i in range(k - 1):  # and twice with every later one
                 others = np.sqrt(s[:, i + 1 :] ** 2 + s[:, i : i + 1] ** 2)
                 apart = _mean_distance(m[:, i + 1 :] - m[:, i : i + 1], others)
-                pairs += 2 * apart.sum(axis=1)
-            out[rows] = _mean_distance(targets[rows] - m, s).mean(axis=1) - 0.5 * pairs / k**2
+                pairs += 2 * shares[i] * (apart * shares[i + 1 :]).sum(axis=1)
+            to_truth = (_mean_distance(targets[rows] - m, s) * shares).mean(axis=1)
+            out[rows] = to_truth - 0.5 * pairs / k**2
         return np.maximum(out, 0.0)
 
     def sample(self, n: int, rng: Rng) -> Array:
@@ -117,7 +133,11 @@ class GaussianPredictive(Predictive):
         member = rng.integers(self.n_members, size=(len(self), n))
         means = np.take_along_axis(self.means, member, axis=1)
         variances = np.take_along_axis(self.variances, member, axis=1)
-        return means + np.sqrt(variances) * rng.standard_normal((len(self), n))
+        noise = rng.standard_normal((len(self), n))
+        if self.tail_share:
+            is_tail = rng.random((len(self), n)) < self.tail_share
+            noise = noise * np.where(is_tail, self.tail_width, 1.0) * self._core
+        return means + np.sqrt(variances) * noise
 
     def moment_matched(self) -> "GaussianPredictive":
         """One Gaussian per row with the mixture's mean and variance."""
@@ -130,8 +150,26 @@ class GaussianPredictive(Predictive):
         return self.means - self.means[:, :1]
 
     @property
-    def _stds(self) -> Array:
-        return np.maximum(np.sqrt(self.variances), NARROWEST_STD)
+    def _core(self) -> float:
+        """The standard deviation of a member's Gaussian without its tail, if the whole's is 1."""
+        return float((1 + self.tail_share * (self.tail_width**2 - 1)) ** -0.5)
+
+    def _parts(self) -> tuple[Array, Array, Array | None]:
+        """Means and standard deviations of the Gaussians, (samples, parts), and their weights.
+
+        The parts are the members or, where these have tails, all members without and then with
+        them. Without weights all count alike.
+        """
+        stds = np.maximum(np.sqrt(self.variances), NARROWEST_STD)
+        if not self.tail_share:
+            return self.means, stds, None
+        core = np.maximum(stds * self._core, NARROWEST_STD)
+        shares = np.repeat([1 - self.tail_share, self.tail_share], self.n_members)
+        return (
+            np.hstack([self.means, self.means]),
+            np.hstack([core, core * self.tail_width]),
+            shares / self.n_members,
+        )
 
     def _targets(self, y: ArrayLike) -> Array:
         """(samples, 1), to stand beside the members."""
@@ -143,9 +181,10 @@ class GaussianPredictive(Predictive):
         side, tail = (1.0, p) if p <= 0.5 else (-1.0, 1.0 - p)
         out = np.full(len(self), -np.inf)
         if tail > 0:
-            stds = self._stds
-            for rows in chunks(len(self), self.n_members):
-                out[rows] = _lower_quantile(side * self.means[rows], stds[rows], max(tail, _TINY))
+            means, stds, weights = self._parts()
+            for rows in chunks(len(self), means.shape[1]):
+                ends = side * means[rows], stds[rows]
+                out[rows] = _lower_quantile(*ends, max(tail, _TINY), weights)
         return side * out
 
 
@@ -166,11 +205,21 @@ def _mean_distance(mean: Array, std: Array) -> Array:
     return mean * centred + 2 * std * _density(z)
 
 
-def _lower_quantile(means: Array, stds: Array, tail: float) -> Array:
+def _mixed(values: Array, weights: Array | None) -> Array:
+    """(samples, parts) -> (samples,), their mean."""
+    return average(values, 1) if weights is None else (values * weights).sum(axis=1)
+
+
+def _lower_quantile(means: Array, stds: Array, tail: float, weights: Array | None = None) -> Array:
     """Per row the x at which the mean of Phi((x - means) / stds) is tail, 0 < tail <= 1/2.
 
     Newton's method on log F, bisecting whenever it leaves the bracket or does not halve its step.
     """
+
+    def mean(values: Array) -> Array:
+        of_row: Array = values.mean(axis=1) if weights is None else (values * weights).sum(axis=1)
+        return of_row
+
     ends = means + stds * ndtri(tail)
     low, high = ends.min(axis=1), ends.max(axis=1)  # the mixture's quantile lies between
     x: Array = np.clip(average(ends, 1), low, high)
@@ -181,11 +230,11 @@ def _lower_quantile(means: Array, stds: Array, tail: float) -> Array:
             break
         at, s = x[left], stds[left]
         z = _standardise(at[:, None] - means[left], s)
-        f = np.maximum(ndtr(z).mean(axis=1), _TINY)
+        f = np.maximum(mean(ndtr(z)), _TINY)
         gap = np.log(f / tail)
         low[left] = lo = np.where(gap < 0, at, low[left])
         high[left] = hi = np.where(gap < 0, high[left], at)
-        slope = (_density(z) / s).mean(axis=1) / f
+        slope = mean(_density(z) / s) / f
         move = np.divide(gap, slope, out=np.full_like(gap, np.inf), where=slope > 1e-150)
         newton, last_bit = at - move, np.spacing(np.abs(at))
         trusted = (newton > lo) & (newton < hi) & (np.abs(move) <= 0.5 * step[left])

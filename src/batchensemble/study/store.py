@@ -4,9 +4,12 @@ import dataclasses
 import json
 import os
 import platform
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +58,9 @@ class Store:
                 f"expected {path} to hold the run {run}, got one with "
                 f"{stored}; use another results folder, or delete this one"
             )
+        arrays = self._path(run, "npz")
+        if arrays.is_file() and not zipfile.is_zipfile(arrays):
+            raise _no_arrays(arrays, "no archive")
         return True
 
     def check(self, settings: Settings) -> None:
@@ -88,8 +94,11 @@ class Store:
         result, arrays = self._result(self._path(run, "json")), self._path(run, "npz")
         if not arrays.is_file():
             return result
-        with np.load(arrays, allow_pickle=False) as stored:
-            return dataclasses.replace(result, arrays=dict(stored))
+        try:
+            with arrays.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+                return dataclasses.replace(result, arrays=dict(stored))
+        except (ValueError, OSError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+            raise _no_arrays(arrays, str(error)) from None
 
     def __iter__(self) -> Iterator[Result]:
         """All results that are done, in the order of their names, without their predictions."""
@@ -97,11 +106,36 @@ class Store:
 
     def _result(self, path: Path) -> Result:
         stored = read_json(path, "results", FORMAT)
-        run = Run.from_dict(stored["run"])
-        return Result(run, stored["metrics"], stored["curves"], stored["about"])
+        try:
+            run = Run.from_dict(stored["run"])
+            metrics, curves, about = (dict(stored[part]) for part in ("metrics", "curves", "about"))
+            numbers = [
+                *metrics.values(),
+                *(number for curve in curves.values() for number in curve),
+            ]
+        except (LookupError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"expected the results of a run in {path}, got something else ({error!r:.200}); "
+                "delete the file"
+            ) from None
+        for number in numbers:
+            if not isinstance(number, Real) or isinstance(number, bool):
+                raise ValueError(
+                    f"expected numbers as metrics and curves in {path}, got {number!r:.80}; delete "
+                    "the file, and run it again"
+                )
+        return Result(run, metrics, curves, about)
 
     def _path(self, run: Run, suffix: str) -> Path:
         return self.folder / f"{run.name}.{suffix}"
+
+
+def _no_arrays(path: Path, reason: str) -> ValueError:
+    cause = " ".join(reason.split())[:200]
+    return ValueError(
+        f"expected the predictions of a run in {path}, got something else ({cause}); delete it and "
+        "the .json beside it, and run it again"
+    )
 
 
 def describe_machine() -> dict[str, Any]:

@@ -29,9 +29,16 @@ class EarlyStopping:
         *,
         ensemble_size: int,
         patience: int,
+        patience_growth: float = 0.0,
     ) -> None:
+        """A network rests after `patience` epochs without a better score.
+
+        Or after `patience_growth` times as many as its best took, if these are more: late in a
+        training, scores improve rarely.
+        """
         self.bank, self.loss, self.data = bank, loss, data
-        self.ensemble_size, self.patience = ensemble_size, patience
+        self.ensemble_size = ensemble_size
+        self.patience, self.patience_growth = patience, patience_growth
         self.active = [True] * len(bank)
         self.best_scores = [float("inf")] * len(bank)
         self.best_epochs = [0] * len(bank)
@@ -51,7 +58,7 @@ class EarlyStopping:
 
     @torch.no_grad()
     def scores(self) -> list[float]:
-        """The mixture's NLL on the held-out rows, for each network that of its ensemble."""
+        """The loss's score on the held-out rows, for each network that of its ensemble."""
         bank, size = self.bank, self.ensemble_size
         bank.module.eval()
         total = torch.zeros(len(self.weights), device=self.weights.device)
@@ -60,7 +67,7 @@ class EarlyStopping:
             x, y = place_members(*self.data.take(rows.unsqueeze(2)), bank.module.n_members)
             outputs = bank(x).unflatten(0, (-1, size))  # (ensembles, size, rows, ...)
             outputs = outputs.movedim(1, -3).flatten(-3, -2)  # (ensembles, rows, ..., all members)
-            scores = self.loss.mixture(outputs, y[::size]).unsqueeze(-1)
+            scores = self.loss.score(outputs, y[::size]).unsqueeze(-1)
             total += (mean_over_steps(scores).squeeze(-1) * weights).sum(1)
         return [float(score) for score in total for _ in range(size)]
 
@@ -73,7 +80,9 @@ class EarlyStopping:
             if score < self.best_scores[i]:
                 self.best_scores[i], self.best_epochs[i] = score, epoch
                 self.best_theta[i] = self.bank.theta[i]
-            elif epoch - self.best_epochs[i] >= self.patience:
+            elif epoch - self.best_epochs[i] >= max(
+                self.patience, self.patience_growth * self.best_epochs[i]
+            ):
                 self.active[i] = False
 
     def restore(self) -> None:

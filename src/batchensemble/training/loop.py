@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 import torch
@@ -15,6 +15,7 @@ from batchensemble.training.engines import Adam, Engine, Source, choose_engine
 from batchensemble.training.losses import Loss
 from batchensemble.training.plan import BATCHING, Plan
 from batchensemble.training.progress import progress_bar
+from batchensemble.training.threads import ONE_TORCH_THREAD
 from batchensemble.words import one_of
 
 WORTH_THREADS = 200_000_000  # multiplications a step, from which on several threads pay
@@ -36,6 +37,7 @@ class Training:
                   is one pass over the rows.
     patience      epochs without a better score on the held-out rows after which a network stops;
                   its best state is kept. None: no early stopping.
+    patience_growth  the same as a share of the epochs that the best score took, if that is more.
     time_limit    seconds after which training ends with what it has learned so far.
     stop_if_lost  whether training raises when a network diverges. If not, the other networks of
                   the bank go on unchanged.
@@ -50,6 +52,7 @@ class Training:
     batching: str = "shared"
     penalty: float | tuple[float, ...] = 0.0
     patience: int | None = None
+    patience_growth: float = 0.0
     time_limit: float | None = None
     keep_on_interrupt: bool = False
     stop_if_lost: bool = True
@@ -64,7 +67,7 @@ class Training:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"expected {name} above 0, got {value}")
-        for name in ("weight_decay", "penalty"):
+        for name in ("weight_decay", "penalty", "patience_growth"):
             value = getattr(self, name)
             if min(value if isinstance(value, tuple) else (value,)) < 0:
                 raise ValueError(f"expected {name} of at least 0, got {value}")
@@ -113,7 +116,13 @@ def train(
     active, stopper = [True] * len(bank), None
     if training.patience is not None and held_out is not None:
         stopper = EarlyStopping(
-            bank, loss, data, held_out, ensemble_size=ensemble_size, patience=training.patience
+            bank,
+            loss,
+            data,
+            held_out,
+            ensemble_size=ensemble_size,
+            patience=training.patience,
+            patience_growth=training.patience_growth,
         )
         active = stopper.active
     start = time.monotonic()
@@ -251,13 +260,6 @@ def _latest(history: History) -> str:
     return ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
 
 
-@contextmanager
-def _threads_for(multiplications: int) -> Iterator[None]:
+def _threads_for(multiplications: int) -> AbstractContextManager[None]:
     """One thread while the steps are small: several would mostly wait for each other."""
-    before = torch.get_num_threads()
-    if multiplications < WORTH_THREADS:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    return ONE_TORCH_THREAD.held() if multiplications < WORTH_THREADS else nullcontext()

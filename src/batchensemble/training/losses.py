@@ -23,6 +23,10 @@ class Loss(Protocol):
         """NLL of the equal-weight mixture of members: ... -> (...)."""
         ...
 
+    def score(self, outputs: Tensor, y: Tensor) -> Tensor:
+        """What early stopping watches, of the members together: ... -> (...)."""
+        ...
+
 
 def bounded(raw: Tensor, bounds: Bounds) -> Tensor:
     """Nearly the identity inside the bounds, smooth everywhere, never beyond them."""
@@ -68,6 +72,9 @@ class Gaussian:
         log_prob = -0.5 * (log_variance + (y - mean).square() * torch.exp(-log_variance))
         return -_log_mean_exp(log_prob)
 
+    def score(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return self.mixture(outputs, y)
+
 
 @dataclass(frozen=True)
 class GaussianNLL(Gaussian):
@@ -100,23 +107,15 @@ class GaussianCRPS(Gaussian):
     that the mean keeps learning where the variance could explain the error.
     """
 
-    of_mixture: bool = False
-
     def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
         mean, log_variance = self.moments(outputs)
-        return self._crps(y - mean, torch.exp(0.5 * log_variance))
+        return _crps(y - mean, torch.exp(0.5 * log_variance))
 
-    def mixture(self, outputs: Tensor, y: Tensor) -> Tensor:
-        if not self.of_mixture:
-            return super().mixture(outputs, y)
+    def score(self, outputs: Tensor, y: Tensor) -> Tensor:
+        """The CRPS of one Gaussian with the mixture's mean and variance."""
         mean, log_variance = self.moments(outputs)
         variance = log_variance.exp().mean(-1) + mean.var(-1, correction=0)
-        return self._crps(y.squeeze(-1) - mean.mean(-1), variance.sqrt())
-
-    def _crps(self, error: Tensor, std: Tensor) -> Tensor:
-        z = error / std
-        twice_density = math.sqrt(2 / math.pi) * torch.exp(-0.5 * z.square())
-        return std * (z * torch.erf(z / math.sqrt(2)) + twice_density - 1 / math.sqrt(math.pi))
+        return _crps(y.squeeze(-1) - mean.mean(-1), variance.sqrt())
 
 
 @dataclass(frozen=True)
@@ -130,6 +129,14 @@ class CategoricalNLL:
 
     def mixture(self, outputs: Tensor, y: Tensor) -> Tensor:
         return -_log_mean_exp(-self(outputs, y))
+
+    score = mixture
+
+
+def _crps(error: Tensor, std: Tensor) -> Tensor:
+    z = error / std
+    twice_density = math.sqrt(2 / math.pi) * torch.exp(-0.5 * z.square())
+    return std * (z * torch.erf(z / math.sqrt(2)) + twice_density - 1 / math.sqrt(math.pi))
 
 
 def _log_mean_exp(x: Tensor) -> Tensor:

@@ -144,7 +144,7 @@ def predict_rows(
 ) -> Iterator[Tensor]:
     """(rows, predictions, outputs) in float64 on the CPU, in chunks of bounded memory."""
     assert isinstance(members.network, MLP)
-    widest = max(x.shape[1], *members.network.hidden, 1)
+    widest = max(x.shape[1], members.network.n_inputs, *members.network.hidden, 1)
     budget = CHUNK_FLOATS_GPU if device.type == "cuda" else CHUNK_FLOATS
     size = max(1, budget // (members.n_members * widest))
     for start in range(0, len(x), size):

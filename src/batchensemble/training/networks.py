@@ -92,6 +92,7 @@ class MLP(Network):
         if embedding:
             self.embeddings = Embeddings(in_features, generator=generator, **embedding)
             in_features = self.embeddings.out_features
+        self.n_inputs = in_features
         sizes = [in_features, *hidden]
         self.layers = nn.ModuleList(map(layer, sizes, hidden, words, inits))
         self.heads = nn.ModuleList(layer(sizes[-1], size, words[-1], inits[-1]) for size in heads)

@@ -16,6 +16,7 @@ from batchensemble.training.engines.plain import (
     mean_over_steps,
     place_members,
 )
+from batchensemble.training.engines.shapes import is_plain
 from batchensemble.training.losses import Loss
 
 __all__ = [
@@ -32,7 +33,13 @@ __all__ = [
 
 # How many steps it takes to win back the time of compiling: loops on the CPU are compiled once on a
 # machine, a kernel once for each shape, and a graph once for each training.
-STEPS_WORTH_COMPILING = {"table": 2_000, "series": 2_000, "kernel": 10_000, "graph": 50_000}
+STEPS_WORTH_COMPILING = {
+    "table": 2_000,
+    "embedded": 500,
+    "series": 2_000,
+    "kernel": 10_000,
+    "graph": 50_000,
+}
 
 
 def choose_engine(
@@ -60,7 +67,8 @@ def choose_engine(
         if plain.penalty is None and pays("kernel") and kernel_covers(bank, loss, data, batch):
             return KernelEngine(bank, loss, data, adam, batch=batch)
         return GraphEngine(plain, compiled=pays("graph"))
-    kind = "series" if isinstance(data, Windows) else "table"
+    kind = "table" if is_plain(bank.module, loss) else "embedded"
+    kind = "series" if isinstance(data, Windows) else kind
     if plain.penalty is None and pays(kind) and covers(bank, loss, data):
         return FusedEngine(bank, loss, data, adam, n_threads=n_threads)
     return plain

@@ -1,4 +1,4 @@
-"""K members in one network."""
+"""K members in one network, or in each of several."""
 
 from dataclasses import dataclass
 
@@ -18,4 +18,4 @@ class BatchEnsemble:
         return make(generator, n_members=self.n_members)
 
     def members(self, bank: Bank, generator: Generator) -> Members:
-        return Members(bank.folded(), self.n_members)
+        return Members(bank.folded(), self.n_members * self.n_networks)

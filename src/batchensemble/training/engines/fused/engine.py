@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.linalg import blas  # noqa: F401 - the loops multiply with it
-from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
 from batchensemble.nn.cells import GRUBECell, GRUCell
@@ -29,9 +28,11 @@ from batchensemble.training.engines.shapes import (
 )
 from batchensemble.training.losses import CategoricalNLL, Gaussian, GaussianCRPS, GaussianNLL, Loss
 from batchensemble.training.networks import MLP, Recurrent
+from batchensemble.training.threads import ONE_BLAS_THREAD
 
-# With more, plain torch is faster: it does not compute a weight for each member.
-MOST_WEIGHTS = 100_000
+# With more, plain torch is faster: it does not compute a weight for each member. Behind embeddings
+# it has more to do besides, and is faster later.
+MOST_WEIGHTS, MOST_EMBEDDED_WEIGHTS = 100_000, 200_000
 
 
 def covers(bank: Bank, loss: Loss, data: Source) -> bool:
@@ -39,7 +40,8 @@ def covers(bank: Bank, loss: Loss, data: Source) -> bool:
     if bank.theta.device.type != "cpu" or {bank.theta.dtype, data.dtype} != {torch.float32}:
         return False
     weights = (layer.in_features * layer.out_features for layer in linear_layers(bank.module))
-    if find_spec("numba") is None or sum(weights) > MOST_WEIGHTS:
+    most = MOST_WEIGHTS if is_plain(bank.module, loss) else MOST_EMBEDDED_WEIGHTS
+    if find_spec("numba") is None or sum(weights) > most:
         return False
     return is_known(bank.module, loss, data)
 
@@ -51,8 +53,6 @@ class FusedEngine:
         self.adam = adam
         ends = np.linspace(0, len(bank), min(n_threads, len(bank)) + 1).astype(int).tolist()
         self.parts = [slice(*pair) for pair in pairwise(ends)]
-        # The products are small: BLAS threads would only get in the way.
-        self.libraries = ThreadpoolController()
         self.kernel, self.data, self.network = (
             _of_series(bank, data) if isinstance(data, Windows) else _of_table(bank, loss, data)
         )
@@ -66,7 +66,7 @@ class FusedEngine:
 
     def run(self, steps: Steps) -> Tensor:
         losses = np.empty(steps.rows.shape[:2], np.float32)
-        with self.libraries.limit(limits=1, user_api="blas"):
+        with ONE_BLAS_THREAD.held():  # the products are small: more would only get in the way
             if len(self.parts) == 1:
                 self._run(self.parts[0], steps, losses)
             else:

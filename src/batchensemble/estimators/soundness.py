@@ -1,0 +1,313 @@
+"""Whether a loaded model can predict: the parts are checked, then it is tried on a few rows.
+
+Files may be written by anybody. What is wrong in one is found here, when it is loaded, and not by
+whoever predicts with it.
+"""
+
+import math
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, get_args
+
+import numpy as np
+
+from batchensemble.conformal import REPORTED, IntervalCalibration, SetCalibration
+from batchensemble.data.frames import MISSING, Column, Columns, Kind
+from batchensemble.data.grids import positions, series_of
+from batchensemble.data.panels import Panel
+from batchensemble.data.table_encoder import TableEncoder
+from batchensemble.estimators.base import Estimator
+from batchensemble.estimators.classifier import Classifier
+from batchensemble.estimators.forecaster import Forecaster
+from batchensemble.estimators.regressor import Regressor
+from batchensemble.predictive import GaussianPredictive
+from batchensemble.predictive.checks import check_array, check_labels, check_probabilities
+from batchensemble.training.engines.shapes import linear_layers
+from batchensemble.training.loop import History
+from batchensemble.training.models import Ensemble
+
+MOST_TRIED = 2**22  # weights of all members: a larger model is not tried, only checked
+TRIED_SERIES = 2
+DESCRIBED = {
+    **dict.fromkeys(("estimator", "task", "method", "fitted_at"), str),
+    **dict.fromkeys(("target", "settings"), dict),
+    "columns": list,
+    "n_parameters": int,
+}
+BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
+TYPICAL: dict[Kind, Any] = {
+    "number": 1.0,
+    "boolean": 1.0,
+    "category": "a",
+    "date": np.datetime64("2024-02-29T12:00", "us"),
+}
+EXTREME: dict[Kind, Any] = {
+    "number": -1e300,
+    "boolean": 0.0,
+    "category": "",
+    "date": np.datetime64("9999-12-31T23:59", "us"),
+}
+
+
+def check_sound(model: Regressor | Classifier | Forecaster) -> None:
+    """Raise unless the model can answer every question."""
+    model._validate_params()
+    _check_common(model)
+    if isinstance(model, Forecaster):
+        _check_forecaster(model)
+    else:
+        _check_table(model)
+
+
+def check_described(about: dict[str, Any]) -> None:
+    """Raise unless the description for people can be shown."""
+    for name, kind in DESCRIBED.items():
+        require(isinstance(about.get(name), kind), f"the description of {name}")
+    for part in (*about["columns"], about["target"]):
+        require(isinstance(part, dict) and "name" in part, "names of columns in the description")
+
+
+def require(holds: object, what: str) -> None:
+    if not holds:
+        raise ValueError(f"expected {what}")
+
+
+def _check_common(model: Estimator) -> None:
+    ensemble: Ensemble = model.model_.ensemble
+    require(ensemble.bank.theta.isfinite().all(), "finite parameters")
+    for name in ("n_members", "n_passes", "n_networks"):
+        count = getattr(ensemble.method, name, 1)
+        require(_is_count(count), f"{name} to be a number of at least 1, got {count!r:.80}")
+    n_members = getattr(ensemble.method, "n_members", 1)
+    require(n_members <= ensemble.bank.n_parameters, "fewer members than parameters")
+    require(_is_count(ensemble.seed, least=0), "a seed of at least 0")
+    require(isinstance(model.fitted_at_, str), "the time of the fit as text")
+    require(isinstance(model.settings_, dict), "settings by name")
+    require(type(model.history_) is list, "a list of histories")
+    for history in model.history_:
+        require(isinstance(history, History), "a list of histories")
+        _check_history(history)
+
+
+def _check_history(history: History) -> None:
+    rows = [*history.losses, *history.scores]
+    require(all(type(row) is list and row for row in rows), "losses of every epoch")
+    require(type(history.best_epochs) is list, "the best epochs as a list")
+    require(all(_is_count(n, least=0) for n in history.best_epochs), "the best epochs as numbers")
+    require(isinstance(history.ended, str), "how the training ended as text")
+    require(_is_number(history.seconds) and history.seconds >= 0, "seconds of at least 0")
+
+
+# ------------------------------------------------------------------------------------------- tables
+
+
+def _check_table(model: Regressor | Classifier) -> None:
+    encoder, recipe = model.model_.encoder, model.model_.ensemble.recipe
+    _check_encoder(encoder)
+    if hasattr(model, "feature_names_in_"):  # not after a fit to an array
+        names = model.feature_names_in_
+        same = isinstance(names, np.ndarray) and names.tolist() == encoder.names_
+        require(same, "feature names like those of the encoder")
+    require(model.n_features_in_ == encoder.n_features_in_, "as many features as in the encoder")
+    _check_inputs(recipe, encoder)
+    require(tuple(recipe["heads"]) == model.model_.head.sizes, "a network for the target")
+    require(model.target_name_ is None or isinstance(model.target_name_, str), "a target's name")
+    require(_is_positive(model.shift_scale_), "a shift scale above 0")
+    if isinstance(model, Regressor):
+        require(_is_number(model.target_location_), "a finite location of the target")
+        require(_is_positive(model.target_scale_), "a scale of the target above 0")
+        if model.calibration_ is not None:
+            _check_intervals(model.calibration_, n_steps=1)
+    else:
+        _check_classes(model.classes_)
+        if model.calibration_ is not None:
+            _check_sets(model.calibration_, len(model.classes_))
+    columns = _trial_columns(encoder)
+    require(np.isfinite(encoder.transform(columns)).all(), "an encoder that gives finite numbers")
+    if _is_small(model.model_.ensemble):
+        _try_table(model, columns)
+
+
+def _check_inputs(recipe: dict[str, Any], encoder: TableEncoder) -> None:
+    embedding = dict(recipe.get("embedding") or {})
+    n_embedded = len(encoder.binned_.edges) + len(encoder.coded_)
+    n_plain = encoder.n_features_out_ - n_embedded
+    require(recipe["in_features"] == n_plain, "a network for the encoded columns")
+    require(bool(embedding) == bool(n_embedded), "embeddings for the encoded columns")
+    if n_embedded:
+        require(_is_count(embedding.pop("width", 0)), "embeddings of a width of at least 1")
+        require(embedding == encoder.embedding, "embeddings for the encoded columns")
+    require(len(encoder.codes_.words) == len(encoder.coded_), "words of every coded column")
+    bins = encoder.binned_
+    require(len(bins.columns) == len(bins.edges), "bins of every column that has some")
+    for edges in bins.edges:
+        require(np.isfinite(edges).all() and (np.diff(edges) > 0).all(), "rising ends of bins")
+
+
+def _try_table(model: Regressor | Classifier, columns: Columns) -> None:
+    n, dist = columns.n_rows, model.model_.predict(columns)
+    answers: list[Any] = [dist.mean, *dist.uncertainty()]
+    if isinstance(dist, GaussianPredictive):
+        answers += [dist.std, dist.quantile(0.1)]
+    if dist.n_members > 1:
+        answers += [model.model_.head.disagreement(part) for part in model.model_.outputs(columns)]
+    if model.calibration_ is not None:
+        model.calibration_report()
+    require(all(len(answer) == n for answer in answers), "an answer for every row")
+    require(all(np.isfinite(answer).all() for answer in answers), "finite predictions")
+
+
+def _trial_columns(encoder: TableEncoder) -> Columns:
+    """A row without values, a typical one and an extreme one."""
+    columns = []
+    for name, kind in zip(encoder.names_, encoder.kinds_, strict=True):
+        dtype = object if kind == "category" else None
+        values = np.array([MISSING[kind], TYPICAL[kind], EXTREME[kind]], dtype)
+        columns.append(Column(name, kind, values))
+    zoned = getattr(encoder, "zoned_", [False] * len(columns))  # files of 0.2 do not say
+    require(type(zoned) is list and len(zoned) == len(columns), "which dates have zones")
+    columns = [replace(c, is_zoned=bool(z)) for c, z in zip(columns, zoned, strict=True)]
+    return Columns(tuple(columns))
+
+
+def _check_encoder(encoder: TableEncoder) -> None:
+    names, kinds, n = encoder.names_, encoder.kinds_, encoder.n_features_in_
+    require(isinstance(encoder, TableEncoder), "an encoder of tables")
+    require(type(names) is list and all(type(name) is str for name in names), "names of columns")
+    require(type(kinds) is list and set(kinds) <= set(get_args(Kind)), "kinds of columns")
+    require(len(names) == len(kinds) == len(set(names)) == n, "a name and a kind for every column")
+    encoder._check_parameters()
+    described = [(name, kind) for name, kind, _ in encoder.columns_]
+    require(described == list(zip(names, kinds, strict=True)), "a description of every column")
+    outputs = encoder._outputs()
+    require(len(outputs) == encoder.n_features_out_, "as many outputs as are described")
+
+
+def _check_classes(classes: Any) -> None:
+    is_list = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
+    require(is_list and classes.dtype.kind in "biufUST", "classes as a list of labels")
+    require(np.array_equal(np.unique(classes), classes), "classes in order, each of them once")
+
+
+def _check_sets(calibration: Any, n_classes: int) -> None:
+    require(isinstance(calibration, SetCalibration), "a calibration of classes")
+    require(_is_positive(calibration.temperature), "a temperature above 0")
+    n = len(check_probabilities("probabilities", calibration.probabilities, "rows", n_classes))
+    check_probabilities("untempered", calibration.untempered, n, n_classes)
+    check_labels("labels", calibration.labels, n_rows=n, n_classes=n_classes)
+    require(calibration.labels.dtype.kind in "iu" and n, "labels of the calibration rows")
+
+
+def _check_intervals(calibration: Any, n_steps: int) -> None:
+    require(isinstance(calibration, IntervalCalibration), "a calibration of intervals")
+    n = len(check_array("y", calibration.y, "rows", n_steps))
+    require(n, "rows of the calibration")
+    check_array("means", calibration.means, n, n_steps)
+    variances = check_array("variances", calibration.variances, n, n_steps, largest=math.inf)
+    require((variances >= 0).all() and np.isfinite(variances).all(), "variances of at least 0")
+    ends = [
+        check_array(name, getattr(calibration, name), n, n_steps, len(REPORTED))
+        for name in ("lower", "upper")
+    ]
+    require((ends[0] <= ends[1]).all(), "intervals whose lower end is below the upper one")
+
+
+# ------------------------------------------------------------------------------------------- series
+
+
+def _check_forecaster(model: Forecaster) -> None:
+    recipe, encoder, panel = model.model_.ensemble.recipe, model.model_.encoder, model.panel_
+    for value, name in ((model.context_, "context"), (model.settings_["horizon"], "horizon")):
+        require(_is_count(value) and value == recipe[name], f"the {name} of the networks")
+    lags = model.lags_
+    require(lags == tuple(recipe["lags"]) and all(map(_is_count, lags)), "the lags of the networks")
+    require(_is_count(model.season_), "a season of at least 1 step")
+    _check_panel(panel, model)
+    columns = (*model.future_columns, *model.past_columns)
+    named = (*encoder.future, *encoder.past)
+    require(
+        columns == named and all(type(name) is str for name in columns), "the encoder's columns"
+    )
+    require(type(encoder.calendar) is bool and _is_count(encoder.period), "a calendar or none")
+    for each in encoder.encoders_.values():
+        _check_encoder(each)
+    for name in panel.ids.tolist():
+        location, scale = encoder.scales_[name]
+        require(_is_number(location) and _is_positive(scale), "a scale of every series")
+        require(
+            name in model._observed.learned_until, "the end of what was learned of every series"
+        )
+    require(set(model._observed.forgotten) <= set(panel.ids.tolist()), "only known series")
+    require(all(map(_is_count, model._observed.forgotten.values())), "counts of forgotten rows")
+    if model.calibration_ is not None:
+        _check_intervals(model.calibration_, n_steps=model.model_.horizon)
+    model._alias()
+    _try_forecaster(model)
+
+
+def _check_panel(panel: Panel, model: Forecaster) -> None:
+    require(isinstance(panel, Panel) and panel.names == model._names, "the series of fit")
+    ids, starts, values = panel.ids, panel.starts, panel.values
+    require(isinstance(ids, np.ndarray) and ids.ndim == 1 and len(ids), "the ids of the series")
+    require(len(set(ids.tolist())) == len(ids), "ids that differ")
+    require(isinstance(starts, np.ndarray) and starts.shape == (len(ids) + 1,), "starts of series")
+    require(starts.dtype == np.int64 and starts[0] == 0, "starts of series")
+    fewest = model.model_.reach + model.model_.horizon
+    require((np.diff(starts) >= fewest).all(), f"series of at least {fewest} rows")
+    require(values.dtype == np.float64, "values of the series")
+    require(len(check_array("values", values, int(starts[-1]))), "values of the series")
+    require(len(panel.times) == len(values), "a time for every value")
+    at = positions(panel.times, starts, panel.freq)
+    expected = np.arange(len(values)) - starts[series_of(starts)]
+    require(np.array_equal(at, expected), "times on a regular grid")
+    require(panel.backend in BACKENDS, f"one of the libraries {BACKENDS}")
+    names = sorted((*model.future_columns, *model.past_columns))
+    columns = panel.columns
+    require(sorted(columns.names if columns else []) == names, "the exogenous columns of fit")
+    for column in columns or ():
+        require(isinstance(column.values, np.ndarray), "columns as arrays")
+        require(column.values.shape == values.shape, "a value of every column for every time")
+        require(len(column.missing) == len(values), "a value of every column for every time")
+
+
+def _try_forecaster(model: Forecaster) -> None:
+    """The forecast of some series, with the last rows of their columns as the future."""
+    panel, h = model.panel_.only(model.panel_.ids[:TRIED_SERIES]), model.model_.horizon
+    columns = panel.tail(h).columns if model.future_columns else None
+    if columns is not None and model.future_columns:
+        kept = [column for column in columns if column.name in model.future_columns]
+        columns = Columns(tuple(kept))
+    ahead = model.model_.ahead(panel, h, columns)
+    require(np.isfinite(ahead.encoded.covariates).all(), "columns that are encoded as numbers")
+    n_covariates = ahead.encoded.covariates.shape[1]
+    require(n_covariates == model.model_.ensemble.recipe["covariates"], "a network for the columns")
+    if not _is_small(model.model_.ensemble):
+        return
+    forecast = model._forecast(panel, ahead, n_paths=1)
+    answers = forecast.columns([80])
+    require(all(np.isfinite(answer).all() for answer in answers.values()), "finite forecasts")
+    require(len(forecast.frame(answers)) == len(panel) * h, "a forecast of every step")
+    if model.calibration_ is not None:
+        model.calibration_report()
+
+
+# ------------------------------------------------------------------------------------------ numbers
+
+
+def _is_small(ensemble: Ensemble) -> bool:
+    layers = linear_layers(ensemble.bank.module)
+    weights = sum(layer.in_features * layer.out_features for layer in layers)
+    n_members = ensemble.bank.module.n_members * getattr(ensemble.method, "n_passes", 1)
+    return weights * len(ensemble.bank) * n_members <= MOST_TRIED
+
+
+def _is_count(value: Any, least: int = 1) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and value > 0

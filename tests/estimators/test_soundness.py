@@ -1,0 +1,162 @@
+"""What loads, predicts: files altered by somebody who knows the format, and signed again."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from fixtures import resigned
+from fuzz.model_files import altered, saved, use
+from safetensors.numpy import save as bytes_of
+
+import batchensemble
+from batchensemble.modelfile.persistence import ModelFileError
+
+ENCODER = ["learned", "encoder_", "TableEncoder"]
+SERIES = ["learned", "encoder_", "SeriesEncoder"]
+PANEL = ["learned", "panel_", "Panel"]
+ALTERED = {
+    "parameters that are not finite": ("regressor", ["array", ["bank_.theta"], "nan"]),
+    "no description of the target": ("regressor", ["value", ["about", "target"], {}]),
+    "no features": ("regressor", ["value", ["learned", "n_features_in_"], 0]),
+    "names that are not there": ("regressor", ["value", ["learned", "feature_names_in_"], None]),
+    "fewer kinds than names": ("regressor", ["remove", [*ENCODER, "kinds_", 0], None]),
+    "a kind that is none": ("regressor", ["value", [*ENCODER, "kinds_", 0], "colour"]),
+    "a scale of zero": ("regressor", ["value", ["learned", "target_scale_"], 0]),
+    "a scale that is text": ("regressor", ["value", ["learned", "shift_scale_"], "1"]),
+    "fill of another length": ("regressor", ["array", ["encoder_.numbers_.fill"], "empty"]),
+    "positions of no numbers": (
+        "regressor",
+        ["array", ["encoder_.numbers_.gaps"], "float16"],
+    ),
+    "rows lost in calibration": ("regressor", ["array", ["calibration_.y"], "short"]),
+    "NaN in calibration": ("regressor", ["array", ["calibration_.upper"], "nan"]),
+    "negative variances": ("regressor", ["array", ["calibration_.variances"], "negative"]),
+    "labels that are none": ("classifier", ["array", ["calibration_.labels"], "huge"]),
+    "probabilities below 0": ("classifier", ["array", ["calibration_.probabilities"], "negative"]),
+    "history of text": ("classifier", ["value", ["learned", "history_", 0, "History", 3], 5]),
+    "passes without end": (
+        "mc_dropout",
+        ["value", ["learned", "_method", "MCDropout", "n_passes"], 10**7],
+    ),
+    "values lost": ("forecaster", ["array", ["panel_.values"], "short"]),
+    "values not finite": ("forecaster", ["array", ["panel_.values"], "nan"]),
+    "starts that go back": ("forecaster", ["array", ["panel_.starts"], "negative"]),
+    "times off the grid": ("forecaster", ["array", ["panel_.times[0]"], "zero"]),
+    "another frequency": ("forecaster", ["value", [*PANEL, "freq"], {"offset": "D"}]),
+    "an unknown library": ("forecaster", ["value", [*PANEL, "backend"], "os"]),
+    "a series without a scale": ("forecaster", ["remove", [*SERIES, "scales_", "dict", 0], None]),
+    "paths without end": ("forecaster", ["value", ["parameters", "n_paths"], 3 * 10**7]),
+    "another context": ("forecaster", ["value", ["learned", "context_"], 2]),
+    "columns lost": ("columns", ["value", [*PANEL, "columns"], None]),
+    "steps lost": ("calibrated", ["array", ["calibration_.means"], "flat"]),
+}
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_a_file_that_could_not_predict_does_not_load(tmp_path, name):
+    model, change = ALTERED[name]
+    data = altered({"model": model, "changes": [change]})
+    assert data != saved(model)
+    (tmp_path / "m.be").write_bytes(data)
+    with pytest.raises(ModelFileError, match=r"m\.be cannot be built .* fit and save the model ag"):
+        batchensemble.load(tmp_path / "m.be")
+
+
+@pytest.mark.parametrize("model", sorted({model for model, _ in ALTERED.values()}))
+def test_the_files_that_are_altered_here_load_and_answer(tmp_path, model):
+    (tmp_path / "m.be").write_bytes(altered({"model": model, "changes": []}))
+    use(batchensemble.load(tmp_path / "m.be"), tmp_path / "m.be")
+
+
+# ------------------------------------------------------------------------------------------ bombs
+
+LOADED = """
+import resource, sys, time
+import batchensemble
+from batchensemble import Classifier, Forecaster, Regressor
+from batchensemble.modelfile.persistence import ModelFileError
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+batchensemble.load(sys.argv[1])  # what is imported late is here now
+before, started = peak(), time.perf_counter()
+try:
+    batchensemble.load(sys.argv[2])
+    print("loaded")
+except ModelFileError as error:
+    print(f"{error!s:.300}", file=sys.stderr)
+print(peak() - before, time.perf_counter() - started)
+"""
+
+
+def bomb(text="", arrays=None, **learned):
+    """A model's file with more in it; `text` follows in its JSON as it is."""
+    data = saved("regressor")
+    n = int.from_bytes(data[:8], "little")
+    contents = json.loads(json.loads(data[8 : 8 + n])["__metadata__"]["batchensemble"])
+    from safetensors.numpy import load as arrays_of
+
+    contents["learned"] |= learned
+    whole = json.dumps(contents, separators=(",", ":"))[:-1] + text + "}"
+    return resigned(bytes_of(arrays_of(data) | (arrays or {}), {"batchensemble": whole}))
+
+
+def wide_texts():
+    """Each of one letter, and 2**22 bytes long."""
+    one = {"ndarray": ["objects", "<U1048576", [1], ["a"]]}
+    return bomb(odd_=[one] * 100)
+
+
+def copies(form):
+    """One array, used again and again."""
+    array = np.zeros(2**20, np.int64 if form == "moments" else np.float64)
+    use_it = {"ndarray": ["moments", "<M8[us]", {"array": "a"}]}
+    if form == "history":
+        use_it = {"History": [{"array": "a"}, {"array": "a"}, [], "epochs", 0.0]}
+    return bomb(odd_=[use_it] * 200, arrays={"a": array})
+
+
+BOMBS = {
+    "texts": wide_texts,
+    "lists": lambda: bomb(',"odd":[' + "[]," * 10**7 + "[]]"),
+    "nested lists": lambda: bomb(',"odd":[' + ("[" * 40 + "]" * 40 + ",") * 10**5 + "[]]"),
+    "dictionaries": lambda: bomb(',"odd":[' + '{"a":{}},' * 10**6 + "[]]"),
+    "dates": lambda: copies("moments"),
+    "histories": lambda: copies("history"),
+    "damaged": lambda: bomb(',"odd":[' + "1," * 10**7 + "1]")[:-1] + b"x",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_loading_takes_at_most_ten_times_the_file_and_64_mb(tmp_path, name):
+    data = BOMBS[name]()
+    (tmp_path / "good.be").write_bytes(saved("regressor"))
+    (tmp_path / "bomb.be").write_bytes(data)
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, tmp_path / "good.be", tmp_path / "bomb.be"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "damaged" in done.stderr or "cannot be built" in done.stderr
+    grown, seconds = map(float, done.stdout.split())
+    assert grown < 10 * len(data) + 64 * 2**20
+    assert seconds < 10
+
+
+def test_a_fine_model_of_some_size_takes_no_more_than_that_either(tmp_path):
+    x = np.random.default_rng(0).normal(size=(200, 5))
+    model = batchensemble.Regressor(hidden=(600, 600), epochs=1, random_state=0).fit(x, x[:, 0])
+    model.save(tmp_path / "large.be")
+    (tmp_path / "good.be").write_bytes(saved("regressor"))
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, tmp_path / "good.be", tmp_path / "large.be"],
+        capture_output=True,
+        text=True,
+    )
+    loaded, grown, _ = done.stdout.split()
+    assert loaded == "loaded"
+    assert float(grown) < 10 * (tmp_path / "large.be").stat().st_size + 64 * 2**20
