@@ -317,7 +317,7 @@ def test_the_frequency_of_the_index_is_taken_where_the_times_do_not_tell():
 
 def test_a_series_too_short_for_a_window_is_named():
     with pytest.raises(ValueError, match=r"series 'north'.*expected at least 5 rows, got 4"):
-        GRUBEForecaster(**SMALL, seasonal_lag=False).fit(panel_of(north=DAYS[:4], east=DAYS[:40]))
+        GRUBEForecaster(**SMALL).fit(panel_of(north=DAYS[:4], east=DAYS[:40]))
 
 
 def test_a_time_off_the_grid_is_named():

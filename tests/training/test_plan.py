@@ -104,3 +104,11 @@ def test_losses_of_a_short_or_shortened_epoch_are_means_over_what_was_run():
     losses = torch.tensor([[1.0, 5.0], [2.0, 0.0], [6.0, 0.0]])
     assert plan.epoch_means(losses) == [3.0, 5.0]
     assert plan.epoch_means(losses[:2]) == [1.5, 5.0]
+
+
+def test_an_epoch_of_few_steps_draws_from_all_rows():
+    rows = [torch.arange(150)]
+    plan = Plan(bank(1), data(), rows, [generator()], batch_size=16, epoch_steps=3)
+    seen = torch.cat([next(iter(plan.epoch([True]))).rows.flatten() for _ in range(40)])
+    assert len(seen) == 40 * 3 * 16
+    assert (seen.bincount(minlength=150) > 0).all()

@@ -65,6 +65,7 @@ RECURRENT_ALIASES = {
 LONGEST_AUTOMATIC_CONTEXT = 60
 PLOTTED_LEVELS = (50, 80, 95)
 LONGEST_CONTEXT = 720
+MOST_PLOTTED = 180  # past steps, where the context or the horizon needs no more
 MOST_HELD_OUT = 200_000  # values in the windows that stop training
 FORECASTS_KEPT = 100  # at least, of those that update adds
 
@@ -96,7 +97,7 @@ class Forecaster(Estimator):
         After `calibrate`: past forecasts beside the truth.
     panel_ : Panel
         The series that it forecasts. A file keeps of each what a forecast reads, and at least
-        a context and three horizons.
+        a context and a horizon.
     season_ : int
         Steps in a season.
     context_ : int
@@ -523,7 +524,8 @@ class Forecaster(Estimator):
         One panel for each series, at most the first six; `series` names one or a list of them.
         The intervals are of 50, 80 and 95 %, or of the `level` asked for; after a calibration with
         few forecasts only of those that it reaches.
-        `history` is how many past steps to show, by default the context or three horizons.
+        `history` is how many past steps to show, by default three contexts or horizons, and one
+        context if it is long.
         """
         check_is_fitted(self, "model_")
         panel = self.panel_
@@ -573,7 +575,7 @@ class Forecaster(Estimator):
 
     def _plotted_history(self, h: int) -> int:
         """Past steps that a plot of h steps shows by default."""
-        return max(self.context_ if self._is_direct else 3 * self.context_, 3 * h)
+        return max(min(3 * self.context_, max(self.context_, MOST_PLOTTED)), 3 * h)
 
     def _loss(self) -> GaussianNLL | GaussianCRPS:
         bounds = tuple(self.settings_["log_variance_bounds"])

@@ -15,6 +15,7 @@ from batchensemble.training.smoothing import LONG, smoothers
 LARGEST_INPUT = 10.0
 CORRECTION = 0.3  # how fast the correction is learned: few series teach one that holds
 LEAST_ERROR = 1e-3  # of a smoother, in units of the scaled series
+MOST_PLACES = 2**21
 MOST_EVIDENCE = 72  # one-step errors: more would leave one smoother only
 
 
@@ -51,6 +52,14 @@ class Direct(Network):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
+        if context * horizon > MOST_PLACES:
+            raise ValueError(
+                f"a context of {context:,} steps and a horizon of {horizon:,} would fill the "
+                f"memory (their product may be at most {MOST_PLACES:,}); choose smaller ones, "
+                "or preset='recurrent'"
+            )
+        if spread is not None and spread["cholesky"].shape != (len(spread["factors"]), horizon):
+            raise ValueError(f"expected a spread of {horizon} steps")
         self.n_members, self.dropout, self.draw = n_members, dropout, draw
         self.reach, self.n_steps = context, horizon
         self.lags, self.seasons = tuple(lags), tuple(seasons)
