@@ -1,6 +1,7 @@
 """Forecast and score: one row for each dataset and method, appended to a CSV file.
 
-    python benchmarks/quality/series/measure.py --out FILE [--datasets NAME ...] [--methods NAME ...]
+    python benchmarks/quality/series/measure.py --out FILE [--datasets NAME ...]
+        [--methods NAME ...]
 
 `default`, `fast`, `best` and `recurrent` are our presets and run in `.venv`; `snaive`, `theta`,
 `ets` and `arima` are statsforecast's and run in `.venv-peers`. What the file holds is skipped.
