@@ -74,13 +74,13 @@ def regression_table(n_rows: int = 120, seed: int = 0) -> tuple[np.ndarray, np.n
 TINY_FORECASTER = {
     "epochs": 2,
     "hidden": (8,),
-    "hidden_size": 8,
     "n_members": 3,
     "n_passes": 4,
     "n_paths": 40,
     "horizon": 4,
     "random_state": 0,
 }
+TINY_RECURRENT = {**TINY_FORECASTER, "preset": "recurrent", "hidden_size": 8}
 
 
 def seasonal_values(n=60, seed=0, level=10.0):

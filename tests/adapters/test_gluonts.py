@@ -12,7 +12,6 @@ SMALL = {
     "context": 3,
     "horizon": 4,
     "epochs": 2,
-    "hidden_size": 4,
     "hidden": (4,),
     "n_paths": 50,
     "random_state": 0,
@@ -54,7 +53,7 @@ def test_its_samples_are_the_paths_of_the_forecaster():
     paths = model.predict_dist(5).paths.reshape(2, 60, 5)
     for forecast, own in zip(forecasts, paths, strict=True):
         assert np.array_equal(np.sort(forecast.samples, axis=0), np.sort(own, axis=0))
-    means = model.predict(5)["GRUBE"].to_numpy().reshape(2, 5)
+    means = model.predict(5)["BatchEnsemble"].to_numpy().reshape(2, 5)
     assert np.allclose([forecast.mean for forecast in forecasts], means)
 
 

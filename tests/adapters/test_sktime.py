@@ -26,7 +26,6 @@ SMALL = {
     "context": 3,
     "horizon": 2,
     "epochs": 2,
-    "hidden_size": 4,
     "hidden": (4,),
     "n_paths": 50,
     "random_state": 0,
@@ -107,7 +106,7 @@ def test_the_paths_are_those_of_the_forecaster(fitted):
     table = walk(DAYS[:40]).rename_axis("ds").reset_index(name="y")
     table = pd.DataFrame({"unique_id": "y", **table})
     direct = Forecaster(**SMALL).fit(table).predict(7)
-    assert np.allclose(fitted.predict(fh=np.arange(1, 8)), direct["GRUBE"])
+    assert np.allclose(fitted.predict(fh=np.arange(1, 8)), direct["BatchEnsemble"])
 
 
 def test_the_same_paths_are_not_drawn_twice(fitted, monkeypatch):
@@ -318,7 +317,7 @@ def test_the_frequency_of_the_index_is_taken_where_the_times_do_not_tell():
 
 def test_a_series_too_short_for_a_window_is_named():
     with pytest.raises(ValueError, match=r"series 'north'.*expected at least 5 rows, got 4"):
-        GRUBEForecaster(**SMALL, seasonal_lag=False).fit(panel_of(north=DAYS[:4], east=DAYS[:40]))
+        GRUBEForecaster(**SMALL).fit(panel_of(north=DAYS[:4], east=DAYS[:40]))
 
 
 def test_a_time_off_the_grid_is_named():

@@ -149,7 +149,7 @@ def test_forecasts_are_judged_from_every_time_that_leaves_a_horizon(shell):
     for last in pd.date_range("2021-12-01", "2022-08-01", freq="MS"):
         ahead = model.predict(df=df[df["month"] <= last])
         both = ahead.merge(df, on=["store", "month"])
-        errors.append(both["GRUBE"] - both["sales"])
+        errors.append(both["BatchEnsemble"] - both["sales"])
     expected = np.sqrt(np.mean(np.square(np.concatenate(errors))))
     assert len(found.doubtful.rows) == 18
     assert found.scores["rmse"] == pytest.approx(expected, rel=1e-6)

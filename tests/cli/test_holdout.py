@@ -96,7 +96,7 @@ def test_a_forecaster_is_judged_on_the_last_steps_and_then_goes_on_from_them(tmp
     model = Forecaster(
         **QUICK, horizon=4, random_state=0, id_col="store", time_col="month", target_col="sales"
     ).fit(df.loc[~is_late, ["store", "month", "sales"]])
-    mean = model.predict()["GRUBE"].to_numpy()
+    mean = model.predict()["BatchEnsemble"].to_numpy()
     assert learned.origin_["scores"]["rmse"] == pytest.approx(
         rmse(df["sales"][is_late].to_numpy(), mean=mean)
     )

@@ -4,7 +4,12 @@ import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
 from batchensemble.data.panels import read_future, read_panel
-from batchensemble.data.series_encoder import SCALINGS, SeriesEncoder, window_starts
+from batchensemble.data.series_encoder import (
+    SCALINGS,
+    SeriesEncoder,
+    continued_back,
+    window_starts,
+)
 
 
 def panel(lengths=(20, 13, 30), columns=False, seed=0):
@@ -28,7 +33,7 @@ def encoder(scaling="standard", calendar=False, **rest):
 @pytest.mark.parametrize("length", [1, 5, 13, 14, 30, 31])
 def test_windows_start_wherever_a_whole_one_fits_inside_a_series(length):
     series = panel()
-    starts = window_starts(series, length)
+    starts = window_starts(series.starts, length)
     owner = np.repeat([0, 1, 2], series.lengths)
     n = len(owner)
     expected = [s for s in range(n - length + 1) if owner[s] == owner[s + length - 1]]
@@ -46,6 +51,10 @@ def test_encoded_values_come_back_in_the_users_units(scaling):
         values = encoded.values[series.rows(i)]
         if scaling == "minmax":
             assert (values.min(), values.max()) == pytest.approx((0, 1), abs=1e-6)
+        elif scaling == "difference":
+            lag = len(values) // 6
+            change = np.abs(values[lag:] - values[:-lag]).mean()
+            assert (values.mean(), change) == pytest.approx((0, 1), abs=1e-5)
         else:
             assert (values.mean(), values.std()) == pytest.approx((0, 1), abs=1e-5)
 
@@ -173,5 +182,51 @@ def test_series_without_dates_get_their_position_in_the_season():
 
 
 def test_an_unknown_scaling_is_answered_with_the_known_ones():
-    with pytest.raises(ValueError, match="one of 'minmax', 'standard', 'window', got 'robust'"):
+    with pytest.raises(
+        ValueError, match="one of 'minmax', 'standard', 'window', 'difference', got 'robust'"
+    ):
         encoder("robust")
+
+
+def test_a_series_is_continued_backwards_by_its_first_season():
+    rows, starts, repeated = continued_back(np.array([0, 5, 12]), np.array([4, 0]), 3)
+    assert rows.tolist() == [2, 0, 1, 2, *range(5), *range(5, 12)]
+    assert starts.tolist() == [0, 9, 16]
+    assert repeated.tolist() == [True] * 4 + [False] * 12
+
+
+def test_values_in_the_place_of_others_are_marked_and_nothing_else_changes():
+    series = panel()
+    fitted = encoder("difference", linear=True).fit(series)
+    encoded = fitted.encode(series)
+    rows, _, repeated = continued_back(series.starts, np.array([3, 0, 0]), 1)
+    taken = encoded.take(rows, repeated)
+    assert taken.covariates[:, 0].tolist() == [0.0] * 3 + [1.0] * len(series.values)
+    np.testing.assert_array_equal(taken.values[3:], encoded.values)
+
+
+def test_a_column_known_ahead_is_taken_out_of_the_series_and_put_back():
+    random = np.random.default_rng(0)
+    noise = np.cumsum(random.normal(size=300))
+    frame = pd.DataFrame(
+        {"unique_id": "a", "ds": np.arange(300), "price": random.uniform(-1, 1, size=300)}
+    )
+    frame["y"] = noise + 5 * frame["price"]
+    series = read_panel(frame, columns=["price"])
+    fitted = encoder("difference", linear=True, future=["price"]).fit(series)
+    encoded = fitted.encode(series)
+    left = encoded.values * encoded.scale + encoded.location
+    # Without that, the standard deviation would be about 4.
+    assert np.std(np.diff(left - noise)) < 0.2
+    back = fitted.decode(encoded.values[None, None, None].astype(float), encoded, np.array([0]))
+    np.testing.assert_allclose(back.ravel(), frame["y"], atol=1e-4)
+
+
+def test_paths_of_series_that_were_never_negative_stay_so_and_others_do_not():
+    for shift, lowest in ((0.0, 0.0), (-1.0, -6.0)):
+        frame = pd.DataFrame({"unique_id": "a", "ds": np.arange(8), "y": np.arange(8.0) + shift})
+        series = read_panel(frame)
+        fitted = encoder("difference").fit(series)
+        encoded = fitted.encode(series)
+        paths = (np.full((1, 1, 1, 2), -6.0) - encoded.location[0]) / encoded.scale[0]
+        assert fitted.decode(paths, encoded, np.array([0])).min() == pytest.approx(lowest)

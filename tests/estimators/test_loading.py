@@ -16,7 +16,14 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from fixtures import TINY_FORECASTER, damaged, long_frame, regression_table, resigned
+from fixtures import (
+    TINY_FORECASTER,
+    TINY_RECURRENT,
+    damaged,
+    long_frame,
+    regression_table,
+    resigned,
+)
 from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as bytes_of
 from sklearn.exceptions import NotFittedError
@@ -267,7 +274,7 @@ def test_a_forecaster_answers_the_same_to_the_last_bit(name, tmp_path):
 
 @EVERY_METHOD
 def test_forecasters_of_every_method_answer_the_same(method, tmp_path):
-    model = Forecaster(method, n_layers=2, **TINY_FORECASTER).fit(long_frame())
+    model = Forecaster(method, n_layers=2, **TINY_RECURRENT).fit(long_frame())
     twin = again(model, tmp_path)
     assert equal(twin.uncertainty(), model.uncertainty())
     assert np.array_equal(twin.predict_dist().paths, model.predict_dist().paths)

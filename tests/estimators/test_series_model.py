@@ -10,7 +10,8 @@ from batchensemble.estimators.series_model import hold_out_windows
 
 def test_the_reading_follows_the_frequency_and_the_shortest_series():
     def reading(n, **settings):
-        model = Forecaster(**{**QUICK, "epochs": 1, **settings}).fit(long(1, n))
+        model = Forecaster(**{**QUICK, "preset": "recurrent", "epochs": 1, **settings})
+        model.fit(long(1, n))
         return model.season_, model.context_, model.lags_
 
     assert reading(120) == (12, 12, (1, 12))
@@ -24,8 +25,8 @@ def test_the_reading_follows_the_frequency_and_the_shortest_series():
 
 
 def test_no_target_is_both_learned_from_and_held_out():
-    model = Forecaster(**QUICK, validation_fraction=0.2).fit(long())
-    kept, held_out = hold_out_windows(model.panel_, model.model_.reach, 4, 0.2)
+    model = Forecaster(**QUICK, preset="recurrent", validation_fraction=0.2).fit(long())
+    kept, held_out = hold_out_windows(model.panel_.starts, model.model_.reach, 4, 0.2)
 
     def targets(starts):
         return set((starts[:, None] + model.model_.reach + np.arange(4)).ravel().tolist())

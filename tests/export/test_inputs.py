@@ -3,7 +3,7 @@ import datetime as dt
 import numpy as np
 import pandas as pd
 import pytest
-from fixtures import TINY_FORECASTER, long_frame
+from fixtures import TINY_RECURRENT, long_frame
 from sklearn.exceptions import NotFittedError
 
 from batchensemble import Forecaster, Regressor
@@ -57,7 +57,7 @@ def test_what_belongs_to_forecasts_is_refused_for_tables():
 
 def test_a_forecasters_values_are_the_last_ones_as_they_are():
     df = long_frame()
-    model = Forecaster(**TINY_FORECASTER).fit(df)
+    model = Forecaster(**TINY_RECURRENT).fit(df)
     inputs = onnx_inputs(model, h=5, n_paths=9)
     last = df["y"].to_numpy().reshape(3, -1)[:, -model.model_.reach :]
     assert np.array_equal(inputs["values"], last)

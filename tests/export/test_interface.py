@@ -1,6 +1,6 @@
 import numpy as np
 import pandas as pd
-from fixtures import TINY_FORECASTER, long_frame
+from fixtures import TINY_RECURRENT, long_frame
 
 from batchensemble import Forecaster
 from batchensemble.data.table_encoder import TableEncoder
@@ -28,5 +28,5 @@ def test_no_two_columns_get_the_same_name():
 
 def test_a_forecaster_asks_for_covariates_only_if_it_has_some():
     for calendar in (True, False):
-        model = Forecaster(calendar=calendar, **TINY_FORECASTER).fit(long_frame())
+        model = Forecaster(calendar=calendar, **TINY_RECURRENT).fit(long_frame())
         assert ("covariates" in [slot.name for slot in inputs_of(model)]) is calendar

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pandas as pd
 import pytest
-from fixtures import TINY_FORECASTER, long_frame, onnx_session, regression_table
+from fixtures import TINY_RECURRENT, long_frame, onnx_session, regression_table
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
@@ -52,7 +52,7 @@ def test_the_file_says_what_it_is_and_what_goes_in_and_out(path):
 
 
 def test_the_file_of_a_forecaster_holds_the_scales_of_its_series(path):
-    model = Forecaster(**TINY_FORECASTER).fit(long_frame())
+    model = Forecaster(**TINY_RECURRENT).fit(long_frame())
     to_onnx(model, path)
     inputs, found = onnx_inputs(model), metadata(path)
     known = np.array([found["series"][name] for name in ("s0", "s1", "s2")])

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 from fixtures import (
-    TINY_FORECASTER,
+    TINY_RECURRENT,
     forget_members,
     long_frame,
     onnx_answers,
@@ -25,7 +25,7 @@ def path(tmp_path):
 
 def fitted(method="batch_ensemble", df=None, **settings):
     df = long_frame() if df is None else df
-    return scrambled(Forecaster(method, **TINY_FORECASTER | settings).fit(df))
+    return scrambled(Forecaster(method, **TINY_RECURRENT | settings).fit(df))
 
 
 def answers(model, path, inputs):

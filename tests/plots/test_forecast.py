@@ -122,7 +122,7 @@ def model():
     frame = pd.concat(
         pd.DataFrame({"unique_id": i, "ds": months, "y": rng.normal(size=60)}) for i in range(8)
     )
-    settings = {"epochs": 1, "hidden": (4,), "hidden_size": 4, "n_members": 2, "n_paths": 40}
+    settings = {"epochs": 1, "hidden": (4,), "n_members": 2, "n_paths": 40}
     return Forecaster(horizon=4, random_state=0, **settings).fit(frame)
 
 
@@ -130,9 +130,9 @@ def test_what_is_plotted_is_what_is_predicted(model):
     (ax,) = model.plot(3, level=[80, 50]).axes
     forecast = model.predict(level=[80]).query("unique_id == 3")
     mean = lines(ax)["forecast (mean)"].get_ydata()[1:]
-    np.testing.assert_allclose(mean, forecast["GRUBE"], atol=1e-5)
+    np.testing.assert_allclose(mean, forecast["BatchEnsemble"], atol=1e-5)
     low, high = bounds(ax)["80 % interval"]
-    expected = forecast[["GRUBE-lo-80", "GRUBE-hi-80"]].to_numpy()[-1]
+    expected = forecast[["BatchEnsemble-lo-80", "BatchEnsemble-hi-80"]].to_numpy()[-1]
     np.testing.assert_allclose([low, high], expected, atol=1e-5)
 
 

@@ -178,3 +178,11 @@ def test_with_a_step_count_a_resting_network_has_no_weight_and_draws_nothing():
     assert (weights[:, 1] == 0).all()
     assert torch.equal(plan.generators[1].get_state(), state)
     assert rows.shape == (5, 2, 16, 1)
+
+
+def test_an_epoch_of_few_steps_draws_from_all_rows():
+    rows = [torch.arange(150)]
+    plan = Plan(bank(1), data(), rows, [generator()], batch_size=16, epoch_steps=3)
+    seen = torch.cat([next(iter(plan.epoch([True]))).rows.flatten() for _ in range(40)])
+    assert len(seen) == 40 * 3 * 16
+    assert (seen.bincount(minlength=150) > 0).all()

@@ -26,6 +26,12 @@ def season_length(freq: pd.offsets.BaseOffset | int) -> int:
     return int(steps) if steps >= 1 and steps == int(steps) else 1
 
 
+def seasons_of(freq: pd.offsets.BaseOffset | int, season: int) -> tuple[int, ...]:
+    """The season and, for steps within a day whose season is the day, the week."""
+    is_day = isinstance(freq, pd.offsets.Tick) and season * pd.Timedelta(freq) == _DAY
+    return (season, 7 * season) if is_day and season > 1 else (season,)
+
+
 def calendar(
     times: pd.Index, freq: pd.offsets.BaseOffset | int, period: int = 1
 ) -> NDArray[np.float32]:

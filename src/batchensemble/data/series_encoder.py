@@ -1,7 +1,7 @@
 """A panel -> scaled values and covariates, and the windows that a forecast is learned from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,11 @@ from batchensemble.words import one_of
 
 Floats = NDArray[np.float64]
 
-SCALINGS = ("minmax", "standard", "window")
+SCALINGS = ("minmax", "standard", "window", "difference")
 WINDOW_FLOATS = 2**20
 LEAST_WINDOW_SCALE = 0.1  # of the series' own: a quiet stretch must not blow up what follows
+RIDGE = 1e-3
+NO_SEASON = 6  # without a season, changes over a sixth of the known values count
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,20 +31,33 @@ class Encoded:
     values     (rows,) scaled by series
     covariates (rows, covariates): known ahead first, then those known up to the present only
     location, scale  (rows,): value * scale + location gives back the user's units
+    effect     (rows,): what columns that act linearly added, taken out of the scaled values
     """
 
     values: NDArray[np.float32]
     covariates: NDArray[np.float32]
     location: Floats
     scale: Floats
+    effect: Floats
+
+    def take(self, rows: NDArray[np.int64], is_repeated: NDArray[np.bool_]) -> "Encoded":
+        """These rows; of those that are repeated, the first covariate says that they are."""
+        taken = Encoded(*(getattr(self, field.name)[rows] for field in fields(self)))
+        if is_repeated.any():
+            taken.covariates[is_repeated, 0] = 0.0
+        return taken
 
 
 class SeriesEncoder:
     """Learns each series' scale and the coding of exogenous columns.
 
     scaling   "minmax" (each series to [0, 1]), "standard" (to mean 0 and variance 1), or "window":
-              like "standard", and then each window by the mean and spread of what is known in it.
+              like "standard", and then each window by the mean and spread of what is known in it;
+              or "difference": each series, and then each window, by its mean change over a season.
     calendar  whether the position in year, week and day becomes a covariate.
+    linear    whether columns known ahead add a multiple of themselves to the scaled series, found
+              by regressing changes on changes; otherwise they become covariates. Then the first
+              covariate is 1 for values that were observed, and 0 for those in their place.
     period    above 1: the position in a cycle of so many steps does, for series without dates.
     """
 
@@ -52,14 +67,17 @@ class SeriesEncoder:
         *,
         calendar: bool,
         period: int = 1,
+        linear: bool = False,
         future: Sequence[str] = (),
         past: Sequence[str] = (),
     ) -> None:
         self.scaling = one_of(scaling, SCALINGS, "scaling")
-        self.calendar, self.period = calendar, period
+        self.calendar, self.period, self.linear = calendar, period, linear
         self.future, self.past = tuple(future), tuple(past)
 
     def fit(self, panel: Panel) -> "SeriesEncoder":
+        is_never_negative = self.scaling == "difference" and panel.values.min() >= 0
+        self.lowest_ = 0.0 if is_never_negative else -np.inf
         self.scales_ = {
             _key(i): self._scale(panel.values[panel.rows(k)]) for k, i in enumerate(panel.ids)
         }
@@ -68,11 +86,36 @@ class SeriesEncoder:
             for kind, names in (("future", self.future), ("past", self.past))
             if names
         }
+        if self.linear and self.future:
+            self.effects_ = np.zeros(self.encoders_["future"].n_features_out_)
+            self.effects_ = self._effects(panel)
         return self
+
+    @property
+    def _acts_linearly(self) -> bool:
+        """Older files do not say: no."""
+        return bool(vars(self).get("linear", False))
+
+    def _effects(self, panel: Panel) -> Floats:
+        """(columns,), by which their changes multiply to those of the scaled series."""
+        is_later = np.ones(len(panel.values), dtype=bool)
+        is_later[panel.starts[:-1]] = False  # what a series begins with follows nothing
+        changes = [
+            np.diff(part, axis=0, prepend=part[:1])[is_later].astype(np.float64)
+            for part in (self._encoded("future", panel.columns), self.encode(panel).values)
+        ]
+        column, value = changes
+        square = column.T @ column
+        ridge = RIDGE * (np.trace(square) / len(square) + 1.0) * np.eye(len(square))
+        effects: Floats = np.linalg.solve(square + ridge, column.T @ value)
+        return effects
 
     def _scale(self, values: Floats) -> tuple[float, float]:
         if self.scaling == "minmax":
             location, scale = values.min(), np.ptp(values)
+        elif self.scaling == "difference":
+            location, scale = values.mean(), _mean_change(values[None], self.period)[0]
+            scale = scale or values.std()
         else:
             location, scale = values.mean(), values.std()
         if scale <= 1e-14 * abs(location) or scale < 1e-100:  # one and the same number all along
@@ -92,7 +135,8 @@ class SeriesEncoder:
             for k, i in enumerate(panel.ids)
         ]
         location, scale = np.repeat(np.array(scales), panel.lengths, axis=0).T
-        values = (panel.values - location) / scale
+        effect = self._effect(len(panel.values), panel.columns)
+        values = (panel.values - location) / scale - effect
         parts = self._known_ahead(panel.times, panel.freq, panel.columns)
         if self.past:
             past = self._encoded("past", panel.columns)
@@ -100,14 +144,16 @@ class SeriesEncoder:
             # before it, and no window reads its covariates: it is there for its lagged value.
             shifted = np.concatenate([past[:1], past[:-1]])
             parts.append(np.column_stack([shifted, np.ones(len(past), dtype=np.float32)]))
-        return Encoded(values.astype(np.float32), np.concatenate(parts, axis=1), location, scale)
+        covariates = np.concatenate(parts, axis=1)
+        return Encoded(values.astype(np.float32), covariates, location, scale, effect)
 
     def encode_ahead(
         self, history: Panel, reach: int, times: pd.Index, columns: Columns | None
     ) -> Encoded:
         """The last `reach` rows of each series followed by times to forecast, without values."""
         panel = history.tail(reach)
-        known = self.encode(panel, learned_from=history)
+        rows, starts, repeated = continued_back(panel.starts, reach - panel.lengths, self.period)
+        known = self.encode(panel, learned_from=history).take(rows, repeated)
         h = len(times) // len(panel)
         parts = self._known_ahead(times, panel.freq, columns)
         if self.past:
@@ -115,8 +161,8 @@ class SeriesEncoder:
             first_step[:, 0, :-1] = self._encoded("past", panel.columns)[panel.starts[1:] - 1]
             first_step[:, 0, -1] = 1
             parts.append(first_step.reshape(len(times), -1))
-        firsts = np.repeat(panel.starts[:-1], h)
-        series = np.concatenate([series_of(panel.starts), np.repeat(np.arange(len(panel)), h)])
+        firsts = np.repeat(starts[:-1], h)
+        series = np.concatenate([series_of(starts), np.repeat(np.arange(len(panel)), h)])
         order = np.argsort(series, kind="stable")  # what is ahead comes after each series
 
         def joined(rows: NDArray[Any], ahead: NDArray[Any]) -> NDArray[Any]:
@@ -127,14 +173,33 @@ class SeriesEncoder:
             joined(known.covariates, np.concatenate(parts, axis=1)),
             joined(known.location, known.location[firsts]),
             joined(known.scale, known.scale[firsts]),
+            joined(known.effect, self._effect(len(times), columns)),
         )
+
+    def decode(self, paths: Floats, encoded: Encoded, starts: NDArray[np.int64]) -> Floats:
+        """Paths (windows, members, paths, steps) of scaled series, from `starts` on, in units."""
+        rows = starts[:, None] + np.arange(paths.shape[-1])
+        if self._acts_linearly and self.future:
+            paths = paths + encoded.effect[rows][:, None, None]
+        first = starts[:, None, None, None]
+        values: Floats = paths * encoded.scale[first] + encoded.location[first]
+        lowest = vars(self).get("lowest_", -np.inf)
+        return values if np.isinf(lowest) else np.maximum(values, lowest)
+
+    def _effect(self, n_rows: int, columns: Columns | None) -> Floats:
+        if not (self._acts_linearly and self.future):
+            return np.zeros(n_rows)
+        effect: Floats = self._encoded("future", columns) @ self.effects_
+        return effect
 
     def _known_ahead(
         self, times: pd.Index, freq: Any, columns: Columns | None
     ) -> list[NDArray[np.float32]]:
         """Covariates that are known at any time: the calendar, and the future columns."""
-        parts = [calendar(times, freq, self.period)] if self.calendar else []
-        if self.future:
+        parts = [np.ones((len(times), 1), dtype=np.float32)] if self._acts_linearly else []
+        if self.calendar:
+            parts.append(calendar(times, freq, self.period))
+        if self.future and not self._acts_linearly:
             parts.append(self._encoded("future", columns))
         return parts or [np.empty((len(times), 0), dtype=np.float32)]
 
@@ -150,7 +215,7 @@ class SeriesEncoder:
         """
         location, scale = np.zeros(len(values)), np.ones(len(values))
         n = len(values) - reach + 1
-        if self.scaling != "window" or n < 1:
+        if self.scaling not in ("window", "difference") or n < 1:
             return location, scale
         # Not by running sums: an enormous value would spoil those of all windows after it.
         every = np.lib.stride_tricks.sliding_window_view(values, reach)
@@ -158,17 +223,47 @@ class SeriesEncoder:
         for first in range(0, n, size):
             windows = every[first : first + size].astype(np.float64)
             rows = slice(first, first + len(windows))
-            location[rows], scale[rows] = windows.mean(axis=1), windows.std(axis=1)
+            if self.scaling == "difference":
+                location[rows] = windows[:, -min(self.period, reach) :].mean(axis=1)
+                scale[rows] = _mean_change(windows, self.period)
+            else:
+                location[rows], scale[rows] = windows.mean(axis=1), windows.std(axis=1)
         scale[:n] = np.maximum(scale[:n], LEAST_WINDOW_SCALE)
         return location, scale
 
 
-def window_starts(panel: Panel, length: int) -> NDArray[np.int64]:
-    """Rows at which a whole window of `length` starts."""
-    counts = np.maximum(panel.lengths - length + 1, 0)
+def window_starts(starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+    """Rows at which a whole window of `length` starts, of series that start at `starts`."""
+    counts = np.maximum(np.diff(starts) - length + 1, 0)
     offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    starts: NDArray[np.int64] = np.repeat(panel.starts[:-1], counts) + offsets
-    return starts
+    found: NDArray[np.int64] = np.repeat(starts[:-1], counts) + offsets
+    return found
+
+
+def continued_back(
+    starts: NDArray[np.int64], n_before: NDArray[np.int64], period: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Series with `n_before` more rows in front, which repeat the first season.
+
+    The old row of each new one, the new starts, and which rows are repeated.
+    """
+    rows, repeated = [], []
+    for first, stop, n in zip(starts[:-1], starts[1:], n_before, strict=True):
+        before = np.arange(-n, 0) % min(period, stop - first)
+        rows.append(first + np.concatenate([before, np.arange(stop - first)]))
+        repeated.append(np.arange(n + stop - first) < n)
+    new_starts = np.concatenate([[0], np.cumsum(np.diff(starts) + n_before)])
+    return np.concatenate(rows), new_starts, np.concatenate(repeated)
+
+
+def _mean_change(values: Floats, season: int) -> Floats:
+    """(windows, known) -> (windows,): mean absolute change over a season, or over a sixth."""
+    known = values.shape[1]
+    lag = season if 1 < season < known else max(1, known // NO_SEASON)
+    if lag >= known:
+        return np.zeros(len(values))
+    change: Floats = np.abs(values[:, lag:] - values[:, :-lag]).mean(axis=1)
+    return change
 
 
 def _chosen(columns: Columns | None, names: Sequence[str]) -> Columns:

@@ -94,7 +94,7 @@ class Forecast:
     @property
     def _first_rows(self) -> NDArray[np.int64]:
         """(windows, 1), the rows of the panel at which past windows begin."""
-        return self.ahead.starts[:, None] + self.model.reach
+        return self.ahead.origins[:, None]
 
 
 def asked_columns(

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from batchensemble.conformal import REPORTED, IntervalCalibration, fewest_rows
-from batchensemble.data.calendars import season_length
+from batchensemble.data.calendars import season_length, seasons_of
 from batchensemble.data.panels import (
     Names,
     Panel,
@@ -26,16 +26,19 @@ from batchensemble.data.panels import (
     read_future,
     read_panel,
 )
-from batchensemble.data.series_encoder import SeriesEncoder
+from batchensemble.data.series_encoder import SeriesEncoder, continued_back
 from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.forecast import Forecast, asked_columns, read_levels
 from batchensemble.estimators.observed import Observed
 from batchensemble.estimators.parameters import SERIES_CONSTRAINTS, SERIES_PARAMETERS
-from batchensemble.estimators.presets import SERIES_PRESETS, resolve
+from batchensemble.estimators.path_spread import path_spread
+from batchensemble.estimators.presets import RECURRENT_ONLY, SERIES_PRESETS, resolve
 from batchensemble.estimators.series_model import (
+    FEWEST_KNOWN,
     Ahead,
     SeriesModel,
     hold_out_windows,
+    is_recurrent,
     make_windows,
     reach_of,
     series_network,
@@ -43,11 +46,17 @@ from batchensemble.estimators.series_model import (
 from batchensemble.estimators.splits import CALIBRATION_SHARE
 from batchensemble.plots.forecast import MOST_SERIES, plot_forecast
 from batchensemble.predictive import SamplePredictive
-from batchensemble.training.losses import GaussianNLL
+from batchensemble.training.losses import GaussianCRPS, GaussianNLL
 from batchensemble.training.methods import MakeNetwork
-from batchensemble.training.models import Ensemble, Rows
+from batchensemble.training.models import Ensemble, Rows, make_members
 
 ALIASES = {
+    "batch_ensemble": "BatchEnsemble",
+    "deep_ensemble": "DeepEnsemble",
+    "mc_dropout": "MCDropout",
+    "single": "Single",
+}
+RECURRENT_ALIASES = {
     "batch_ensemble": "GRUBE",
     "deep_ensemble": "GRU-ensemble",
     "mc_dropout": "GRU-dropout",
@@ -55,6 +64,9 @@ ALIASES = {
 }
 LONGEST_AUTOMATIC_CONTEXT = 60
 PLOTTED_LEVELS = (50, 80, 95)
+LONGEST_CONTEXT = 720
+MOST_PLOTTED = 180  # past steps, where the context or the horizon needs no more
+MOST_HELD_OUT = 200_000  # values in the windows that stop training
 FORECASTS_KEPT = 100  # at least, of those that update adds
 
 
@@ -63,13 +75,18 @@ FORECASTS_KEPT = 100  # at least, of those that update adds
 class Forecaster(Estimator):
     __doc__ = f"""Forecast series, and how far to trust the forecast.
 
+    By default exponential smoothing in many variants, weighted by how well they did in the values
+    before the forecast, and corrected by a network that all series share. preset="fast" and "best"
+    train it for less or longer; "recurrent" is the paper's network (GRUBE) with settings for real
+    series, and "paper" the study's setting.
+
     Examples
     --------
     >>> import numpy as np
     >>> y = np.sin(np.arange(120) / 3) + np.random.default_rng(0).normal(size=120) / 10
     >>> model = Forecaster(context=12, horizon=5, epochs=5, random_state=0).fit(y)
     >>> model.predict(level=[80]).columns.tolist()
-    ['unique_id', 'ds', 'GRUBE', 'GRUBE-lo-80', 'GRUBE-hi-80']
+    ['unique_id', 'ds', 'BatchEnsemble', 'BatchEnsemble-lo-80', 'BatchEnsemble-hi-80']
     {SERIES_PARAMETERS}
     Attributes
     ----------
@@ -80,7 +97,7 @@ class Forecaster(Estimator):
         After `calibrate`: past forecasts beside the truth.
     panel_ : Panel
         The series that it forecasts. A file keeps of each what a forecast reads, and at least
-        three contexts and three horizons.
+        a context and a horizon.
     season_ : int
         Steps in a season.
     context_ : int
@@ -166,45 +183,107 @@ class Forecaster(Estimator):
             settings["scaling"],
             calendar=settings["calendar"],
             period=self.season_,
+            linear=self._is_direct,
             future=self.future_columns,
             past=self.past_columns,
         ).fit(panel)
         random = check_random_state(self.random_state)
         seed, prediction_seed = map(int, random.randint(2**31 - 1, size=2))
-        data = make_windows(
-            encoder, encoder.encode(panel), reach, horizon, pick_device(self.device)
+        encoded, starts = encoder.encode(panel), panel.starts
+        if self._is_direct:
+            whole, starts, repeated = continued_back(
+                panel.starts, self._missing(panel, reach, horizon), encoder.period
+            )
+            encoded = encoded.take(whole, repeated)
+        data = make_windows(encoder, encoded, reach, horizon, pick_device(self.device))
+        most = None if settings["epoch_steps"] is None else MOST_HELD_OUT // (reach + horizon)
+        rows, held_out = hold_out_windows(
+            starts, reach, horizon, settings["validation_fraction"], most
         )
-        rows, held_out = hold_out_windows(panel, reach, horizon, settings["validation_fraction"])
         if training.patience is not None and held_out is None and self.epochs is None:
             training = dataclasses.replace(training, epochs=max(1, training.epochs // 3))
-        recipe = {
-            "covariates": data.series.shape[1] - 1,
-            "heads": (1, 1),
-            "context": self.context_,
-            "horizon": horizon,
-            "lags": self.lags_,
-            **{name: settings[name] for name in ("feedback", "hidden_size", "n_layers", "dropout")},
-            "hidden": tuple(settings["hidden"]),
-            "adapters": str(settings["adapters"]),
-            "gates": self.gates,
-            "init": str(settings["init"]),
-        }
+        if settings["epoch_steps"] is not None:
+            n_steps = min(int(settings["epoch_steps"]), -(-len(rows) // training.batch_size))
+            training = dataclasses.replace(training, epoch_steps=n_steps)
+        recipe = self._recipe(panel, data.series.shape[1] - 1)
         split = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
         ensemble = self._train(
             method, recipe, self._loss(), data, training, rows=[split], seed=prediction_seed
         )
+        if self._is_direct:
+            members = make_members(method, ensemble.bank, prediction_seed, self._dtype)
+            judged = rows if held_out is None else held_out
+            n_apart = 0.0 if held_out is None else len(panel) + len(held_out) / horizon
+            spread = path_spread(members, data, judged, self._loss(), n_apart)
+            ensemble.bank.module.spread = spread  # type: ignore[assignment]
+            ensemble = dataclasses.replace(ensemble, recipe=recipe | {"spread": spread})
         self.model_ = self._assembled(encoder, ensemble)
         self.calibration_ = None
         self._observed = Observed.at_fit(panel)
 
+    @property
+    def _is_direct(self) -> bool:
+        return bool(self.settings_.get("network") == "direct")
+
+    def _missing(self, panel: Panel, reach: int, horizon: int) -> NDArray[np.int64]:
+        """How far back to continue each series, so that short ones have windows to learn from."""
+        known = np.minimum(panel.lengths - horizon, max(2 * self.season_ + 1, 2 * reach // 3))
+        is_short = panel.lengths < 2 * reach + horizon
+        return np.where(is_short, np.maximum(reach - known, 0), 0)
+
+    def _recipe(self, panel: Panel, covariates: int) -> dict[str, Any]:
+        """The arguments of the networks."""
+        settings, n_hidden = self.settings_, len(self.settings_["hidden"])
+        common = {
+            "covariates": covariates,
+            "heads": (1, 1),
+            "context": self.context_,
+            "horizon": int(settings["horizon"]),
+            "lags": self.lags_,
+            "dropout": settings["dropout"],
+            "hidden": tuple(settings["hidden"]),
+        }
+        if not self._is_direct:
+            names = ("feedback", "hidden_size", "n_layers")
+            return common | {
+                **{name: settings[name] for name in names},
+                "adapters": str(settings["adapters"]),
+                "gates": self.gates,
+                "init": str(settings["init"]),
+            }
+        # Members start apart in the first layer only, and own their heads.
+        apart = {
+            "adapters": ("rsb",) * n_hidden + ("wb",),
+            "init": ("random_sign",) + ("ones",) * n_hidden,
+        }
+        words = {name: settings[name] or word for name, word in apart.items()}
+        return common | words | {"seasons": seasons_of(panel.freq, self.season_)}
+
     def _resolved(self) -> dict[str, Any]:
         self._validate_params()
-        return resolve(self.preset, self.get_params(deep=False), SERIES_PRESETS)
+        given = self.get_params(deep=False)
+        settings = resolve(self.preset, given, SERIES_PRESETS)
+        odd = [name for name in RECURRENT_ONLY if given[name] is not None]
+        odd += ["gates"] if self.gates != "czf" else []
+        if settings["network"] == "direct" and odd:
+            raise ValueError(
+                f"{', '.join(odd)} are for the recurrent network, and preset={self.preset!r} has "
+                "none; pass preset='recurrent' or 'paper', or omit them"
+            )
+        return settings
 
     def _choose_context(self, panel: Panel) -> None:
         """Context and lags, as given or as the frequency and the shortest series allow."""
         shortest, horizon = int(panel.lengths.min()), int(self.settings_["horizon"])
         self.season_ = self.season or season_length(panel.freq)
+        if self._is_direct:
+            check_lengths(panel, FEWEST_KNOWN + horizon)
+            usual = int(np.quantile(panel.lengths, 0.75))
+            self.context_ = int(
+                self.settings_["context"] or automatic_context(panel.freq, self.season_, usual)
+            )
+            self.lags_ = (1,)
+            return
         wants_lag = self.settings_["seasonal_lag"] and self.season_ > 1
         self.lags_ = (1, self.season_) if wants_lag and shortest >= 3 * self.season_ else (1,)
         context = self.settings_["context"]
@@ -331,7 +410,7 @@ class Forecaster(Estimator):
         panel = self.panel_
         if df is not None:
             panel = self._read(df, fill=self.fill, freq=panel.freq)
-            check_lengths(panel, self.model_.reach)
+            check_lengths(panel, self.model_.shortest)
         columns = None
         if self.future_columns:
             if X_df is None:
@@ -445,7 +524,8 @@ class Forecaster(Estimator):
         One panel for each series, at most the first six; `series` names one or a list of them.
         The intervals are of 50, 80 and 95 %, or of the `level` asked for; after a calibration with
         few forecasts only of those that it reaches.
-        `history` is how many past steps to show, by default three contexts or horizons.
+        `history` is how many past steps to show, by default three contexts or horizons, and one
+        context if it is long.
         """
         check_is_fitted(self, "model_")
         panel = self.panel_
@@ -467,7 +547,14 @@ class Forecaster(Estimator):
         return Names(self.id_col, self.time_col, self.target_col)
 
     def _alias(self) -> str:
-        name = self.alias or ALIASES.get(self.method, self.method)
+        preset = SERIES_PRESETS.get(self.preset, SERIES_PRESETS["default"])
+        recurrent = (
+            is_recurrent(self.model_.ensemble.recipe)
+            if hasattr(self, "model_")
+            else (preset["network"] == "recurrent")
+        )
+        aliases = RECURRENT_ALIASES if recurrent else ALIASES
+        name = self.alias or aliases.get(self.method, self.method)
         taken = [self.id_col, self.time_col, self.target_col, "cutoff", "sample_id"]
         if len({*taken, name}) <= len(taken):
             raise ValueError(
@@ -488,10 +575,13 @@ class Forecaster(Estimator):
 
     def _plotted_history(self, h: int) -> int:
         """Past steps that a plot of h steps shows by default."""
-        return 3 * max(self.context_, h)
+        return max(min(3 * self.context_, max(self.context_, MOST_PLOTTED)), 3 * h)
 
-    def _loss(self) -> GaussianNLL:
-        return GaussianNLL(bounds=tuple(self.settings_["log_variance_bounds"]))
+    def _loss(self) -> GaussianNLL | GaussianCRPS:
+        bounds = tuple(self.settings_["log_variance_bounds"])
+        if self.settings_.get("loss") == "crps":
+            return GaussianCRPS(bounds=bounds)
+        return GaussianNLL(bounds=bounds)
 
     def _network(self, recipe: dict[str, Any]) -> MakeNetwork:
         return series_network(recipe, self._loss())
@@ -541,6 +631,14 @@ class Forecaster(Estimator):
 def in_turn(dist: SamplePredictive, n_paths: int) -> NDArray[np.float64]:
     """(series, n_paths, h), members in turn, so that a surplus costs each at most one path."""
     return dist.paths.swapaxes(1, 2).reshape(len(dist), -1, dist.horizon)[:, :n_paths]
+
+
+def automatic_context(freq: Any, season: int, usual: int) -> int:
+    """Six seasons, fewer of long ones, and two weeks within a day; as far as series reach."""
+    context = max(24, min(6 * season, max(3 * season, 144)))
+    if week := seasons_of(freq, season)[1:]:
+        context = max(context, min(2 * week[0] + 1, LONGEST_CONTEXT))
+    return max(FEWEST_KNOWN, min(context, usual))
 
 
 def check_horizon(h: Any, name: str = "h") -> int:

@@ -45,7 +45,7 @@ class Observed:
         for i, name in enumerate(panel.ids.tolist()):
             times = panel.times[panel.rows(i)]
             n_learned = int(times.searchsorted(self.learned_until[name], side="right"))
-            first = max(n_learned - 1, model.reach - 1, int(n_old[i]) - model.horizon)
+            first = max(n_learned - 1, model.shortest - 1, int(n_old[i]) - model.horizon)
             parts.append(panel.starts[i] + np.arange(first, len(times) - model.horizon))
         rows = np.concatenate(parts)
         in_time: Ints = panel.times[rows].argsort(kind="stable")

@@ -103,42 +103,47 @@ TABLE_ATTRIBUTES = """n_parameters_ : int
         Losses and scores by epoch; with `one_by_one` a history for each network."""
 
 SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
-        Steps that the network reads before the first forecast; by default one season, between 12
-        and 60, and less for short series.
+        Steps that the network reads before the first forecast; by default six seasons, three of
+        long ones, two weeks within a day. Shorter series are continued backwards by repeating
+        their first season. The recurrent network reads one season, between 12 and 60 steps.
     horizon : int or None
         Steps that it is trained to forecast, and forecasts unless told otherwise.
     season : int or None
         Steps in a season; by default what the frequency suggests (12 for months, 7 for days, 24
         for hours), and none for series without dates.
     seasonal_lag : bool or None
-        Whether the value one season before each step is an input; only where every series has
-        three seasons.
+        Recurrent only: whether the value one season before each step is an input; only where
+        every series has three seasons.
     calendar : bool or None
         Whether the position in year, week and day is an input.
     feedback : None or one of "teacher", "mean", "sample"
-        What stands for the values between the last observation and a step when it is trained: the
-        truth, the predicted mean (as in the paper), or a sample. Paths feed back their own samples
-        whatever it was trained with.
-    scaling : None or one of "window", "standard", "minmax"
-        How each series is scaled: by the mean and spread of what the network reads, so that the
-        level does not matter, and a trend little; to unit variance; or to [0, 1].
+        Recurrent only: what stands for the values between the last observation and a step when it
+        is trained: the truth, the predicted mean (as in the paper), or a sample. Paths feed back
+        their own samples whatever it was trained with.
+    scaling : None or one of "difference", "window", "standard", "minmax"
+        How each series is scaled: by the mean change over a season in what the network reads (a
+        series that was never negative at fit then gets no negative forecast); by the mean and
+        spread of what it reads, so that the level does not matter, and a trend little; to unit
+        variance; or to [0, 1].
     hidden_size : int or None
-        Width of the recurrent layers.
+        Recurrent only: width of the recurrent layers.
     n_layers : int or None
-        How many recurrent layers; `hidden` are the layers behind them.
+        Recurrent only: how many recurrent layers; `hidden` are the layers behind them.
     gates : str
         Which gates of GRUBE have members, letters of "czf" (candidate, update, reset).
     log_variance_bounds : (float, float) or None
         Smooth bounds of the predicted log-variance, in scaled units.
     validation_fraction : float or None
-        Share of each series' last windows held out for early stopping; 0 trains on all for all
-        epochs. Series too short to spare four windows train on all, by default for a third of the
-        epochs.
+        Share of each series' last windows held out for early stopping and for the spread of the
+        forecast; 0 trains on all for all epochs. Series too short to spare four windows train on
+        all, by default for a third of the epochs.
     n_paths : int
         Sample paths of a forecast, shared evenly by the members. If they do not divide evenly, each
         member draws one more than its share, and `simulate` drops the surplus.
     future_columns : sequence of str
-        Exogenous columns whose future values are known; pass them to `predict` as X_df.
+        Exogenous columns whose future values are known; pass them to `predict` as X_df. By default
+        a series is taken to contain a multiple of each, found from changes; the recurrent network
+        reads them.
     past_columns : sequence of str
         Exogenous columns that are known only up to the present.
     freq : str, int, pandas offset or None

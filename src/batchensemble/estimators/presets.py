@@ -101,9 +101,39 @@ _SERIES_ENSEMBLE = {
     "batching": "shared",
 }
 
+DIRECT: dict[str, Any] = {
+    **_SERIES_ENSEMBLE,
+    "adapters": None,
+    "init": None,
+    "network": "direct",
+    "context": None,
+    "horizon": 12,
+    "calendar": True,
+    "hidden": (64,),
+    "epochs": 40,
+    "epoch_steps": 50,
+    "batch_size": 256,
+    "lr": 0.001,
+    "dropout": 0.3,
+    "weight_decay": 0.1,
+    "clip_norm": 1.0,
+    "scaling": "difference",
+    "loss": "crps",
+    "log_variance_bounds": (-16.0, 8.0),
+    "validation_fraction": 0.1,
+    "patience": 10,
+}
+
+RECURRENT_ONLY = ("seasonal_lag", "feedback", "hidden_size", "n_layers")
+
 SERIES_PRESETS: dict[str, dict[str, Any]] = {
-    # Our judgement for real series: windows of any level, one season of context.
-    "default": {
+    # Our judgement for real series: exponential smoothing, corrected by a network.
+    "default": DIRECT,
+    "fast": DIRECT | {"hidden": (32,), "epochs": 10, "patience": 3},
+    "best": DIRECT | {"hidden": (128, 128), "epochs": 200, "patience": 20},
+    # The paper's network with settings for real series: windows of any level, a season of context.
+    "recurrent": {
+        "network": "recurrent",
         **_SERIES_ENSEMBLE,
         "context": None,
         "horizon": 12,
@@ -114,18 +144,21 @@ SERIES_PRESETS: dict[str, dict[str, Any]] = {
         "n_layers": 1,
         "hidden": (64,),
         "epochs": 300,
+        "epoch_steps": 200,
         "batch_size": 64,
         "lr": 0.003,
         "dropout": 0.1,
         "weight_decay": 0.01,
         "clip_norm": 1.0,
         "scaling": "window",
+        "loss": "nll",
         "log_variance_bounds": (-10.0, 4.0),
         "validation_fraction": 0.1,
         "patience": 20,
     },
     # The study's setting, exactly.
     "paper": {
+        "network": "recurrent",
         **_SERIES_ENSEMBLE,
         "context": 12,
         "horizon": 5,
@@ -136,12 +169,14 @@ SERIES_PRESETS: dict[str, dict[str, Any]] = {
         "n_layers": 1,
         "hidden": (32, 32),
         "epochs": 500,
+        "epoch_steps": None,
         "batch_size": 64,
         "lr": 0.005,
         "dropout": 0.1,
         "weight_decay": 0.0,
         "clip_norm": 0.1,
         "scaling": "minmax",
+        "loss": "nll",
         "log_variance_bounds": (-10.0, 0.0),
         "validation_fraction": 0.0,
         "patience": 20,

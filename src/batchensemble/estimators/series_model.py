@@ -13,16 +13,23 @@ from numpy.typing import NDArray
 
 from batchensemble.data.frames import Columns
 from batchensemble.data.panels import Panel, check_lengths
-from batchensemble.data.series_encoder import Encoded, SeriesEncoder, window_starts
+from batchensemble.data.series_encoder import (
+    Encoded,
+    SeriesEncoder,
+    continued_back,
+    window_starts,
+)
 from batchensemble.predictive import SamplePredictive
+from batchensemble.training.direct import Direct
 from batchensemble.training.engines import Windows
-from batchensemble.training.losses import GaussianNLL
+from batchensemble.training.losses import Gaussian
 from batchensemble.training.methods import MakeNetwork
 from batchensemble.training.models import Ensemble, maker, sample_paths
 from batchensemble.training.networks import Recurrent
 from batchensemble.training.progress import track
 
 FEWEST_WINDOWS_HELD_OUT = 4
+FEWEST_KNOWN = 3  # values of a series that is continued backwards by repeating its first season
 MOST_STEPS = 2**26  # of all paths of a window
 
 Ints = NDArray[np.int64]
@@ -34,6 +41,7 @@ class Ahead:
 
     encoded: Encoded
     starts: Ints  # (windows,), rows of `encoded`
+    origins: Ints  # (windows,), the panel's row of the first forecast, where it has one
     ids: NDArray[Any]  # (windows,)
     cutoffs: pd.Index  # (windows,), the last known time
     times: pd.Index  # (windows * h,)
@@ -49,12 +57,12 @@ class SeriesModel:
 
     encoder: SeriesEncoder
     ensemble: Ensemble
-    loss: GaussianNLL
+    loss: Gaussian
 
     @property
-    def network(self) -> Recurrent:
+    def network(self) -> Recurrent | Direct:
         network = self.ensemble.members.network
-        assert isinstance(network, Recurrent)
+        assert isinstance(network, Recurrent | Direct)
         return network
 
     @property
@@ -69,23 +77,33 @@ class SeriesModel:
 
     @property
     def reach(self) -> int:
-        """Observations that a forecast needs: the context and the lags before it."""
+        """Observations that a forecast reads: the context and the lags before it."""
         return reach_of(self.context, self.ensemble.recipe["lags"])
+
+    @property
+    def shortest(self) -> int:
+        """Observations that a forecast needs."""
+        return self.reach if is_recurrent(self.ensemble.recipe) else FEWEST_KNOWN
 
     def ahead(self, panel: Panel, h: int, columns: Columns | None) -> Ahead:
         """The next h times of every series; `columns` hold what is known about them."""
         times = panel.future_times(h)
         encoded = self.encoder.encode_ahead(panel, self.reach, times, columns)
         starts = np.arange(len(panel)) * (self.reach + h)
-        return Ahead(encoded, starts, panel.ids, panel.last_times, times)
+        return Ahead(encoded, starts, panel.starts[1:], panel.ids, panel.last_times, times)
 
     def ahead_of(self, panel: Panel, history: Panel, h: int, rows: Ints) -> Ahead:
         """The h times after these rows of the panel, forecast in hindsight."""
-        check_lengths(history, self.reach)
+        check_lengths(history, self.shortest)
+        series = np.searchsorted(panel.starts, rows, side="right") - 1
+        n_missing = np.zeros(len(panel), dtype=np.int64)
+        np.maximum.at(n_missing, series, self.reach - 1 - (rows - panel.starts[series]))
+        whole, starts, repeated = continued_back(panel.starts, n_missing, self.encoder.period)
         return Ahead(
-            self.encoder.encode(panel, learned_from=history),
-            rows - self.reach + 1,
-            panel.ids[np.searchsorted(panel.starts, rows, side="right") - 1],
+            self.encoder.encode(panel, learned_from=history).take(whole, repeated),
+            rows + (starts[1:] - panel.starts[1:])[series] - self.reach + 1,
+            rows + 1,
+            panel.ids[series],
             panel.times[rows],
             panel.times[(rows[:, None] + 1 + np.arange(h)).ravel()],
         )
@@ -112,8 +130,8 @@ class SeriesModel:
         parts = sample_paths(self.ensemble.members, windows, ahead.starts, seeds, per_member)
         done = 0
         for paths in track(parts, len(ahead.starts), "window", verbose=verbose):
-            rows = ahead.starts[done : done + len(paths), None, None, None]
-            yield SamplePredictive(paths * ahead.encoded.scale[rows] + ahead.encoded.location[rows])
+            first_steps = ahead.starts[done : done + len(paths)] + self.reach
+            yield SamplePredictive(self.encoder.decode(paths, ahead.encoded, first_steps))
             done += len(paths)
 
     def seeds(self, ahead: Ahead, seed: int | None) -> list[int]:
@@ -131,8 +149,12 @@ class SeriesModel:
         return -(-int(n_paths) // self.ensemble.members.n_members)
 
 
-def series_network(recipe: dict[str, Any], loss: GaussianNLL) -> MakeNetwork:
-    return maker(Recurrent, **recipe, draw=loss.draw)
+def series_network(recipe: dict[str, Any], loss: Gaussian) -> MakeNetwork:
+    return maker(Recurrent if is_recurrent(recipe) else Direct, **recipe, draw=loss.draw)
+
+
+def is_recurrent(recipe: dict[str, Any]) -> bool:
+    return "feedback" in recipe
 
 
 def reach_of(context: int, lags: tuple[int, ...]) -> int:
@@ -159,22 +181,23 @@ def make_windows(
 
 
 def hold_out_windows(
-    panel: Panel, reach: int, horizon: int, fraction: float
+    starts: Ints, reach: int, horizon: int, fraction: float, most: int | None = None
 ) -> tuple[Ints, Ints | None]:
     """Training windows and, where there are enough, each series' last ones held out.
 
-    No target of a training window is a target of one that is held out.
+    No target of a training window is a target of one that is held out; of these, at most about
+    `most` are kept, evenly spread.
     """
     length = reach + horizon
-    every = window_starts(panel, length)
-    counts = panel.lengths - length + 1
+    every = window_starts(starts, length)
+    counts = np.maximum(np.diff(starts) - length + 1, 0)
     n_held_out = np.round(fraction * counts).astype(np.int64)
     kept = np.maximum(counts - n_held_out - horizon + 1, 0)
     can_spare = (n_held_out > 0) & (kept > 0)
     n_held_out, kept = np.where(can_spare, n_held_out, 0), np.where(can_spare, kept, counts)
     if n_held_out.sum() < FEWEST_WINDOWS_HELD_OUT or kept.sum() < FEWEST_WINDOWS_HELD_OUT:
         return every, None
-    position = every - np.repeat(panel.starts[:-1], counts)
+    position = every - np.repeat(starts[:-1], counts)
     is_kept = position < np.repeat(kept, counts)
-    is_held_out = position >= np.repeat(counts - n_held_out, counts)
-    return every[is_kept], every[is_held_out]
+    held_out = every[position >= np.repeat(counts - n_held_out, counts)]
+    return every[is_kept], held_out[:: -(-len(held_out) // most) if most else 1]

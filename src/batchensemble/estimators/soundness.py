@@ -252,7 +252,7 @@ def _check_panel(panel: Panel, model: Forecaster) -> None:
     require(len(set(ids.tolist())) == len(ids), "ids that differ")
     require(isinstance(starts, np.ndarray) and starts.shape == (len(ids) + 1,), "starts of series")
     require(starts.dtype == np.int64 and starts[0] == 0, "starts of series")
-    fewest = model.model_.reach + model.model_.horizon
+    fewest = model.model_.shortest + model.model_.horizon
     require((np.diff(starts) >= fewest).all(), f"series of at least {fewest} rows")
     require(values.dtype == np.float64, "values of the series")
     require(len(check_array("values", values, int(starts[-1]))), "values of the series")

@@ -99,7 +99,11 @@ def column_slots(encoder: TableEncoder, outputs: Collection[str]) -> list[Slot]:
 
 def _series_slots(model: Forecaster) -> list[Slot]:
     network = model.model_.ensemble.members.network
-    assert isinstance(network, Recurrent)
+    if not isinstance(network, Recurrent):
+        raise ValueError(
+            "only the recurrent network can be written as ONNX so far; fit with "
+            "preset='recurrent', or use save() and batchensemble.load()"
+        )
     location, scale = (
         ("smallest value", "range")
         if model.model_.encoder.scaling == "minmax"

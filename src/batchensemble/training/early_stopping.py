@@ -11,6 +11,8 @@ from batchensemble.training.losses import Loss
 
 SCORED_ROWS = 8192  # at a time, of a table; of windows, as many as have so many times together
 
+LEAST_ROWS = 64  # of however long windows
+
 
 class EarlyStopping:
     """Keeps each network's best state by its ensemble's score, and knows which networks go on.
@@ -52,7 +54,7 @@ class EarlyStopping:
             weights = weights * data.weight[self.rows]
         self.weights = (weights / weights.sum(1, keepdim=True))[::ensemble_size]
         n_times = data.take(self.rows[:1, :1])[0].shape[2:-1].numel()
-        self.at_once = max(1, SCORED_ROWS // n_times)
+        self.at_once = max(LEAST_ROWS, SCORED_ROWS // n_times)
 
     @torch.no_grad()
     def scores(self) -> list[float]:

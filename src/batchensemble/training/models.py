@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor
 
 from batchensemble.training.bank import Bank
+from batchensemble.training.direct import Direct
 from batchensemble.training.engines import Source, Windows
 from batchensemble.training.loop import History, Training, train, train_one_by_one
 from batchensemble.training.losses import Loss
@@ -172,7 +173,7 @@ def sample_paths(
     longer horizon they begin as with a shorter one.
     """
     network = members.network
-    assert isinstance(network, Recurrent)
+    assert isinstance(network, Recurrent | Direct)
     masks = None if members.masks is None else members.masks.to(windows.device)
     floats = n_paths * members.n_members * network.floats_a_path
     budget = PATH_FLOATS_GPU if windows.device.type == "cuda" else PATH_FLOATS

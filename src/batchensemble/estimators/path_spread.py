@@ -1,0 +1,65 @@
+"""What held-out windows say about the spread of paths, and how their steps hang together."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from batchensemble.training.direct import Direct
+from batchensemble.training.engines import Windows
+from batchensemble.training.losses import Gaussian
+from batchensemble.training.methods import Members
+
+Floats = NDArray[np.float64]
+
+MOST_WINDOWS = 4000
+COVERAGE, IN_STDS = 0.8, 1.2815515655446004  # so many standard deviations hold so much of a normal
+LARGEST_ERROR = 4.0  # in standard deviations, that a correlation counts
+PRIOR_WINDOWS = 10.0  # how many the belief that nothing needs to change is worth
+
+
+def path_spread(
+    members: Members, windows: Windows, rows: NDArray[np.int64], loss: Gaussian, n_apart: float
+) -> dict[str, Floats]:
+    """Factors by step, (horizon,), and a Cholesky factor of the correlation between steps.
+
+    `n_apart` is about how many of the rows do not overlap: the fewer, the less is changed.
+    """
+    errors = standardised(members, windows, rows[:: -(-len(rows) // MOST_WINDOWS)], loss)
+    trust = n_apart / (n_apart + PRIOR_WINDOWS)
+    needed = np.quantile(np.abs(errors), COVERAGE, axis=0) / IN_STDS
+    factors = np.exp(trust * np.log(np.clip(needed, 0.2, 5.0)))
+    return {"factors": factors, "cholesky": np.linalg.cholesky(correlation(errors, n_apart))}
+
+
+def standardised(
+    members: Members, windows: Windows, rows: NDArray[np.int64], loss: Gaussian
+) -> Floats:
+    """(windows, horizon), errors of the mixture's mean in its standard deviations."""
+    network = members.network
+    assert isinstance(network, Direct)
+    masks = None if members.masks is None else members.masks.to(windows.device)
+    parts = []
+    with torch.inference_mode():
+        for some in torch.tensor(rows, device=windows.device).split(512):
+            x, y = windows.take(some)
+            x = x.unsqueeze(-2).expand(-1, -1, members.n_members, -1)
+            mean, log_variance = loss.moments(network(x, masks))
+            variance = log_variance.exp().mean(-1) + mean.var(-1, correction=0)
+            parts.append((y - mean.mean(-1)) / variance.sqrt())
+    errors: Floats = torch.cat(parts).double().cpu().numpy()
+    return errors
+
+
+def correlation(errors: Floats, n_apart: float) -> Floats:
+    """(horizon, horizon): as observed, drawn towards one that decays with the distance in time."""
+    horizon = errors.shape[1]
+    z = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR)
+    scale = np.sqrt(np.square(z).mean(axis=0)) + 1e-12
+    observed = (z / scale).T @ (z / scale) / len(z)
+    next_step = np.clip(np.diag(observed, 1).mean(), 0.0, 0.99) if horizon > 1 else 0.0
+    apart = np.abs(np.subtract.outer(np.arange(horizon), np.arange(horizon)))
+    trust = 0.98 * n_apart / (n_apart + horizon)
+    mixed = trust * observed + (1 - trust) * next_step**apart
+    np.fill_diagonal(mixed, 1.0)
+    shrunk: Floats = mixed
+    return shrunk

@@ -1,0 +1,224 @@
+"""A network that forecasts all steps at once: exponential smoothing, corrected by an MLP."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Generator, Tensor
+
+from batchensemble.training.networks import MLP, Draw, Network
+from batchensemble.training.smoothing import LONG, smoothers
+
+LARGEST_INPUT = 10.0
+CORRECTION = 0.3  # how fast the correction is learned: few series teach one that holds
+LEAST_ERROR = 1e-3  # of a smoother, in units of the scaled series
+MOST_PLACES = 2**21
+MOST_EVIDENCE = 72  # one-step errors: more would leave one smoother only
+
+
+class Direct(Network):
+    """Smoothers weighted by how well they did inside the window, and an MLP that corrects them.
+
+    The mean of step j is the smoothers' forecast plus the MLP's correction, in units of the
+    smoothers' one-step error; so is the standard deviation. The MLP reads the values, the
+    smoothers' forecast and weights, and the covariates of the first step ahead. The first
+    covariate is 1 where a value was observed and 0 where something stands in its place: what
+    smoothers make of those does not count.
+
+    `spread` holds what held-out windows said: by how much to stretch the paths around their mean
+    ("factors", (horizon,)), and a Cholesky factor of the correlation between steps ("cholesky").
+    Longer forecasts go on from what was drawn.
+    """
+
+    def __init__(
+        self,
+        covariates: int,
+        heads: Sequence[int],
+        *,
+        draw: Draw,
+        context: int,
+        horizon: int,
+        seasons: Sequence[int],
+        lags: Sequence[int] = (1,),
+        hidden: Sequence[int] = (128, 128),
+        n_members: int = 1,
+        adapters: str | Sequence[str] = "rsb",
+        init: str | Sequence[str] = "random_sign",
+        dropout: float = 0.1,
+        spread: dict[str, NDArray[np.float64]] | None = None,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        if context * horizon > MOST_PLACES:
+            raise ValueError(
+                f"a context of {context:,} steps and a horizon of {horizon:,} would fill the "
+                f"memory (their product may be at most {MOST_PLACES:,}); choose smaller ones, "
+                "or preset='recurrent'"
+            )
+        if spread is not None and spread["cholesky"].shape != (len(spread["factors"]), horizon):
+            raise ValueError(f"expected a spread of {horizon} steps")
+        self.n_members, self.dropout, self.draw = n_members, dropout, draw
+        self.reach, self.n_steps = context, horizon
+        self.lags, self.seasons = tuple(lags), tuple(seasons)
+        self.n_covariates = covariates
+        self.spread = spread
+        n_smoothers = len(smoothers(context, horizon, self.seasons).forecasts)
+        self.read = places_read(context, horizon, self.seasons)
+        n_inputs = len(self.read) + horizon + n_smoothers + 2 + covariates
+        self.head = MLP(
+            n_inputs,
+            [*(size * horizon for size in heads), n_smoothers],
+            hidden=hidden,
+            n_members=n_members,
+            adapters=adapters,
+            init=init,
+            dropout=dropout,
+            generator=generator,
+        )
+        for layer in self.head.heads:
+            torch.nn.init.zeros_(
+                layer.get_parameter("weight")
+            )  # training starts from the smoothers' forecast
+        self._matrices: dict[Any, tuple[Tensor, ...]] = {}
+
+    @property
+    def mask_features(self) -> int:
+        return self.head.mask_features
+
+    @property
+    def floats_a_path(self) -> int:
+        """About how many floats `simulate` holds at a time for one path of one member."""
+        return 4 * self.n_steps + 2 * max(self.head.hidden, default=0)
+
+    def forward(
+        self, x: Tensor, masks: Tensor | None = None, noise: Tensor | None = None
+    ) -> Tensor:
+        """(batch, time, members, 1 + covariates) -> (batch, horizon, members, outputs).
+
+        x holds `reach` times before the first forecast and the times of the forecasts; of these it
+        reads the covariates only.
+        """
+        shown = x if x.stride(-2) else x[..., :1, :]  # what is the same for all members once
+        values = shown[..., : self.reach, :, 0].transpose(-1, -2)
+        level = values[..., -self._recent :].mean(-1, keepdim=True)
+        values = values - level
+        is_known = shown[..., : self.reach, :, 1].transpose(-1, -2)
+        evidence, by_smoother, squares, growth = self._smoothed(values, is_known)
+        weights = torch.softmax(evidence, -1)
+        base = _mixed(weights, by_smoother)
+        error = (weights * squares).sum(-1, keepdim=True).sqrt()
+        near = torch.cat([values[..., self.read], base, level], -1).clamp(
+            -LARGEST_INPUT, LARGEST_INPUT
+        )
+        share = is_known.mean(-1, keepdim=True)
+        covariates = shown[..., self.reach, :, 2:]
+        inputs = torch.cat([near, weights, error.log(), share, covariates], -1)
+        inputs = inputs.expand(*inputs.shape[:-2], x.shape[-2], -1)
+        sizes = [self.n_steps, self.n_steps, evidence.shape[-1]]
+        mean, raw, preference = self.head(inputs, masks).split(sizes, -1)
+        weights = torch.softmax(evidence + preference, -1)
+        base = _mixed(weights, by_smoother)
+        variance = _mixed(weights, squares.unsqueeze(-1) * growth + by_smoother.square())
+        variance = (variance - base.square()).clamp(min=LEAST_ERROR**2)
+        mean = level + base + CORRECTION * error * mean
+        return torch.stack([mean, raw + variance.log()], -1).transpose(-2, -3)
+
+    @property
+    def _recent(self) -> int:
+        """The last values, whose mean is the level."""
+        return min(self.seasons[0], self.reach)
+
+    def _smoothed(self, values: Tensor, is_known: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(..., reach) -> log-weights (..., K), forecasts (..., K, horizon), squares (..., K).
+
+        The squares are mean squared errors of one step; the last is their growth, (K, horizon).
+        """
+        ahead, residual, growth, penalties = self._on(values.device, values.dtype)
+        n_smoothers, n_errors = len(penalties), residual.shape[1] // len(penalties) // 2
+        errors = (values @ residual).unflatten(-1, (n_smoothers, 2, n_errors))
+        counts = is_known[..., None, None, -n_errors:]
+        n_counted = counts.sum(-1).clamp(min=1)
+        squares = (errors.square() * counts).sum(-1) / n_counted + LEAST_ERROR**2
+        n_counted = n_counted.squeeze(-1).clamp(max=MOST_EVIDENCE)
+        evidence = -0.5 * n_counted * squares.log().mean(-1) - penalties
+        forecasts = (values @ ahead).unflatten(-1, (n_smoothers, self.n_steps))
+        return evidence, forecasts, squares[..., 0], growth
+
+    def _on(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        """The smoothers as tensors: (reach, K * horizon), (reach, K * n), (K, horizon), (K,)."""
+        if (device, dtype) not in self._matrices:
+            ahead, residual, growth, penalties = smoothers(self.reach, self.n_steps, self.seasons)
+            self._matrices[device, dtype] = tuple(
+                torch.tensor(np.ascontiguousarray(array), dtype=dtype, device=device)
+                for array in (
+                    ahead.reshape(-1, self.reach).T,
+                    residual.reshape(-1, self.reach).T,
+                    growth,
+                    penalties,
+                )
+            )
+        return self._matrices[device, dtype]
+
+    def simulate(self, x: Tensor, noise: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Paths: x (batch, time, 1 + covariates) and noise -> (batch, paths, members, steps).
+
+        The noise is standard, of the same shape as the paths. `masks`, (members, units), are those
+        of MC dropout.
+        """
+        n_windows, n_paths, n_members, n_steps = noise.shape
+        n_blocks = math.ceil(n_steps / self.n_steps)
+        x = torch.nn.functional.pad(x, (0, 0, 0, n_blocks * self.n_steps - n_steps))
+        noise = torch.nn.functional.pad(noise, (0, n_blocks * self.n_steps - n_steps))
+        outputs = self(x.unsqueeze(-2).expand(-1, -1, n_members, -1), masks)
+        paths = [self._drawn(outputs.unsqueeze(1), noise[..., : self.n_steps], shared=True)]
+        rows = x.unsqueeze(1).unsqueeze(-2).expand(-1, n_paths, -1, n_members, -1)
+        for block in range(1, n_blocks):
+            first = block * self.n_steps
+            drawn = torch.cat(paths, -1).transpose(-1, -2)  # (batch, paths, steps, members)
+            values = torch.cat([rows[..., : self.reach, :, 0], drawn], -2)[..., -self.reach :, :]
+            values = torch.nn.functional.pad(values, (0, 0, 0, self.n_steps))
+            covariates = rows[..., first : first + self.reach + self.n_steps, :, 1:]
+            block_x = torch.cat([values.unsqueeze(-1), covariates], -1).flatten(0, 1)
+            outputs = self(block_x, masks).unflatten(0, (n_windows, n_paths))
+            own = noise[..., first : first + self.n_steps]
+            paths.append(self._drawn(outputs, own, shared=False))
+        return torch.cat(paths, -1)[..., :n_steps]
+
+    def _drawn(self, outputs: Tensor, noise: Tensor, *, shared: bool) -> Tensor:
+        """Outputs (..., horizon, members, 2) and noise (..., members, horizon) -> values.
+
+        `shared`: the members forecast the same window, and are stretched around their mean.
+        """
+        outputs = outputs.transpose(-2, -3)  # (..., members, horizon, 2)
+        if self.spread is None:
+            return self.draw(outputs, noise)
+        factors, cholesky = (
+            torch.as_tensor(self.spread[name], dtype=noise.dtype, device=noise.device)
+            for name in ("factors", "cholesky")
+        )
+        centre = outputs[..., 0]
+        centre = centre.mean(-2, keepdim=True) if shared else centre
+        return centre + factors * (self.draw(outputs, noise @ cholesky.T) - centre)
+
+
+def _mixed(weights: Tensor, by_smoother: Tensor) -> Tensor:
+    """(..., members, K) and (..., members or 1, K, horizon) -> (..., members, horizon)."""
+    if by_smoother.shape[-3] == 1:  # one product for all members
+        return weights @ by_smoother.squeeze(-3)
+    return (weights.unsqueeze(-2) @ by_smoother).squeeze(-2)
+
+
+def places_read(reach: int, horizon: int, seasons: Sequence[int]) -> list[int]:
+    """Which of the known values the MLP reads.
+
+    All of a short context; of a long one the last two seasons, and what lies the longest season
+    before the steps ahead.
+    """
+    if reach < LONG:
+        return list(range(reach))
+    first = reach - min(reach, max(2 * seasons[0], MOST_EVIDENCE))
+    before = [reach - seasons[-1] + step for step in range(horizon)]
+    return sorted({*range(first, reach), *(place for place in before if 0 <= place < reach)})

@@ -1,0 +1,134 @@
+import numpy as np
+import pytest
+import torch
+
+from batchensemble.training.direct import Direct, places_read
+from batchensemble.training.losses import GaussianCRPS
+from batchensemble.training.smoothing import smoothers
+
+REACH, HORIZON = 30, 5
+
+
+def network(n_members=3, scrambled=True, **settings):
+    made = Direct(
+        3,
+        (1, 1),
+        draw=GaussianCRPS().draw,
+        context=REACH,
+        horizon=HORIZON,
+        seasons=(4,),
+        hidden=(8,),
+        n_members=n_members,
+        generator=torch.Generator().manual_seed(0),
+        **settings,
+    ).double()
+    if scrambled:
+        for i, parameter in enumerate(made.parameters()):
+            source = torch.Generator().manual_seed(i)
+            noise = torch.randn(parameter.shape, generator=source, dtype=torch.float64)
+            parameter.data = 0.2 * noise
+    return made.eval()
+
+
+def windows(n=4, n_steps=HORIZON):
+    x = torch.randn(n, REACH + n_steps, 4, generator=torch.Generator().manual_seed(9)).double()
+    x[..., 1] = 1
+    return x
+
+
+def shown(x, n_members=3):
+    return x.unsqueeze(-2).expand(-1, -1, n_members, -1)
+
+
+def test_before_training_every_member_forecasts_as_the_weighted_smoothers_do():
+    x = windows()
+    made = network(scrambled=False)
+    y = x[..., :REACH, 0].numpy()
+    level = y[:, -4:].mean(1, keepdims=True)
+    found = smoothers(REACH, HORIZON, (4,))
+    errors = np.einsum("knr,br->bkn", found.errors, y - level)
+    n = errors.shape[2] // 2
+    squares = np.stack([(errors[..., :n] ** 2).mean(2), (errors[..., n:] ** 2).mean(2)]) + 1e-6
+    evidence = -0.5 * n * np.log(squares).mean(0) - found.penalties
+    weights = np.exp(evidence - evidence.max(1, keepdims=True))
+    weights /= weights.sum(1, keepdims=True)
+    expected = np.einsum("khr,br,bk->bh", found.forecasts, y - level, weights) + level
+    means = made(shown(x))[..., 0].detach().numpy()
+    for member in range(3):
+        np.testing.assert_allclose(means[..., member], expected, rtol=1e-9)
+
+
+def test_members_that_see_the_same_windows_are_computed_as_if_each_had_its_own():
+    x = shown(windows())
+    made = network()
+    torch.testing.assert_close(made(x), made(x.clone()))
+
+
+def test_a_forecast_moves_with_its_window():
+    x, moved = windows(), windows()
+    made = network(scrambled=False)
+    moved[..., 0] += 7.0
+    a, b = made(shown(x)), made(shown(moved))
+    torch.testing.assert_close(b[..., 0], a[..., 0] + 7.0)
+    torch.testing.assert_close(b[..., 1], a[..., 1])
+
+
+def test_what_stands_in_for_a_value_is_no_evidence_for_a_smoother():
+    x = windows()
+    made = network(scrambled=False)
+    x[:, :REACH, 0] = torch.sin(torch.arange(REACH) * torch.pi / 2)  # a perfect season
+    x[:, REACH - 4 : REACH, 0] += torch.randn(4, 4).double()
+    sure = made(shown(x))[..., 1].mean()
+    x[:, : REACH - 4, 1] = 0
+    assert made(shown(x))[..., 1].mean() > sure
+
+
+def test_the_values_of_the_steps_ahead_are_not_read():
+    x, other = windows(), windows()
+    other[:, REACH:, 0] = 99.0
+    made = network()
+    torch.testing.assert_close(made(shown(x)), made(shown(other)))
+    other[:, REACH - 1, 0] = 99.0
+    assert not torch.allclose(made(shown(x)), made(shown(other)))
+
+
+def spread(factor=1.0, correlation=0.0):
+    matrix = np.full((HORIZON, HORIZON), correlation)
+    np.fill_diagonal(matrix, 1.0)
+    return {"factors": np.full(HORIZON, factor), "cholesky": np.linalg.cholesky(matrix)}
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.8])
+def test_paths_have_the_spread_and_the_correlation_that_they_are_given(correlation):
+    noise = torch.randn(1, 4000, 3, HORIZON, generator=torch.Generator().manual_seed(1)).double()
+    x = windows(1)
+    plain = network().simulate(x, noise)
+    paths = network(spread=spread(2.0, correlation)).simulate(x, noise)
+    flat = paths.detach().numpy()[0, :, 0]
+    found = np.corrcoef(flat.T)[0, 1]
+    assert found == pytest.approx(correlation, abs=0.05)
+    assert np.var(paths.detach().numpy()) == pytest.approx(
+        4 * np.var(plain.detach().numpy()), rel=0.3
+    )
+
+
+def test_a_longer_forecast_begins_like_a_shorter_one_and_goes_on_from_its_draws():
+    noise = torch.randn(2, 6, 3, 13, generator=torch.Generator().manual_seed(1)).double()
+    made, x = network(spread=spread(1.2, 0.5)), windows(2, 13)
+    long, short = made.simulate(x, noise), made.simulate(x[:, : REACH + 3], noise[..., :3])
+    torch.testing.assert_close(long[..., :3], short)
+    other = noise.clone()
+    other[..., 0] += 1.0
+    assert not torch.allclose(made.simulate(x, other)[..., -1], long[..., -1])
+
+
+def test_a_context_that_would_fill_the_memory_is_refused():
+    settings = {"context": 10**6, "horizon": 1000, "seasons": (1,)}
+    with pytest.raises(ValueError, match="a context of 1,000,000 steps and a horizon of 1,000"):
+        Direct(1, (1, 1), draw=GaussianCRPS().draw, **settings)
+
+
+def test_of_a_long_context_the_last_values_and_those_a_week_before_are_read():
+    assert places_read(72, 18, (12,)) == list(range(72))
+    read = places_read(400, 3, (24, 168))
+    assert read == [232, 233, 234, *range(328, 400)]
