@@ -145,3 +145,24 @@ def test_many_writers_of_one_file_leave_one_of_theirs_whole(tmp_path):
         thread.join()
     assert failures == []
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_file_is_not_taken_for_stale_while_it_is_begun(tmp_path):
+    path, stop = tmp_path / "file", threading.Event()
+
+    def clear():
+        while not stop.is_set():
+            replacing(path)._remove_stale()
+
+    clearing = [threading.Thread(target=clear) for _ in range(2)]
+    for thread in clearing:
+        thread.start()
+    try:
+        for number in range(300):
+            with replacing(path) as file:
+                file.write(b"%d" % number)
+            assert path.read_bytes() == b"%d" % number
+    finally:
+        stop.set()
+        for thread in clearing:
+            thread.join()

@@ -56,9 +56,9 @@ class replacing:
             file = part.open("xb")
             if fcntl is None:
                 return file
-            with suppress(OSError):  # another process is looking at it, or there are no locks
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if part.exists():
+            with suppress(OSError):  # there are file systems without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if part.exists():  # another process may have taken it for stale, before the lock
                 return file
             file.close()
 
