@@ -230,3 +230,11 @@ def test_paths_of_series_that_were_never_negative_stay_so_and_others_do_not():
         encoded = fitted.encode(series)
         paths = (np.full((1, 1, 1, 2), -6.0) - encoded.location[0]) / encoded.scale[0]
         assert fitted.decode(paths, encoded, np.array([0])).min() == pytest.approx(lowest)
+
+
+def test_an_extreme_value_that_fit_has_not_seen_is_held_without_a_warning():
+    seen = read_panel(np.sin(np.arange(30.0)))
+    new = read_panel(np.where(np.arange(30) == 20, 1e60, np.sin(np.arange(30.0))))
+    encoded = SeriesEncoder("standard", calendar=False).fit(seen).encode(new)
+    assert np.isfinite(encoded.values).all()
+    assert encoded.values[20] == encoded.values.max() > 1e20

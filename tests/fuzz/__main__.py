@@ -15,11 +15,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fuzz.cases import KINDS, minimal, planned, result_of
+from fuzz.cases import KINDS, minimal, planned, prepare, result_of
 from fuzz.outcomes import MOST_SECONDS, REFUSED, is_failure
 
 BLOCK = 200
-PATIENCE = MOST_SECONDS + 90  # seconds, with the start of a process and compilation
+PATIENCE = MOST_SECONDS + 90  # seconds, with the start of a process
+COMPILATION = 900  # seconds until the first case
 OUT = Path("build/fuzz")
 
 
@@ -45,6 +46,7 @@ def work(kind: str, seed: int, start: int, stop: int) -> int:
     import torch
 
     torch.set_num_threads(1)
+    prepare(kind)
     for number in range(start, stop):
         print(json.dumps([number, None]), flush=True)
         print(json.dumps([number, result_of(kind, planned(kind, seed, number))]), flush=True)
@@ -93,9 +95,10 @@ def run_block(kind: str, seed: int, start: int, stop: int, state: dict[str, Any]
 
 def answers(process: Any) -> Any:
     """(number, result) of each case; one that ends the process, or never ends, is a failure."""
-    current, buffer = None, b""
+    current, buffer = None, None
     while True:
-        ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
+        patience = PATIENCE if buffer is not None else COMPILATION
+        ready, _, _ = select.select([process.stdout], [], [], patience)
         chunk = os.read(process.stdout.fileno(), 65536) if ready else b""
         if not chunk:
             process.kill()
@@ -103,7 +106,7 @@ def answers(process: Any) -> Any:
             if current is not None:
                 yield current, "hangs" if not ready else f"ends the process with {code}"
             return
-        buffer += chunk
+        buffer = (buffer or b"") + chunk
         *lines, buffer = buffer.split(b"\n")
         for line in lines:
             number, result = json.loads(line)

@@ -19,10 +19,14 @@ def planned(kind: str, seed: int, number: int) -> Plan:
     return plan
 
 
+def prepare(kind: str) -> None:
+    """What takes long once, such as compilation."""
+    getattr(import_module(f"fuzz.{kind}"), "prepare", lambda: None)()
+
+
 def result_of(kind: str, plan: Plan) -> str:
-    module = import_module(f"fuzz.{kind}")
-    getattr(module, "prepare", lambda: None)()
-    return outcome(module.run, plan)
+    prepare(kind)
+    return outcome(import_module(f"fuzz.{kind}").run, plan)
 
 
 def smaller(plan: Any) -> Iterator[Any]:

@@ -145,7 +145,9 @@ class SeriesEncoder:
             shifted = np.concatenate([past[:1], past[:-1]])
             parts.append(np.column_stack([shifted, np.ones(len(past), dtype=np.float32)]))
         covariates = np.concatenate(parts, axis=1)
-        return Encoded(values.astype(np.float32), covariates, location, scale, effect)
+        # What fit has not seen may lie anywhere: float32 must hold it all the same.
+        single = np.clip(values, -1e30, 1e30).astype(np.float32)
+        return Encoded(single, covariates, location, scale, effect)
 
     def encode_ahead(
         self, history: Panel, reach: int, times: pd.Index, columns: Columns | None
