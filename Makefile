@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PARALLEL ?= -n 2
 
-.PHONY: setup reproduce test test-all test-peers lint bench bench-peers bench-quality docs clean
+.PHONY: setup locked reproduce test test-all test-peers coverage fuzz faults lint bench bench-peers
+.PHONY: bench-quality docs clean
 
 setup: .venv/ready
 
@@ -12,6 +13,15 @@ setup: .venv/ready
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --constraint constraints.txt torch --editable ".[test]"
 	touch $@
+
+# The same environment from files whose hashes are checked; torch's builds have an index of their own.
+locked:
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --no-deps --require-hashes --requirement .ci/requirements.lock
+	$(BIN)/pip install --quiet --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps --editable .
+	touch .venv/ready
 
 reproduce: setup
 	$(BIN)/batchensemble reproduce --profile quick
@@ -27,6 +37,24 @@ test: lint
 
 test-all: lint
 	$(BIN)/pytest $(PARALLEL)
+
+# Which branches the tests reach: a report, not a gate.
+coverage: setup
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -m "not slow" -p no:xdist
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+# The long attack: goes on where it was stopped; another one with SEED=1, shorter with CASES=600.
+CASES ?= 10000
+SEED ?= 0
+
+fuzz: setup
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(CASES) --seed $(SEED)
+
+# A hundred kills, full disks and the like of each kind.
+faults: setup
+	FAULTS=100 $(BIN)/pytest tests/fuzz/test_faults.py
 
 # Packages that hold pandas below 3 have an environment of their own.
 PEERS := .venv-peers/bin/python
@@ -69,4 +97,4 @@ docs: setup
 	@echo "The pages are in site/: open site/index.html, or, with search, $(PYTHON) -m http.server -d site"
 
 clean:
-	rm -rf .venv .venv-peers build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site
+	rm -rf .venv .venv-peers build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site .coverage*

@@ -18,6 +18,16 @@ from published import PUBLISHED
 
 OURS = ["ours_default", "ours_best", "ours_fast", "ours_deep_ensemble", "ours_single"]
 LOWER_IS_BETTER = {"crps": "CRPS", "nll": "NLL", "rmse": "RMSE", "log_loss": "log-loss"}
+NAMES = {
+    "ours_default": "ours, default",
+    "ours_best": "ours, best",
+    "ours_fast": "ours, fast",
+    "catboost": "CatBoost",
+    "lightgbm": "LightGBM",
+    "ngboost": "NGBoost",
+    "quantile_forest": "quantile forest",
+    "tabm": "TabM",
+}
 DRAWS, SEED = 2_000, 0
 
 
@@ -117,7 +127,8 @@ def draw_ranks(rows: pd.DataFrame, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     scores = [s for s in LOWER_IS_BETTER if not compared(rows, s, "ours_default").empty]
-    figure, axes = plt.subplots(len(scores), 1, figsize=(7, 1.5 * len(scores)), squeeze=False)
+    size = (7, 1.7 * len(scores))
+    figure, axes = plt.subplots(len(scores), 1, figsize=size, squeeze=False, layout="constrained")
     for axis, score in zip(axes[:, 0], scores, strict=True):
         for height, ours in enumerate(("ours_best", "ours_default")):
             means = compared(rows, score, ours)
@@ -128,7 +139,7 @@ def draw_ranks(rows: pd.DataFrame, path: Path) -> None:
                 mine = method == ours
                 axis.plot(rank, height, "o", color="tab:blue" if mine else "0.6")
                 axis.annotate(
-                    method,
+                    NAMES.get(method, method),
                     (rank, height),
                     xytext=(0, 7 if place % 2 else -13),
                     textcoords="offset points",
@@ -160,6 +171,9 @@ def draw_cost(rows: pd.DataFrame, path: Path) -> None:
             method, (width, height), xytext=(5, 4), textcoords="offset points", fontsize=8
         )
     axis.set(xscale="log", xlabel="CPU-seconds of a fit (geometric mean over tables)")
+    ticks = [1, 2, 5, 10, 20, 50]
+    axis.set_xticks(ticks, [str(tick) for tick in ticks])
+    axis.minorticks_off()
     axis.set(ylabel="CRPS relative to the default preset")
     axis.spines[["right", "top"]].set_visible(False)
     save(figure, path)

@@ -8,6 +8,7 @@ import measure
 import numpy as np
 import pandas as pd
 import pytest
+import summary
 import torch
 from methods import METHODS
 from scipy import stats
@@ -15,11 +16,8 @@ from sklearn.metrics import log_loss, mean_pinball_loss
 from tasks import LEVELS, Normal, Task
 from torchmetrics.functional.classification import multiclass_calibration_error
 
-TODAY = [
-    pytest.param(name, marks=[pytest.mark.slow] * (name in {"tabm", "deep_ensemble", "single"}))
-    for name in METHODS
-    if name not in {"ours_fast", "ours_best"}
-]
+SLOW = {"tabm", "deep_ensemble", "single", "ours_best"}
+TODAY = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in METHODS]
 
 
 @pytest.fixture
@@ -153,3 +151,37 @@ def test_every_method_learns_from_numbers_words_and_gaps(mixed, name, classes):
         scores = measure.number_scores(y[120:], answer)
         assert scores["rmse"] < 0.8 * y.std()
         assert scores["coverage"] > 0.7
+
+
+def rows_of(scores):
+    """Rows of a file: a score for each method and table."""
+    return pd.DataFrame(
+        [
+            {"table": table, "split": 0, "method": method, "crps": value, "device": "cpu"}
+            for method, values in scores.items()
+            for table, value in zip("abcd", values, strict=True)
+        ]
+    )
+
+
+def test_ratios_are_geometric_means_with_an_interval_around_them():
+    rows = rows_of({"ours_default": [1, 2, 3, 8], "tabm": [2, 2, 6, 4]})
+    means = summary.compared(rows, "crps", "ours_default")
+    middle, low, high = summary.ratio(means, "ours_default", "tabm")
+    assert middle == pytest.approx(stats.gmean([0.5, 1, 0.5, 2]))
+    assert low < middle < high
+    same = summary.ratio(means, "tabm", "tabm")
+    assert same == (1, 1, 1)
+
+
+def test_only_tables_that_all_methods_have_are_compared():
+    rows = rows_of(
+        {"ours_default": [1, 2, 3, 8], "tabm": [2, 2, 6, np.nan], "linear": [4, 1, 9, 9]}
+    )
+    means = summary.compared(rows, "crps", "ours_default")
+    assert means.index.tolist() == ["a", "b", "c"]
+    assert means.rank(axis=1).mean().round(3).to_dict() == {
+        "ours_default": 1.5,
+        "linear": 2.333,
+        "tabm": 2.167,
+    }

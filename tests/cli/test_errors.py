@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from batchensemble.cli.app import app
 from batchensemble.cli.errors import about_file
+from batchensemble.training.loop import TrainingDiverged
 
 
 def test_a_reader_who_has_read_enough_is_no_error(shell):
@@ -181,6 +182,7 @@ def test_a_device_that_is_not_here_is_no_fault_of_the_file(shell):
         (OSError(errno.ENOSPC, "No space left on device"), "No space left on device: out.csv was"),
         (OSError(errno.EIO, "Input/output error", "some.csv"), "Input/output error: some.csv"),
         (ValueError("two\nlines"), "Error: two lines"),
+        (TrainingDiverged("try a smaller lr"), "Error: try a smaller lr"),
     ],
 )
 def test_every_exception_ends_in_one_line_and_a_code(shell, monkeypatch, error, words):

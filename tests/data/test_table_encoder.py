@@ -438,6 +438,106 @@ def test_an_encoder_can_be_cloned_pickled_and_fitted_again():
     assert encoder.transform(np.eye(3)).tolist() == np.eye(3).tolist()
 
 
+def cities(n=60):
+    """Columns for embeddings: two numbers with gaps, a date, a flag, few and many categories."""
+    table = pd.DataFrame(mixed(n))
+    table["city"] = np.random.default_rng(1).choice([f"c{i}" for i in range(9)], n).astype(object)
+    table.loc[::9, "city"] = None
+    return table
+
+
+def test_embedded_outputs_stand_behind_the_others_and_say_where_they_come_from():
+    table = cities()
+    plain = TableEncoder(max_categories=4).fit(table.drop(columns="city"))
+    encoder = TableEncoder(max_categories=4, bins=5).fit(table)
+    before = plain.get_feature_names_out().tolist()
+    names = encoder.get_feature_names_out().tolist()
+    assert names == [*before, "size_position", "count_position", "when_position", "city_number"]
+    assert encoder.embedding == {
+        "n_positions": 3,
+        "counts": encoder.codes_.counts,
+        "n_bins": 5,
+    }
+    matrix = encoder.transform(table)
+    check_matrix(matrix, len(table), encoder)
+    ours = plain.transform(table.drop(columns="city"))
+    np.testing.assert_array_equal(matrix[:, : len(before)], ours)
+    outputs = {column.name: column.n_outputs for column in encoder.columns_}
+    assert outputs["city"] == 1
+    assert outputs["size"] == 3  # the number, its gap and its position
+    assert sum(outputs.values()) == encoder.n_features_out_ == len(names)
+
+
+def test_a_position_is_that_of_the_number_among_quantiles_and_of_a_gap_that_of_the_median():
+    table = cities()
+    encoder = TableEncoder(max_categories=4, bins=5).fit(table)
+    position = encoder.transform(table)[:, encoder.get_feature_names_out() == "size_position"][:, 0]
+    size = table["size"].to_numpy(float)
+    edges = np.quantile(
+        np.where(np.isnan(size), np.nanmedian(size), size), np.linspace(0, 1, 6), method="nearest"
+    )
+    filled = np.where(np.isnan(size), np.nanmedian(size), size)
+    np.testing.assert_allclose(position, np.interp(filled, edges, range(6)), atol=1e-5)
+
+
+def test_without_bins_there_are_no_embedded_outputs():
+    encoder = TableEncoder(max_categories=4).fit(cities())
+    assert not any(
+        name.endswith(("_position", "_number")) for name in encoder.get_feature_names_out()
+    )
+    assert encoder.embedding == {"n_positions": 0, "counts": (), "n_bins": 0}
+    assert "city_infrequent_sklearn" in encoder.get_feature_names_out()
+
+
+def test_given_categories_few_categories_and_no_limit_stay_one_hot_beside_bins():
+    table, words = cities(), [*(f"c{i}" for i in range(9)), None]
+    given = TableEncoder(max_categories=4, bins=5, categories={"city": words}).fit(table)
+    unlimited = TableEncoder(max_categories=None, bins=5).fit(table)
+    for encoder in (given, unlimited):
+        assert encoder.coded_ == []
+        assert sum(name.startswith("city_") for name in encoder.get_feature_names_out()) == 10
+
+
+def test_zeros_and_ones_constants_and_empty_columns_have_no_position():
+    table = pd.DataFrame({"flag": [0.0, 1, 1, 0], "same": 3.0, "none": np.nan, "x": range(4)})
+    encoder = TableEncoder(bins=3).fit(table)
+    assert encoder.get_feature_names_out().tolist() == ["flag", "same", "none", "x", "x_position"]
+
+
+def test_an_encoder_with_bins_can_be_cloned_pickled_and_fitted_again():
+    table = cities()
+    encoder = TableEncoder(max_categories=4, bins=5).fit(table)
+    expected = encoder.transform(table)
+    twin = pickle.loads(pickle.dumps(encoder))
+    np.testing.assert_array_equal(twin.transform(table), expected)
+    assert twin.embedding == encoder.embedding
+    fresh = clone(encoder)
+    assert fresh.get_params() == encoder.get_params()
+    np.testing.assert_array_equal(fresh.fit(table).transform(table), expected)
+    encoder.set_params(bins=None).fit(table)
+    assert encoder.embedding["n_positions"] == 0
+    assert encoder.coded_ == []
+
+
+def test_an_encoder_of_a_time_before_bins_has_none():
+    table = cities()
+    encoder = TableEncoder(max_categories=4).fit(table)
+    expected = encoder.transform(table)
+    for name in ("bins", "binned_", "coded_", "codes_"):
+        vars(encoder).pop(name)
+    old = pickle.loads(pickle.dumps(encoder))
+    np.testing.assert_array_equal(old.transform(table), expected)
+    assert old.embedding["n_positions"] == 0
+    with pytest.raises(AttributeError, match="no attribute 'bin_'"):
+        _ = old.bin_
+
+
+@pytest.mark.parametrize("bins", [0, -1, 2.5, "many"])
+def test_bins_that_are_no_count_are_refused_at_fit(bins):
+    with pytest.raises(ValueError, match="bins must be an integer from 1 or None"):
+        TableEncoder(bins=bins).fit([[1.0], [2.0]])
+
+
 def test_columns_already_read_give_the_same_as_the_table():
     table = pd.DataFrame(mixed())
     columns = read_columns(table)
@@ -544,9 +644,15 @@ FUZZ = settings(
 
 
 @FUZZ
-@given(st.sampled_from(SCALINGS), tables(), tables(), st.sampled_from([None, 1, 2, 64]))
-def test_any_table_ends_in_finite_numbers_or_in_an_error_of_ours(scaling, table, other, most):
-    encoder = TableEncoder(scaling, max_categories=most)
+@given(
+    st.sampled_from(SCALINGS),
+    tables(),
+    tables(),
+    st.sampled_from([None, 1, 2, 64]),
+    st.sampled_from([None, 1, 3]),
+)
+def test_any_table_ends_in_finite_numbers_or_in_an_error_of_ours(scaling, table, other, most, bins):
+    encoder = TableEncoder(scaling, max_categories=most, bins=bins)
     matrix = attempt(lambda: encoder.fit_transform(table))
     if matrix is None:
         return
@@ -556,15 +662,16 @@ def test_any_table_ends_in_finite_numbers_or_in_an_error_of_ours(scaling, table,
 
 
 @FUZZ
-@example("quantile", np.array([[1.7e308, 1], [-3, 1], [0, 1], [0.25, 1]]), np.zeros((1, 2)))
+@example("quantile", np.array([[1.7e308, 1], [-3, 1], [0, 1], [0.25, 1]]), np.zeros((1, 2)), 2)
 @given(
     st.sampled_from(SCALINGS),
     hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.just(2)), elements=FLOATS),
     hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.just(2)), elements=FLOATS),
+    st.sampled_from([None, 1, 4]),
 )
-def test_any_finite_numbers_are_encoded_whatever_was_learned(scaling, rows, new):
+def test_any_finite_numbers_are_encoded_whatever_was_learned(scaling, rows, new, bins):
     rows, new = (np.where(np.isinf(values), 3.0, values) for values in (rows, new))
-    encoder = TableEncoder(scaling).fit(rows)
+    encoder = TableEncoder(scaling, bins=bins).fit(rows)
     matrix = encoder.transform(new)
     check_matrix(matrix, len(new), encoder)
     assert np.abs(matrix).max() <= 1e6

@@ -78,3 +78,18 @@ def test_labels_of_mixed_kinds_and_of_one_class_are_refused():
         ClassHead.learned(np.array([1, "a"], dtype=object))
     with pytest.raises(ValueError, match="at least 2 classes in y, got one class"):
         ClassHead.learned(np.array([1, 1]))
+
+
+@pytest.mark.parametrize("step", [1.0, 0.25, 5.0])
+def test_targets_on_a_grid_have_a_narrowest_spread_of_a_tenth_of_its_steps(step):
+    values = 100 + step * np.repeat([0.0, 1.0, 2.0, 7.0], 12)
+    head = NumberHead.learned(values, "standard", GaussianNLL())
+    assert head.grid_share(values) == pytest.approx(0.1 * step)
+    assert head.grid_share(values.astype(np.float32)) == pytest.approx(0.1 * step)
+
+
+def test_targets_of_many_values_or_of_one_have_no_narrowest_spread():
+    head = NumberHead(0.0, 1.0, GaussianNLL())
+    assert head.grid_share(np.random.default_rng(0).normal(size=200)) == 0
+    assert head.grid_share(np.full(200, 3.0)) == 0
+    assert head.grid_share(np.repeat(np.arange(10), 9)) == 0  # too few rows for each

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from batchensemble.estimators.splits import CALIBRATION_SHARE, hold_back, hold_out
+from batchensemble.estimators.splits import CALIBRATION_SHARE, folds_of, hold_back, hold_out
 
 
 @pytest.mark.parametrize("n_rows", [50, 101, 1000])
@@ -47,3 +47,41 @@ def test_a_class_with_one_row_is_no_reason_to_fail():
     kept, held_out = hold_out(labels, 0.2, seed=0)
     assert held_out is not None
     assert len(kept) + len(held_out) == 100
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 5])
+@pytest.mark.parametrize("n_rows", [40, 101, 998])
+def test_every_row_is_held_out_by_one_fold_and_trains_all_others(n_rows, n_folds):
+    folds = folds_of(np.arange(float(n_rows)), n_folds, seed=0)
+    assert folds is not None
+    assert len(folds) == n_folds
+    assert sorted(row for _, held_out in folds for row in held_out) == list(range(n_rows))
+    for kept, held_out in folds:
+        assert sorted([*kept, *held_out]) == list(range(n_rows))
+        assert abs(len(held_out) - n_rows / n_folds) < 1
+
+
+def test_folds_follow_the_seed_and_are_scattered():
+    first, again, other = (folds_of(np.arange(500.0), 5, seed)[0][1] for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert first.min() < 50
+    assert first.max() > 450
+
+
+def test_one_fold_or_fewer_than_eight_rows_a_fold_are_no_folds():
+    assert folds_of(np.arange(100.0), 1, seed=0) is None
+    assert folds_of(np.arange(39.0), 5, seed=0) is None
+    assert folds_of(np.arange(40.0), 5, seed=0) is not None
+
+
+def test_folds_keep_the_shares_of_the_classes():
+    labels = np.repeat([0, 1, 2], [70, 25, 5])
+    for _, held_out in folds_of(labels, 5, seed=0):
+        assert np.bincount(labels[held_out]).tolist() == [14, 5, 1]
+
+
+def test_a_class_with_fewer_rows_than_folds_is_no_reason_to_fail():
+    labels = np.repeat([0, 1], [97, 3])
+    folds = folds_of(labels, 5, seed=0)
+    assert sorted(row for _, held_out in folds for row in held_out) == list(range(100))

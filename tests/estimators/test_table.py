@@ -353,3 +353,23 @@ def test_calibrated_coverage_is_within_two_points_for_every_method_and_the_model
     found = [cover(name, method, nominal) for method in METHODS]
     assert all(abs(calibrated - nominal) < 0.02 for _, calibrated in found)
     assert max(abs(own - nominal) for own, _ in found) > 0.02
+
+
+def test_a_column_of_five_thousand_cities_carries_what_they_differ_in():
+    random = np.random.default_rng(0)
+    city, effect = np.tile(np.arange(5000), 4), random.normal(size=5000)
+    y = effect[city] + 0.3 * random.normal(size=len(city))
+    settings = {"hidden": (32,), "folds": 1, "epochs": 12, "patience": 3, "random_state": 0}
+
+    def explained(column, **more):
+        """The share of what cities differ in, for a row of each."""
+        x = random.normal(size=len(city))
+        table = pd.DataFrame({"city": [f"city {c}" for c in column], "x": x})
+        model = Regressor(preset="fast", **settings, **more).fit(table, y)
+        new = pd.DataFrame({"city": [f"city {c}" for c in range(5000)], "x": 0.0})
+        return 1 - np.mean((model.predict(new) - effect) ** 2) / effect.var()
+
+    assert explained(city) > 0.9
+    # Negative controls: cities in any order say nothing, and one column for most of them little.
+    assert explained(random.permutation(city)) < 0.05
+    assert explained(city, bins=0) < 0.05

@@ -7,6 +7,7 @@ from fixtures import regression_table
 
 from batchensemble import Classifier, Regressor
 from batchensemble.estimators import table_model
+from batchensemble.estimators.table_model import by_layer
 from batchensemble.training.methods import Members
 
 TINY = {"epochs": 2, "hidden": (8,), "n_members": 3, "random_state": 0}
@@ -97,3 +98,23 @@ def test_a_pickle_holds_parameters_once(fitted):
     model = fitted[Regressor]
     assert "members" in vars(model.model_.ensemble)
     assert "members" not in vars(pickle.loads(pickle.dumps(model)).model_.ensemble)
+
+
+def test_words_for_layers_are_one_for_all_two_for_parts_or_one_for_each():
+    assert by_layer("rsb", 3, first=1) == "rsb"
+    assert by_layer(("rsb", "wb"), 3, first=3) == ("rsb", "rsb", "rsb", "wb")
+    assert by_layer(["random_sign", "ones"], 3, first=1) == ("random_sign", "ones", "ones", "ones")
+    assert by_layer(("rsb", "wb"), 0, first=0) == ("wb",)
+    assert by_layer(["r", "s", "b", "w"], 3, first=3) == ("r", "s", "b", "w")
+
+
+def test_two_words_make_members_differ_in_the_layers_they_name():
+    x, y = regression_table()
+    settings = {"hidden": (8, 6), "n_members": 3, "epochs": 1, "folds": 1, "random_state": 0}
+    model = Regressor(adapters=("r", "wb"), init=("normal", "ones"), **settings).fit(x, y)
+    network = model.model_.ensemble.bank.network(0)
+    assert [layer.adapters for layer in network.layers] == ["r", "r"]
+    assert [head.adapters for head in network.heads] == ["wb", "wb"]
+    assert [layer.init for layer in network.layers] == ["normal", "ones"]
+    with pytest.raises(ValueError, match="adapters for 2 hidden layers and the heads"):
+        Regressor(adapters=("r", "s", "b", "w"), **settings).fit(x, y)

@@ -57,17 +57,23 @@ def mixed(n=200, seed=0):
     return frame
 
 
+BINS = pytest.mark.parametrize("bins", [None, 5])
+
+
+@BINS
 @pytest.mark.parametrize("scaling", SCALINGS)
-def test_a_table_is_encoded_as_by_the_encoder(scaling):
-    encoder = TableEncoder(scaling).fit(mixed())
+def test_a_table_is_encoded_as_by_the_encoder(scaling, bins):
+    encoder = TableEncoder(scaling, bins=bins).fit(mixed())
     check(encoder, mixed())
     check(encoder, mixed(seed=1))
     check(encoder, mixed().head(1))
 
 
+@BINS
 @pytest.mark.parametrize("scaling", SCALINGS)
-def test_values_that_fit_has_not_seen_are_encoded_as_by_the_encoder(scaling):
-    encoder = TableEncoder(scaling, max_categories=3).fit(mixed())
+def test_values_that_fit_has_not_seen_are_encoded_as_by_the_encoder(scaling, bins):
+    encoder = TableEncoder(scaling, max_categories=3, bins=bins).fit(mixed())
+    assert bool(encoder.coded_) == (bins is not None)
     odd = mixed().head(8).astype({"word": object, "nothing": object})
     odd["large"] = [np.nan, 0.0, 1e300, -1e300, 5e-324, 1e9, -1e9, 2e9]
     odd["ties"] = [-1.0, 0.0, 1e-160, 1 + 1e-9, 1.5, 3.0, 3.1, np.nan]
@@ -92,10 +98,11 @@ def test_a_new_year_is_found_in_every_year_of_the_calendar():
     check(TableEncoder().fit(moments[:, None]), moments[:, None])
 
 
+@BINS
 @pytest.mark.parametrize("scaling", SCALINGS)
-def test_numbers_at_both_ends_of_float64_are_encoded_as_by_the_encoder(scaling):
+def test_numbers_at_both_ends_of_float64_are_encoded_as_by_the_encoder(scaling, bins):
     X = np.array([[5e-324, 1.7e308], [0.0, -1.7e308], [2e-323, 1e300], [1e-323, np.nan]])
-    encoder = TableEncoder(scaling).fit(X)
+    encoder = TableEncoder(scaling, bins=bins).fit(X)
     check(encoder, X)
     check(encoder, X[:, ::-1])
 
@@ -112,8 +119,16 @@ def test_a_column_whose_words_are_all_rare_has_one_output():
     check(TableEncoder(max_categories=1).fit(X), X)
 
 
-def test_the_word_for_a_gap_may_not_be_a_category():
-    encoder = TableEncoder().fit([[GAP], ["a"]])
+def test_a_column_whose_words_are_all_too_rare_for_a_number_is_zero():
+    X = pd.DataFrame({"word": ["a", "b", None], "x": range(3)})
+    encoder = TableEncoder(max_categories=1, bins=2).fit(X)
+    assert encoder.codes_.words == ((),)
+    assert (check(encoder, X)[:, -1] == 0).all()
+
+
+@BINS
+def test_the_word_for_a_gap_may_not_be_a_category(bins):
+    encoder = TableEncoder(max_categories=1, bins=bins).fit([[GAP], ["a"]] * 3)
     with pytest.raises(ValueError, match=f"the word {GAP!r} stands for a gap"):
         encoded_by_onnx(encoder, [["a"]])
 
@@ -135,11 +150,11 @@ def tables(draw):
     return fit, fit + new
 
 
-@given(tables(), st.sampled_from(SCALINGS), st.integers(1, 4))
+@given(tables(), st.sampled_from(SCALINGS), st.integers(1, 4), st.sampled_from([None, 1, 3, 16]))
 @settings(max_examples=150, deadline=None)
-def test_any_table_is_encoded_as_by_the_encoder(tables, scaling, most):
+def test_any_table_is_encoded_as_by_the_encoder(tables, scaling, most, bins):
     fit, new = ([list(row) for row in rows] for rows in tables)
-    encoder = TableEncoder(scaling, max_categories=most).fit(fit)
+    encoder = TableEncoder(scaling, max_categories=most, bins=bins).fit(fit)
     try:
         encoder.transform(new)
     except ValueError:

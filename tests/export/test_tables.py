@@ -125,6 +125,15 @@ def test_every_scaling_is_exported(scaling, path):
         {"n_members": 1},
         {"log_variance_bounds": (-math.inf, math.inf)},
         {"preset": "paper"},
+        {"adapters": "w"},
+        {"adapters": ("w", "rsb", "b")},
+        {"adapters": ("w", "rsb", "b"), "folds": 1},
+        {"adapters": ("rsb", "wb"), "hidden": ()},
+        {"max_categories": 2},  # words as numbers
+        {"max_categories": 2, "bins": 1, "embedding_width": 1},
+        {"bins": 0},
+        {"folds": 2, "method": "deep_ensemble", "n_members": 4},
+        {"rescale": False},
     ],
     ids=str,
 )

@@ -98,9 +98,8 @@ def plan(random: np.random.Generator) -> dict[str, Any]:
     every = [place for place in places(contents) if place[0] != "sha256"]
     changes = []
     for _ in range(random.integers(1, 3)):
-        how = random.choice(
-            ["value", "remove", "swap", "double", "array"], p=[0.5, 0.1, 0.1, 0.1, 0.2]
-        )
+        ways = ["value", "remove", "swap", "double", "array"]
+        how = random.choice(ways, p=[0.5, 0.1, 0.1, 0.1, 0.2])
         place = every[random.integers(len(every))]
         other: Any = None
         if how == "value":

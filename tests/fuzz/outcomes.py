@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from batchensemble.training.loop import TrainingDiverged
+
 MOST_SECONDS = 30.0
 MOST_BYTES = 2**29  # that a case may add to the largest memory of its process
 LONGEST_MESSAGE = 2000
@@ -32,7 +34,7 @@ def outcome(run: Any, plan: dict[str, Any]) -> str:
             warnings.simplefilter("error")
             run(plan)
         result = ANSWER
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, TrainingDiverged) as error:
         result = REFUSED if _is_ours(error) else _failure(error)
     except Exception as error:
         result = _failure(error)

@@ -297,3 +297,35 @@ def test_member_batch_norm_moves_nothing_in_evaluation_mode():
     before = norm.channels.running_mean.clone()
     norm(torch.randn(9, 2, 4))
     assert torch.equal(norm.channels.running_mean, before)
+
+
+@pytest.mark.parametrize("adapters", ["w", "wb"])
+def test_full_layers_start_as_copies_of_the_trained_ones_and_share_nothing(adapters):
+    net = randomised(Block())
+    be = convert(net, 3, adapters=adapters, init="ones")
+    assert be.first[1].weight.shape == (3, *net.first[1].weight.shape)
+    y = be(expand_members(rows(), 3))
+    assert torch.allclose(y, expand_members(net(rows()), 3), atol=1e-4)
+    with torch.no_grad():
+        be.first[1].weight[1] += 1
+    moved = (be(expand_members(rows(), 3)) != y).any(-1).any(0)
+    assert moved.tolist() == [False, True, False]
+    assert torch.equal(be.first[1].weight[0], net.first[1].weight)
+
+
+def test_full_layers_with_new_weights_differ_from_member_to_member():
+    net = randomised(Block())
+    be = convert(net, 3, adapters="wb", keep_weights=False, generator=generator())
+    weight = be.first[1].weight
+    assert not torch.equal(weight[0], weight[1])
+    assert weight.abs().max() <= 8**-0.5
+    assert (be.first[1].bias == 0).all()
+
+
+def test_full_layers_fold_and_a_layer_without_bias_stays_without():
+    be = randomised(convert(Block(), 3, adapters="wb")).eval()
+    x = expand_members(rows(), 3)
+    assert torch.allclose(fold(be)(x), be(x), rtol=1e-4, atol=1e-4)
+    bare = convert(nn.Linear(3, 2, bias=False), 4, adapters="wb")
+    assert bare.bias is None
+    assert bare.adapters == "w"

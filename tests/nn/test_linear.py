@@ -271,3 +271,100 @@ def test_torch_exports_a_large_folded_layer_as_one_program_for_batches_of_any_si
     for n_rows in (3, 700):
         x = torch.randn(n_rows, 4, 5, dtype=torch.float64, generator=generator())
         torch.testing.assert_close(exported(x), folded(x))
+
+
+OWN = ["w", "wb", "wr", "ws", "wrsb"]
+
+
+def separate(layer: BatchEnsembleLinear) -> list[nn.Linear]:
+    """Each member as a torch.nn.Linear that shares nothing with the others."""
+    linears = []
+    for k in range(layer.n_members):
+        r = torch.ones(layer.in_features).double() if layer.r is None else layer.r[k]
+        s = torch.ones(layer.out_features).double() if layer.s is None else layer.s[k]
+        linear = nn.Linear(layer.in_features, layer.out_features).double()
+        with torch.no_grad():
+            linear.weight.copy_(layer.weight[k] * torch.outer(s, r))
+            linear.bias.copy_(layer.bias[k] if "b" in layer.adapters else layer.bias)
+        linears.append(linear)
+    return linears
+
+
+@pytest.mark.parametrize("adapters", OWN)
+@pytest.mark.parametrize("leading", [(7,), (3, 2), ()])
+def test_with_weights_of_their_own_members_are_separate_linear_layers(adapters, leading):
+    net = layer(adapters=adapters)
+    assert net.weight.shape == (4, 3, 5)
+    x = torch.randn(*leading, 4, 5, dtype=torch.float64, generator=generator(1))
+    y = net(x)
+    assert y.shape == (*leading, 4, 3)
+    for k, linear in enumerate(separate(net)):
+        assert torch.allclose(y[..., k, :], linear(x[..., k, :]), atol=1e-12)
+
+
+def test_gradients_of_full_layers_are_those_of_separate_linear_layers():
+    net = layer(adapters="wb")
+    linears = separate(net)
+    x = torch.randn(7, 4, 5, dtype=torch.float64, generator=generator(1))
+    net(x).square().sum().backward()
+    for k, linear in enumerate(linears):
+        linear(x[:, k]).square().sum().backward()
+        assert torch.allclose(net.weight.grad[k], linear.weight.grad, atol=1e-10)
+        assert torch.allclose(net.bias.grad[k], linear.bias.grad, atol=1e-10)
+
+
+@pytest.mark.parametrize("adapters", OWN)
+def test_a_bank_of_layers_with_own_weights_equals_its_layers_one_by_one(adapters):
+    nets = [randomised(layer(adapters=adapters), seed) for seed in range(3)]
+    bank = Bank(nets).module
+    assert bank.is_bank
+    assert not nets[0].is_bank
+    x = torch.randn(3, 7, 2, 4, 5, dtype=torch.float64, generator=generator(1))
+    for i, net in enumerate(nets):
+        assert torch.allclose(bank(x)[i], net(x[i]), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_networks", [1, 3])
+@pytest.mark.parametrize("adapters", OWN)
+def test_layers_with_own_weights_fold_into_one_with_all_members_in_order(adapters, n_networks):
+    nets = [randomised(layer(adapters=adapters), seed) for seed in range(n_networks)]
+    x = torch.randn(7, 4 * n_networks, 5, dtype=torch.float64, generator=generator(1))
+    expected = torch.cat([net(x[:, 4 * i : 4 * i + 4]) for i, net in enumerate(nets)], 1)
+    assert torch.allclose(Bank(nets).module.fold()(x), expected, atol=1e-12)
+    if n_networks == 1:
+        assert torch.allclose(nets[0].fold()(x), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("adapters", OWN)
+def test_effective_weights_of_own_weights_are_those_of_the_separate_layers(adapters):
+    net = layer(adapters=adapters)
+    weight, shift = net.effective()
+    for k, linear in enumerate(separate(net)):
+        assert torch.allclose(weight[k], linear.weight.T, atol=1e-12)
+        assert torch.allclose(shift[k, 0], linear.bias, atol=1e-12)
+
+
+def test_own_weights_start_different_also_where_r_and_s_do_not():
+    net = BatchEnsembleLinear(8, 4, 6, adapters="wrsb", init="ones", generator=generator(1))
+    y = net(expand_members(torch.randn(5, 8, generator=generator()), 6))
+    assert (torch.pdist(y.transpose(0, 1).reshape(6, -1)) > 1e-3).all()
+    assert net.weight.abs().max() <= 8**-0.5
+
+
+def test_own_weights_are_no_part_of_the_orthogonality_penalty_but_r_beside_them_is():
+    assert layer(adapters="w").orthogonality_penalty() == 0
+    both, alone = layer(adapters="wr"), layer(adapters="r")
+    with torch.no_grad():
+        alone.r.copy_(both.r)
+    assert torch.equal(both.orthogonality_penalty(), alone.orthogonality_penalty())
+    assert Bank([layer(adapters="wr") for _ in range(2)]).module.orthogonality_penalty().shape == (
+        2,
+    )
+
+
+def test_full_layers_count_as_many_parameters_as_separate_ones():
+    def count(adapters):
+        return sum(p.numel() for p in BatchEnsembleLinear(5, 3, 4, adapters=adapters).parameters())
+
+    assert count("w") == 4 * 15 + 3
+    assert count("wb") == 4 * sum(p.numel() for p in nn.Linear(5, 3).parameters())

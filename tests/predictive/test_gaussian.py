@@ -307,3 +307,157 @@ def test_a_wrong_gaussian_says_what_was_expected_what_came_and_what_to_do(
 ):
     with pytest.raises(ValueError, match=message):
         GaussianPredictive(means, variances)
+
+
+TAILS = [(0.05, 3.0), (0.5, 10.0), (1e-3, 30.0), (0.3, 1.0), (0.9, 1000.0)]
+
+
+def with_tails(share, width, n=12, k=3, seed=0):
+    plain = random_gaussian(n, k, seed)
+    return GaussianPredictive(plain.means, plain.variances, share, width)
+
+
+def explicit(dist):
+    """Weights, means and standard deviations of all Gaussians of the mixture, (samples, 2k)."""
+    share, width = dist.tail_share, dist.tail_width
+    core = np.sqrt(dist.variances / (1 - share + share * width**2))
+    weights = np.repeat([1 - share, share], dist.n_members) / dist.n_members
+    return weights, np.hstack([dist.means] * 2), np.hstack([core, width * core])
+
+
+@pytest.mark.parametrize(("share", "width"), TAILS)
+def test_with_tails_cdf_and_density_are_those_of_the_weighted_mixture(share, width):
+    dist, y = with_tails(share, width), np.linspace(-8, 8, 12)
+    weights, means, stds = explicit(dist)
+    members = stats.norm(means, stds)
+    np.testing.assert_allclose(dist.cdf(y), members.cdf(y[:, None]) @ weights, rtol=1e-12)
+    density = members.pdf(y[:, None]) @ weights
+    np.testing.assert_allclose(dist.log_prob(y), np.log(density), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("share", "width"), TAILS)
+def test_with_tails_mean_and_variance_are_those_of_the_weighted_mixture(share, width):
+    dist = with_tails(share, width)
+    weights, means, stds = explicit(dist)
+    mean = means @ weights
+    variance = (stds**2 + (means - mean[:, None]) ** 2) @ weights
+    np.testing.assert_allclose(dist.mean, mean, rtol=1e-12)
+    np.testing.assert_allclose(dist.variance, variance, rtol=1e-12)
+    np.testing.assert_allclose(dist.variance, dist.aleatoric + dist.epistemic, rtol=1e-12)
+    np.testing.assert_allclose(dist.std, np.sqrt(variance), rtol=1e-12)
+
+
+def test_the_variance_is_that_of_the_density_by_integration():
+    dist = with_tails(0.1, 5.0, n=1)
+    moment = [
+        integrate.quad(lambda t, p=p: t**p * np.exp(dist.log_prob([t])[0]), -80, 80, limit=500)[0]
+        for p in (0, 1, 2)
+    ]
+    assert moment[0] == pytest.approx(1, abs=1e-8)
+    assert dist.mean[0] == pytest.approx(moment[1], abs=1e-7)
+    assert dist.variance[0] == pytest.approx(moment[2] - moment[1] ** 2, rel=1e-6)
+
+
+@pytest.mark.parametrize(("share", "width"), TAILS)
+def test_with_tails_cdf_undoes_quantile_and_quantiles_match_a_root_finder(share, width):
+    dist = with_tails(share, width)
+    for q, x in zip(LEVELS, dist.quantile(LEVELS).T, strict=True):
+        np.testing.assert_allclose(dist.cdf(x), q, rtol=1e-11)
+    weights, means, stds = explicit(dist)
+    for row in range(3):
+        members = stats.norm(means[row], stds[row])
+        for q in (0.01, 0.37, 0.9):
+            expected = optimize.brentq(
+                lambda t, q=q, m=members: m.cdf(t) @ weights - q, -1e3, 1e3, xtol=1e-13
+            )
+            assert dist[row].quantile(q)[0] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("share", "width"), TAILS)
+def test_with_tails_the_crps_is_that_of_scoringrules_for_the_weighted_mixture(share, width):
+    dist, y = with_tails(share, width), np.linspace(-8, 8, 12)
+    weights, means, stds = explicit(dist)
+    expected = scoringrules.crps_mixnorm(y, means, stds, np.tile(weights, (12, 1)))
+    np.testing.assert_allclose(dist.crps(y), expected, rtol=1e-10)
+
+
+def test_with_tails_the_crps_is_the_integral_of_the_squared_cdf_error():
+    dist = with_tails(0.2, 4.0, n=4)
+    for row, y in enumerate([-3.0, -0.5, 0.7, 6.0]):
+        one = dist[row]
+        below, _ = integrate.quad(lambda t, d=one: d.cdf(t)[0] ** 2, -60, y, limit=400)
+        above, _ = integrate.quad(lambda t, d=one: (1 - d.cdf(t)[0]) ** 2, y, 60, limit=400)
+        assert one.crps([y])[0] == pytest.approx(below + above, abs=1e-6)
+
+
+def test_samples_have_the_tails_of_the_mixture_and_a_gaussian_has_not():
+    dist = GaussianPredictive([[-2.0, 1.0, 4.0]], [[0.25, 1.0, 4.0]], 0.1, 6.0)
+    draws = dist.sample(100_000, np.random.default_rng(3))[0]
+    weights, means, stds = explicit(dist)
+
+    def cdf(t):
+        return stats.norm(means[0], stds[0]).cdf(np.asarray(t)[:, None]) @ weights
+
+    assert stats.kstest(draws, cdf).pvalue > 0.01
+    plain = GaussianPredictive(dist.means, dist.variances)
+    assert stats.kstest(draws, lambda t: mixture_cdf(plain, t)).pvalue < 1e-6  # negative control
+    assert draws.std() == pytest.approx(dist.std[0], rel=0.03)
+
+
+@pytest.mark.parametrize("tails", [(0.0, 1.0), (0.0, 30.0)])
+def test_a_share_of_zero_changes_no_bit(tails):
+    plain, y = random_gaussian(), np.linspace(-4, 4, 40)
+    dist = GaussianPredictive(plain.means, plain.variances, *tails)
+    for ask in (
+        lambda d: d.cdf(y),
+        lambda d: d.log_prob(y),
+        lambda d: d.quantile(LEVELS),
+        lambda d: d.crps(y),
+        lambda d: d.variance,
+        lambda d: d.sample(50, 7),
+    ):
+        np.testing.assert_array_equal(ask(dist), ask(plain))
+
+
+def test_tails_as_wide_as_the_rest_are_no_tails():
+    plain, y = random_gaussian(), np.linspace(-4, 4, 40)
+    dist = GaussianPredictive(plain.means, plain.variances, 0.3, 1.0)
+    near = {"rtol": 1e-10}
+    np.testing.assert_allclose(dist.cdf(y), plain.cdf(y), **near)
+    np.testing.assert_allclose(dist.log_prob(y), plain.log_prob(y), **near)
+    np.testing.assert_allclose(dist.quantile(LEVELS), plain.quantile(LEVELS), rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(dist.crps(y), plain.crps(y), **near)
+
+
+def test_rows_taken_from_a_predictive_keep_its_tails():
+    dist = with_tails(0.1, 5.0)
+    some = dist[3:7]
+    assert (some.tail_share, some.tail_width) == (0.1, 5.0)
+    np.testing.assert_array_equal(some.quantile(0.99), dist.quantile(0.99)[3:7])
+    assert dist.moment_matched().tail_share == 0
+
+
+def test_a_zero_variance_with_tails_is_still_extremely_narrow():
+    dist = GaussianPredictive([[2.0], [2.0], [2.0]], np.zeros((3, 1)), 0.1, 5.0)
+    y = np.array([1.0, 2.0, 4.0])
+    np.testing.assert_allclose(dist.cdf(y), [0.0, 0.5, 1.0], atol=1e-15)
+    np.testing.assert_allclose(dist.crps(y), [1.0, 0.0, 2.0], atol=1e-15)
+    np.testing.assert_allclose(dist.quantile([0.01, 0.99]), np.full((3, 2), 2.0))
+    assert np.isfinite(dist.log_prob(y)).all()
+
+
+def test_with_tails_rows_are_scored_alike_in_one_chunk_or_many(monkeypatch):
+    dist, y = with_tails(0.1, 5.0, n=50), np.linspace(-2, 2, 50)
+    crps, quantile = dist.crps(y), dist.quantile(0.3)
+    monkeypatch.setattr("batchensemble.predictive.base.CHUNK", 13)
+    np.testing.assert_array_equal(dist.crps(y), crps)
+    np.testing.assert_array_equal(dist.quantile(0.3), quantile)
+
+
+@pytest.mark.parametrize(
+    ("share", "width"),
+    [(-0.1, 2.0), (1.0, 2.0), (np.nan, 2.0), (0.1, 0.5), (0.1, np.inf), (0.1, np.nan), (0.1, 1e4)],
+)
+def test_tails_that_make_no_sense_are_refused(share, width):
+    with pytest.raises(ValueError, match=r"tail_share in \[0, 1\) and a tail_width from 1 to 1000"):
+        GaussianPredictive(ONE, ONE, share, width)

@@ -8,9 +8,10 @@ from fixtures import bank_of_mlps as bank
 from fixtures import doubled_line as data
 from fixtures import trained_bank as fit
 
+from batchensemble.training.early_stopping import EarlyStopping
 from batchensemble.training.engines import Data, Windows
-from batchensemble.training.loop import Training
-from batchensemble.training.losses import GaussianNLL
+from batchensemble.training.loop import Training, train
+from batchensemble.training.losses import GaussianCRPS, GaussianNLL
 
 LOSS = GaussianNLL()
 
@@ -134,3 +135,77 @@ def test_the_longer_the_windows_the_fewer_are_scored_at_once(monkeypatch):
     )
     assert taken[-1] == (1, 25, 1)
     assert parts.scores[0] == pytest.approx(whole.scores[0], abs=1e-6)
+
+
+def rests_at(best, *, patience, growth):
+    """The epoch after which a network rests whose scores fall until `best` and then no more."""
+    stopper = EarlyStopping(
+        bank(1),
+        LOSS,
+        data(),
+        [torch.arange(150, 200)],
+        ensemble_size=1,
+        patience=patience,
+        patience_growth=growth,
+    )
+    for epoch in range(1000):
+        stopper.update(epoch, [-float(min(epoch, best))])
+        if not stopper.active[0]:
+            assert stopper.best_epochs == [best]
+            return epoch
+    return None
+
+
+@pytest.mark.parametrize("best", [0, 3, 10, 11, 40, 101])
+@pytest.mark.parametrize("growth", [0.0, 0.25, 0.5, 2.0])
+def test_patience_is_its_least_or_a_share_of_the_epochs_that_the_best_took(best, growth):
+    assert rests_at(best, patience=5, growth=growth) == best + math.ceil(max(5, growth * best))
+
+
+def test_a_late_improvement_that_patience_alone_would_miss_is_waited_for():
+    scores = [-float(epoch) for epoch in range(41)] + [0.0] * 15 + [-99.0]
+    for growth, kept in ((0.5, 56), (0.0, 40)):
+        stopper = EarlyStopping(
+            bank(1),
+            LOSS,
+            data(),
+            [torch.arange(150, 200)],
+            ensemble_size=1,
+            patience=5,
+            patience_growth=growth,
+        )
+        for epoch, score in enumerate(scores):
+            stopper.update(epoch, [score])
+        assert stopper.best_epochs == [kept]
+
+
+def test_a_training_hands_its_growth_on_to_early_stopping():
+    held_out = [torch.arange(150, 200)]
+    ends = {}
+    for growth in (0.0, 1.0):
+        training = Training(epochs=400, patience=3, patience_growth=growth, lr=0.2)
+        history = fit(bank(1, dropout=0.0), training, held_out=held_out)
+        assert history.ended == "patience"
+        (best,) = history.best_epochs
+        # Judged by the last improvement, a network rests after so many epochs more.
+        assert len(history.scores) == best + math.ceil(max(3, growth * best)) + 1
+        ends[growth] = len(history.scores)
+    assert ends[0.0] < ends[1.0]
+
+
+def test_the_score_of_early_stopping_is_the_losss_own():
+    loss, networks = GaussianCRPS(), bank(1)
+    history = train(
+        networks,
+        loss,
+        data(),
+        Training(epochs=1, patience=3),
+        rows=[torch.arange(150)],
+        generators=[generator()],
+        held_out=[torch.arange(150, 200)],
+    )
+    outputs = networks(data().x[150:].view(1, 50, 1, 3).expand(1, 50, 4, 3))[0]
+    expected = loss.score(outputs, data().y[150:].unsqueeze(-1)).mean().item()
+    assert history.scores[0][0] == pytest.approx(expected, abs=1e-6)
+    nll = loss.mixture(outputs, data().y[150:].unsqueeze(-1)).mean().item()
+    assert history.scores[0][0] != pytest.approx(nll, abs=1e-3)  # negative control

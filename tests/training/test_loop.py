@@ -168,6 +168,8 @@ def test_threads_are_given_back_after_training():
         ({"clip_norm": 0.0}, "clip_norm above 0"),
         ({"weight_decay": -1.0}, "weight_decay of at least 0"),
         ({"patience": 0}, "patience above 0"),
+        ({"patience_growth": -0.5}, "patience_growth of at least 0"),
+        ({"epoch_steps": 0}, "epoch_steps above 0"),
     ],
 )
 def test_bad_settings_are_refused_with_words(kwargs, words):

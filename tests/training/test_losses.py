@@ -1,11 +1,19 @@
 import math
 
+import numpy as np
 import pytest
+import scoringrules
 import torch
 from fixtures import generator
+from scipy import integrate, stats
 from torch.distributions import Categorical, MixtureSameFamily, Normal
 
-from batchensemble.training.losses import CategoricalNLL, GaussianNLL, bounded
+from batchensemble.training.losses import (
+    CategoricalNLL,
+    GaussianCRPS,
+    GaussianNLL,
+    bounded,
+)
 
 FREE = (-math.inf, math.inf)
 
@@ -106,3 +114,68 @@ def test_draws_have_the_mean_and_the_spread_of_the_bounded_moments():
     assert abs(draws.std() - std) < tolerance
     # Without the bounds the spread would be another.
     assert abs(draws.std() - (out[1] / 2).exp()) > 100 * tolerance
+
+
+def test_the_crps_is_that_of_scoringrules():
+    out, y = outputs(60, 3, 2) * 2, outputs(60, 1)
+    mean, std = out[..., 0].numpy(), (out[..., 1] / 2).exp().numpy()
+    expected = scoringrules.crps_normal(np.broadcast_to(y.numpy(), mean.shape), mean, std)
+    np.testing.assert_allclose(GaussianCRPS(bounds=FREE)(out, y).numpy(), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("mean", "std", "y"), [(0.3, 0.7, 1.1), (-2.0, 3.0, -2.0), (1.0, 0.1, 0)])
+def test_the_crps_is_the_integral_of_the_squared_error_of_the_cdf(mean, std, y):
+    cdf = stats.norm(mean, std).cdf
+    below, _ = integrate.quad(lambda t: cdf(t) ** 2, -30, y, limit=300, points=[mean, y])
+    above, _ = integrate.quad(lambda t: (1 - cdf(t)) ** 2, y, 30, limit=300, points=[mean, y])
+    out = torch.tensor([[[mean, 2 * math.log(std)]]], dtype=torch.float64)
+    ours = GaussianCRPS(bounds=FREE)(out, torch.tensor([[float(y)]], dtype=torch.float64)).item()
+    assert ours == pytest.approx(below + above, abs=1e-8)
+
+
+def test_the_crps_sees_the_log_variance_through_its_bounds():
+    out, y = outputs(60, 3, 2) * 5, outputs(60, 1)
+    loss = GaussianCRPS(bounds=(-1.0, 0.5))
+    inside = torch.stack([out[..., 0], bounded(out[..., 1], (-1.0, 0.5))], -1)
+    assert torch.allclose(loss(out, y), GaussianCRPS(bounds=FREE)(inside, y))
+    assert not torch.allclose(loss(out, y), GaussianCRPS(bounds=FREE)(out, y))
+
+
+def test_the_score_of_the_crps_is_that_of_one_gaussian_with_the_mixtures_moments():
+    out, y = outputs(60, 4, 2), outputs(60, 1)
+    loss = GaussianCRPS(bounds=(-3.0, 1.0))
+    mean, log_variance = (part.numpy() for part in loss.moments(out))
+    std = np.sqrt(np.exp(log_variance).mean(1) + mean.var(1))
+    expected = scoringrules.crps_normal(y[:, 0].numpy(), mean.mean(1), std)
+    score = loss.score(out, y).numpy()
+    np.testing.assert_allclose(score, expected, rtol=1e-10)
+    # Negative control: members that are far apart are better together than one by one.
+    assert score.mean() < loss(out, y).mean().item()
+
+
+def test_the_score_of_other_losses_is_the_nll_of_the_mixture():
+    out, y = outputs(6, 3, 2), outputs(6, 1)
+    assert torch.equal(GaussianNLL().score(out, y), GaussianNLL().mixture(out, y))
+    labels = torch.tensor([[0], [1], [0], [1], [1], [0]])
+    assert torch.equal(CategoricalNLL().score(out, labels), CategoricalNLL().mixture(out, labels))
+    assert not torch.allclose(GaussianCRPS().score(out, y), GaussianCRPS().mixture(out, y))
+
+
+@pytest.mark.parametrize("raw", [1e30, -1e30, 3e38, -100.0])
+def test_the_crps_and_its_gradient_stay_finite_for_any_output_and_any_target(raw):
+    out = torch.tensor([[[0.0, raw]]], requires_grad=True)
+    loss = GaussianCRPS(bounds=(-12.0, 4.0))(out, torch.tensor([[1e6]]))
+    loss.sum().backward()
+    assert loss.item() == pytest.approx(1e6, rel=1e-4)
+    assert out.grad[0, 0, 0].item() == pytest.approx(-1, abs=1e-6)
+    assert torch.isfinite(out.grad).all()
+
+
+def test_a_mean_far_from_the_truth_learns_by_the_crps_however_wide_its_variance():
+    # By the NLL its gradient fades with the variance that explains the error.
+    out = torch.tensor([[[0.0, 2 * math.log(50.0)]]], dtype=torch.float64, requires_grad=True)
+    y = torch.tensor([[100.0]], dtype=torch.float64)
+    (crps,) = torch.autograd.grad(GaussianCRPS(bounds=FREE)(out, y).sum(), out)
+    (nll,) = torch.autograd.grad(GaussianNLL(bounds=FREE)(out, y).sum(), out)
+    assert crps[..., 0].item() == pytest.approx(1 - 2 * stats.norm.cdf(2), abs=1e-9)
+    assert abs(nll[..., 0].item()) < 0.05 < 0.9 < abs(crps[..., 0].item())

@@ -106,6 +106,80 @@ def test_losses_of_a_short_or_shortened_epoch_are_means_over_what_was_run():
     assert plan.epoch_means(losses[:2]) == [1.5, 5.0]
 
 
+def planned(n_rows, epoch_steps, *, batching="shared", batch_size=16, n_networks=1, seed=0):
+    rows = [torch.arange(100, 100 + n) for n in n_rows]
+    return Plan(
+        bank(n_networks),
+        data(),
+        rows,
+        [generator(seed + i) for i in range(n_networks)],
+        batch_size=batch_size,
+        batching=batching,
+        epoch_steps=epoch_steps,
+    )
+
+
+def all_steps(plan, active):
+    parts = list(plan.epoch(active))
+    return torch.cat([part.rows for part in parts]), torch.cat([part.weights for part in parts])
+
+
+@pytest.mark.parametrize("batching", ["shared", "independent", "split"])
+@pytest.mark.parametrize("n_rows", [5, 16, 40, 90])
+@pytest.mark.parametrize("epoch_steps", [1, 3, 7, 300])
+def test_an_epoch_of_so_many_steps_has_them_and_sees_every_row_equally_often(
+    batching, n_rows, epoch_steps
+):
+    plan = planned([n_rows], epoch_steps, batching=batching)
+    rows, weights = all_steps(plan, [True])
+    assert plan.n_steps == len(rows) == epoch_steps
+    assert (weights > 0).all()  # no padding
+    assert torch.allclose(
+        weights.sum((2, 3)) * (4 / weights.shape[-1]), torch.ones(1).double(), atol=1e-6
+    )
+    lanes = rows[:, 0].flatten(0, 1).unbind(1) if batching == "independent" else (rows,)
+    for lane in lanes:
+        counts = (lane - 100).flatten().bincount(minlength=n_rows)
+        assert len(counts) == n_rows
+        assert counts.max() - counts.min() <= 1
+
+
+def test_rows_are_shuffled_anew_whenever_they_run_out():
+    rows, _ = all_steps(planned([16], 6), [True])
+    passes = rows[:, 0, :, 0]
+    assert all(sorted(each.tolist()) == list(range(100, 116)) for each in passes)
+    assert len({tuple(each.tolist()) for each in passes}) == 6
+
+
+def test_a_step_count_gives_the_same_steps_for_the_same_generator_and_others_for_another():
+    first, again, other = (all_steps(planned([40], 7, seed=s), [True])[0] for s in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_with_a_step_count_networks_of_different_length_all_run_every_step():
+    plan = planned([90, 7], 5, n_networks=2)
+    rows, weights = all_steps(plan, [True, True])
+    assert (weights > 0).all()
+    assert rows[:, 1].max() < 107
+    alone, _ = all_steps(planned([7], 5, batch_size=16, seed=1), [True])
+    counts = (rows[:, 1] - 100).flatten().bincount()
+    assert counts.max() - counts.min() <= 1
+    assert alone.shape[2] == 7  # alone, its batch is no larger than its rows
+    losses = torch.arange(10.0).view(5, 2)
+    assert plan.epoch_means(losses) == [4.0, 5.0]
+
+
+def test_with_a_step_count_a_resting_network_has_no_weight_and_draws_nothing():
+    plan = planned([90, 40], 5, n_networks=2)
+    state = plan.generators[1].get_state()
+    rows, weights = all_steps(plan, [True, False])
+    assert (weights[:, 0] > 0).all()
+    assert (weights[:, 1] == 0).all()
+    assert torch.equal(plan.generators[1].get_state(), state)
+    assert rows.shape == (5, 2, 16, 1)
+
+
 def test_an_epoch_of_few_steps_draws_from_all_rows():
     rows = [torch.arange(150)]
     plan = Plan(bank(1), data(), rows, [generator()], batch_size=16, epoch_steps=3)

@@ -50,7 +50,7 @@ def print_model(console: Console, facts: Mapping[str, Any]) -> None:
     columns = (f"{one['name']} ({one.get('kind')})" for one in facts["columns"])
     rows = [
         ("task", f"{facts['task']} of {target['name'] or 'an unnamed target'}"),
-        ("method", f"{facts['method']}, {settings.get('n_members')} members"),
+        ("method", f"{facts['method']}, {facts.get('n_members') or settings['n_members']} members"),
         ("parameters", f"{facts['n_parameters']:,}"),
         ("columns", ", ".join(columns) or "-"),
         ("target", plain({name: fact for name, fact in target.items() if name != "name"})),

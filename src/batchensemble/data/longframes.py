@@ -95,7 +95,8 @@ def read_times(series: "nw.Series[Any]") -> tuple[Any, Any]:
         periods = pd.PeriodIndex(native)
         # 12 are enough to tell business days from days
         run = pd.period_range(periods.min(), periods=12, freq=periods.freq)
-        return periods.to_timestamp(how="start"), guess_freq(run.to_timestamp(how="start"))
+        times = _dates(periods.to_timestamp(how="start"))
+        return times, guess_freq(run.to_timestamp(how="start"))
     values: Any = series.to_numpy()  # dates with a time zone come out in UTC
     kind = pd.api.types.infer_dtype(values) if values.dtype == object else values.dtype.kind
     if kind in ("i", "u", "integer"):
@@ -123,7 +124,7 @@ def _integers(values: NDArray[Any]) -> NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def _dates(values: NDArray[Any]) -> pd.DatetimeIndex:
+def _dates(values: Any) -> pd.DatetimeIndex:
     """In microseconds or nanoseconds, in the years that Python knows."""
     try:
         times = pd.DatetimeIndex(values)

@@ -238,6 +238,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "task": self._task,
             "method": self.method,
             **shown(self._about_data()),
+            "n_members": self.model_.ensemble.members.n_members,
             "n_parameters": self.n_parameters_,
             "fitted_at": self.fitted_at_,
             "settings": shown(settings),

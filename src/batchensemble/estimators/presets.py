@@ -38,7 +38,7 @@ _PAPER: dict[str, Any] = {
     "batching": "shared",
     "hidden": (32, 32),
     "bins": 0,
-    "embedding_width": 0,
+    "embedding_width": 4,  # only with other bins
     "folds": 1,
     "epochs": 500,
     "effort": math.inf,

@@ -47,7 +47,8 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
         What each member minimises: the continuous ranked probability score of its Gaussian, or
         its negative log-likelihood.
     beta : float or None
-        Above 0: the beta-NLL loss, which weights rows by their variance to this power.
+        Above 0: the beta-NLL loss, which weights rows by their variance to this power, whatever
+        the preset's loss is.
     rescale : bool or None
         Whether rows held out for early stopping decide how wide predictions are: by a factor for
         the members' variances, one for their distance, and heavier tails where errors have them.
@@ -112,6 +113,12 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
         return self._ask(X, lambda dist: dist.quantile(q))
 
     def _learn_target(self, values: NDArray[Any], learned: Any) -> None:
+        if self.beta and self.loss == "crps":
+            raise ValueError(
+                f"beta={self.beta} belongs to loss='nll', got loss='crps'; omit one of the two"
+            )
+        if self.beta and self.loss is None:
+            self.settings_["loss"] = "nll"
         head = NumberHead.learned(values[learned], self.settings_["target_scaling"], self._loss())
         self.target_location_, self.target_scale_ = head.location, head.scale
         self.spread_ = AS_TRAINED

@@ -122,7 +122,8 @@ def held_out_spread(
         return spread
     others = by_fold[~is_own].reshape(len(rows), len(splits) - 1, -1).mean(axis=2)
     total = spread.variance * variances.mean(axis=1) + spread.distance**2 * means.var(axis=1)
-    between = float((others.var(axis=1, ddof=1) / total).mean())
+    share = 1 - 1 / len(splits)  # of the variance of one network, for the mean of all
+    between = share * float((others.var(axis=1, ddof=1) / total).mean())
     factor = max((1 - between) / (1 + spread.distance**2 * between), LEAST_FACTOR)
     return replace(
         spread,

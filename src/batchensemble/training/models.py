@@ -147,10 +147,17 @@ def predict_rows(
     widest = max(x.shape[1], members.network.n_inputs, *members.network.hidden, 1)
     budget = CHUNK_FLOATS_GPU if device.type == "cuda" else CHUNK_FLOATS
     size = max(1, budget // (members.n_members * widest))
-    for start in range(0, len(x), size):
-        part = torch.tensor(x[start : start + size], dtype=torch.float64, device=device)
-        with torch.inference_mode():
-            yield members(part).cpu().contiguous()
+    start = 0
+    while start < len(x):
+        try:
+            part = torch.tensor(x[start : start + size], dtype=torch.float64, device=device)
+            with torch.inference_mode():
+                outputs = members(part).cpu().contiguous()
+        except torch.OutOfMemoryError:
+            size = _halved(size)
+            continue
+        yield outputs
+        start += size
 
 
 def sample_paths(
@@ -172,14 +179,23 @@ def sample_paths(
     budget = PATH_FLOATS_GPU if windows.device.type == "cuda" else PATH_FLOATS
     size = max(1, budget // floats)
     paths_at_once = max(1, n_paths * budget // floats)
-    for first in range(0, len(starts), size):
+    first = 0
+    while first < len(starts):
         rows = torch.tensor(starts[first : first + size], device=windows.device)
         x, _ = windows.take(rows)
         own = seeds[first : first + size]
-        noise = path_noise(own, n_paths, members.n_members, windows.horizon).to(windows.device)
-        with torch.inference_mode():
-            parts = [network.simulate(x, part, masks) for part in noise.split(paths_at_once, 1)]
-            paths = torch.cat(parts, 1).transpose(1, 2)
+        try:
+            noise = path_noise(own, n_paths, members.n_members, windows.horizon).to(windows.device)
+            with torch.inference_mode():
+                parts = [network.simulate(x, part, masks) for part in noise.split(paths_at_once, 1)]
+                paths = torch.cat(parts, 1).transpose(1, 2)
+        except torch.OutOfMemoryError:
+            if size > 1:
+                size = _halved(size)
+            else:
+                paths_at_once = _halved(min(paths_at_once, n_paths))
+            continue
+        first += size
         scale, location = windows.scale[rows], windows.location[rows]
         yield (
             (paths * scale[:, None, None, None] + location[:, None, None, None])
@@ -187,6 +203,18 @@ def sample_paths(
             .cpu()
             .numpy()
         )
+
+
+def _halved(size: int) -> int:
+    """For the next attempt, after a GPU has run out of memory; at the size of 1 it gives up."""
+    if size == 1:
+        raise torch.OutOfMemoryError(
+            "the memory of the device does not suffice for a single row; predict on the CPU "
+            '(device="cpu"), or free memory'
+        )
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    return size // 2
 
 
 def path_noise(seeds: Sequence[int], n_paths: int, n_members: int, horizon: int) -> Tensor:

@@ -3,7 +3,7 @@ import torch
 from fixtures import generator, randomised
 
 from batchensemble.training.bank import Bank
-from batchensemble.training.methods import METHODS, make_method
+from batchensemble.training.methods import METHODS, in_folds, make_method, share_of
 from batchensemble.training.networks import MLP
 
 
@@ -99,3 +99,43 @@ def test_bad_words_and_counts_are_refused():
         make_method("single", n_members=0)
     with pytest.raises(ValueError, match="n_passes of at least 1"):
         make_method("mc_dropout", n_passes=0)
+
+
+@pytest.mark.parametrize("most", range(1, 8))
+@pytest.mark.parametrize("n_members", [1, 2, 4, 6, 7, 10])
+@pytest.mark.parametrize("word", METHODS)
+def test_folds_share_out_all_networks_evenly_and_are_as_many_as_can_be(word, n_members, most):
+    method = make_method(word, n_members=n_members, n_passes=9)
+    cut, n_folds = in_folds(method, most)
+    share = share_of(cut, n_folds)
+    assert 1 <= n_folds <= most
+    assert type(cut) is type(share) is type(method)
+    assert share.n_networks * n_folds == cut.n_networks
+    if word == "batch_ensemble":
+        assert n_folds == most
+        assert share == method  # each fold trains a whole BatchEnsemble
+    else:
+        assert cut == method  # no more networks than without folds
+        more = range(n_folds + 1, most + 1)
+        assert all(method.n_networks % folds for folds in more)
+
+
+@pytest.mark.parametrize("word", METHODS)
+def test_one_fold_leaves_a_method_as_it_is(word):
+    method = make_method(word, n_members=4, n_passes=9)
+    assert in_folds(method, 1) == (method, 1)
+    assert share_of(method, 1) == method
+
+
+@pytest.mark.parametrize(("word", "members"), [("batch_ensemble", 12), ("deep_ensemble", 4)])
+def test_a_method_in_folds_predicts_with_the_members_of_all_folds_in_their_order(word, members):
+    method, n_folds = in_folds(make_method(word, n_members=4), 3)
+    share = share_of(method, n_folds)
+    nets = [
+        randomised(share.network(make, generator(i)), i) for i in range(n_folds * share.n_networks)
+    ]
+    forward = method.members(Bank(nets), generator())
+    assert forward(rows()).shape == (9, members, 2)
+    each = members // len(nets)
+    expected = [net.eval()(rows().unsqueeze(1).expand(9, each, 5)) for net in nets]
+    assert torch.allclose(forward(rows()), torch.cat(expected, 1), rtol=1e-4, atol=1e-4)
