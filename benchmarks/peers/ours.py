@@ -45,6 +45,7 @@ def forecast(folder: Path, name: str, rival: str, *, method: str, feedback: str,
     dataset = load(name, folder)
     model = Forecaster(
         method,
+        preset="recurrent",
         horizon=dataset.horizon,
         season=SEASONS.get(name),
         feedback=feedback,

@@ -4,7 +4,7 @@ import pytest
 from fixtures import TINY_FORECASTER, long_frame
 
 from batchensemble import Forecaster
-from batchensemble.training.networks import Recurrent
+from batchensemble.training.direct import Direct
 
 
 @pytest.fixture(scope="module")
@@ -15,13 +15,13 @@ def model():
 @pytest.fixture
 def draws(monkeypatch):
     """How many windows paths were drawn for."""
-    windows, simulate = [], Recurrent.simulate
+    windows, simulate = [], Direct.simulate
 
     def counted(self, x, noise, masks=None):
         windows.append(len(x))
         return simulate(self, x, noise, masks)
 
-    monkeypatch.setattr(Recurrent, "simulate", counted)
+    monkeypatch.setattr(Direct, "simulate", counted)
     return windows
 
 

@@ -6,10 +6,10 @@ import torch
 from torch import Generator, Tensor
 
 from batchensemble.training.bank import Bank
-from batchensemble.training.engines import Source, Steps
+from batchensemble.training.engines import Source, Steps, Windows
 
 BATCHING = ("shared", "independent", "split")
-NOISE_BYTES, STEPS_AT_ONCE = 2**24, 256
+NOISE_BYTES, STEPS_AT_ONCE, WINDOW_STEPS_AT_ONCE = 2**24, 256, 16
 
 
 class Plan:
@@ -58,6 +58,8 @@ class Plan:
         self.multiplications = bank.n_parameters * self.batch * n_members
         bytes_a_step = 4 * len(rows) * self.batch * n_members * self.module.noise_features
         self.segment = min(STEPS_AT_ONCE, max(1, NOISE_BYTES // max(1, bytes_a_step)))
+        if epoch_steps and isinstance(data, Windows):  # of which steps take long
+            self.segment = min(self.segment, WINDOW_STEPS_AT_ONCE)
 
     @property
     def _n_places(self) -> int:
