@@ -58,6 +58,7 @@ def plan(random: np.random.Generator) -> dict[str, Any]:
         "calibrate": bool(random.random() < 0.15),
         "settings": {name: SETTINGS[name][random.integers(len(SETTINGS[name]))] for name in names},
         "seed": int(random.integers(2**31)),
+        "recurrent": bool(random.random() < 0.5),
     }
 
 
@@ -113,7 +114,9 @@ def run(plan: dict[str, Any]) -> None:
         data, names = data["y"].to_numpy(), {}
     elif plan["library"] == "polars" and plan["times"] != "periods":
         data = pl.from_pandas(data)
-    settings: dict[str, Any] = {"epochs": 1, "hidden": (4,), "hidden_size": 4, "n_members": 2}
+    settings: dict[str, Any] = {"epochs": 1, "hidden": (4,), "n_members": 2}
+    if plan.get("recurrent", True):
+        settings |= {"preset": "paper", "hidden_size": 4}
     settings |= {"n_passes": 2, "n_paths": 6, "horizon": plan["horizon"], "random_state": 0}
     settings |= {f"{name}_columns": [name] for name in names} | plan["settings"]
     model = Forecaster(**settings).fit(data, calibrate=plan["calibrate"])
