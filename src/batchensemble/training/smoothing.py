@@ -68,7 +68,7 @@ def _kinds(level: Floats, season: Floats, horizon: int) -> tuple[Floats, Floats,
     later = max(2, min(horizon, reach // 6) // 2 + 1)  # steps ahead of the second kind of errors
     damped = np.cumsum(DAMPING ** np.arange(1, max(horizon, later) + 1))
     times = np.arange(reach) - (reach - 1) / 2
-    half_slope = 0.5 * (level @ times) / (times @ times)
+    half_slope = 0.5 * (level @ times) / (times @ times or 1.0)  # a single time has no slope
     forecasts, errors, growth = [], [], []
     for alpha in FEWER_ALPHAS if is_long else ALPHAS:
         lag = 1 / max(alpha, LEAST_DRIFT_ALPHA)  # of a smoothed level behind a trend
