@@ -116,6 +116,7 @@ def test_early_stopping_keeps_the_best_forecaster():
 
 def test_the_longer_the_windows_the_fewer_are_scored_at_once(monkeypatch):
     monkeypatch.setattr("batchensemble.training.early_stopping.SCORED_ROWS", 70)
+    monkeypatch.setattr("batchensemble.training.early_stopping.LEAST_ROWS", 1)
     taken = []
     take = Windows.take
 
