@@ -192,10 +192,9 @@ class TableEstimator(Estimator, Generic[Dist]):
 
     def _choose_length(self, splits: list[Rows], method: Method, recipe: dict[str, Any]) -> None:
         """Settings about training that depend on the rows."""
-        width = recipe.get("embedding", {}).get("width", 0)
-        n_embedded = recipe.get("embedding", {}).get("n_positions", 0)
-        n_embedded += len(recipe.get("embedding", {}).get("counts", ()))
-        n_inputs = recipe["in_features"] + n_embedded * width
+        embedding = recipe.get("embedding", {"n_positions": 0, "counts": (), "width": 0})
+        n_embedded = embedding["n_positions"] + len(embedding["counts"])
+        n_inputs = recipe["in_features"] + n_embedded * embedding["width"]
         self.settings_ |= training_length(
             self.settings_,
             len(splits[0].train),
