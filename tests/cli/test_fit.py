@@ -4,7 +4,7 @@ from typing import get_args
 from sample_files import QUICK, sales
 
 from batchensemble.cli import fit
-from batchensemble.estimators.presets import PRESETS
+from batchensemble.estimators.presets import PRESETS, SERIES_PRESETS
 from batchensemble.training.methods import METHODS
 
 
@@ -44,4 +44,9 @@ def test_too_few_past_forecasts_are_said_to_be(shell):
 
 def test_the_words_of_choices_are_those_of_the_library():
     assert list(get_args(fit.Method)) == list(METHODS)
-    assert list(get_args(fit.Preset)) == list(PRESETS)
+    assert set(get_args(fit.Preset)) == PRESETS.keys() | SERIES_PRESETS.keys()
+
+
+def test_a_preset_of_series_is_refused_for_tables(shell):
+    said = shell("fit", "houses.csv", "-t", "price", "--preset", "recurrent", code=2).stderr
+    assert "--preset recurrent is for series" in plain(said)

@@ -9,6 +9,7 @@ import torch
 
 from batchensemble.estimators import spread as module
 from batchensemble.estimators.spread import FEWEST_ROWS, LEAST_FACTOR, Spread, held_out_spread
+from batchensemble.training.engines import Data
 from batchensemble.training.losses import FREE, GaussianCRPS
 from batchensemble.training.models import Rows
 
@@ -142,9 +143,7 @@ def in_folds(monkeypatch, means, *, n_rows, variance=1.0):
     return held_out_spread(
         SimpleNamespace(members=None, device=None),
         GaussianCRPS(FREE),
-        np.arange(n_rows, dtype=np.float32)[:, None],
-        np.zeros(n_rows, np.float32),
-        None,
+        Data(every.float()[:, None], torch.zeros(n_rows)),
         splits,
     )
 
@@ -211,5 +210,5 @@ def test_more_rows_than_are_needed_keep_their_folds(monkeypatch):
 
 def test_without_rows_held_out_nothing_is_learned():
     splits = [Rows(0, torch.arange(100))]
-    args = (SimpleNamespace(), GaussianCRPS(), np.zeros((100, 1), np.float32), np.zeros(100))
-    assert held_out_spread(*args, None, splits) == Spread()
+    data = Data(torch.zeros(100, 1), torch.zeros(100))
+    assert held_out_spread(SimpleNamespace(), GaussianCRPS(), data, splits) == Spread()

@@ -15,7 +15,7 @@ from batchensemble.cli.format import as_json, counted, print_grid, size
 from batchensemble.cli.options import DataArgument, JsonOption, Names, forecast_option, option
 
 Method = Literal["batch_ensemble", "deep_ensemble", "mc_dropout", "single"]
-Preset = Literal["fast", "default", "best", "paper"]
+Preset = Literal["fast", "default", "best", "paper", "recurrent"]
 Task = Literal["regression", "classification", "forecast"]
 Fill = Literal["interpolate", "ffill"]
 
@@ -76,7 +76,10 @@ def fit(
     ] = None,
     preset: Annotated[
         Preset,
-        training_option("fast, default, best (slower, more precise) or paper.", metavar="PRESET"),
+        training_option(
+            "fast, default, best (slower, more precise), paper or, for series, recurrent.",
+            metavar="PRESET",
+        ),
     ] = "default",
     epochs: Annotated[int | None, training_option("Maximum number of epochs.", min=1)] = None,
     time_limit: Annotated[
@@ -102,6 +105,10 @@ def fit(
         raise typer.BadParameter("a forecast needs --time, the time column")
     if time and task not in (None, "forecast"):
         raise typer.BadParameter(f"--time makes it a forecast, but --task is {task}")
+    if preset == "recurrent" and not time:
+        raise typer.BadParameter(
+            "--preset recurrent is for series, which have --time; take fast, default, best or paper"
+        )
     from batchensemble.cli.holdout import model_path, train
     from batchensemble.cli.training_data import read_training_series, read_training_table
 

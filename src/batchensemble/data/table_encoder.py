@@ -112,11 +112,16 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         self.learned_ = [j for j in words if self.names_[j] not in vocabulary]
         self.given_ = [j for j in words if self.names_[j] in vocabulary]
 
-        self._learn_numbers(self._numbers(columns))
-        dense = self._dense(columns)
+        numbers = self._numbers(columns)
+        self._learn_scales(numbers)
+        units = self._units(numbers)
+        self.numbers_ = Numbers.learn(
+            units, np.flatnonzero(~self.flags_), self.scaling, self.random_state
+        )
+        dense = self._dense(columns, units)
         self.constant_ = dense.min(axis=0) == dense.max(axis=0)
 
-        self._learn_embedded(columns)
+        self._learn_embedded(columns, units)
         texts = self._texts(columns, self.learned_)
         self.words_ = Words.learn(texts, None, self.max_categories)
         known = [vocabulary[self.names_[j]] for j in self.given_]
@@ -163,16 +168,13 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------------------- learning
 
-    def _learn_numbers(self, numbers: NDArray[np.float64]) -> None:
+    def _learn_scales(self, numbers: NDArray[np.float64]) -> None:
         """numbers (rows, columns): no column is all NaN."""
         self.flags_ = np.all(np.isnan(numbers) | (numbers == 0) | (numbers == 1), axis=0)
         # Divided by a power of two, which is exact, the largest value lies in [0.5, 1):
         # no sum or square below can overflow, and no column is constant for being tiny.
         largest = np.nanmax(np.abs(numbers), axis=0, initial=0.0)
         self.exponents_ = np.where(self.flags_, 0, np.frexp(largest)[1])
-        self.numbers_ = Numbers.learn(
-            self._units(numbers), np.flatnonzero(~self.flags_), self.scaling, self.random_state
-        )
 
     def __getattr__(self, name: str) -> Any:
         # What encoders lack that were saved before there were embeddings: they have none.
@@ -180,15 +182,15 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             return WITHOUT_EMBEDDINGS[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _learn_embedded(self, columns: Columns) -> None:
+    def _learn_embedded(self, columns: Columns, units: NDArray[np.float64]) -> None:
         """Columns with positions, and those with numbers of categories instead of outputs."""
         for name in ("coded_", "codes_", "binned_"):
             setattr(self, name, WITHOUT_EMBEDDINGS[name])
         if self.bins is None:
             return
-        units = self._filled(columns)
+        filled = without_gaps(units, self.numbers_.fill)
         self.binned_ = Bins.learn(
-            units, self.numbers_.scaled.tolist(), self.bins, self.random_state
+            filled, self.numbers_.scaled.tolist(), self.bins, self.random_state
         )
         most = self.max_categories
         self.coded_ = [j for j in self.learned_ if most is not None and _n_words(columns[j]) > most]
@@ -239,19 +241,20 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------------------- encoding
 
     def _encode(self, columns: Columns) -> NDArray[np.float32]:
-        dense = np.where(self.constant_, 0.0, self._dense(columns))
+        units = self._units(self._numbers(columns))
+        dense = np.where(self.constant_, 0.0, self._dense(columns, units))
         blocks = [np.clip(dense, -self.clip, self.clip).astype(np.float32)]
         for words, positions in self._words():
             blocks.append(words.apply(self._texts(columns, positions)))
         if self.binned_.edges:
-            blocks.append(self.binned_.apply(self._filled(columns)))
+            blocks.append(self.binned_.apply(without_gaps(units, self.numbers_.fill)))
         if self.coded_:
             blocks.append(self.codes_.apply(self._texts(columns, self.coded_)))
         return np.ascontiguousarray(np.hstack(blocks))
 
-    def _dense(self, columns: Columns) -> NDArray[np.float64]:
+    def _dense(self, columns: Columns, units: NDArray[np.float64]) -> NDArray[np.float64]:
         """Numbers, indicators and dates, before constants are removed and the rest is clipped."""
-        numbers = self.numbers_.apply(self._units(self._numbers(columns)))
+        numbers = self.numbers_.apply(units)
         waves = [
             cycle_waves(columns[j].as_kind("date").values, self._cycles(j), exact=True)
             for j in self._of_kind("date")
@@ -271,15 +274,12 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         return numbers
 
     def _units(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Each column divided by a power of two of its own."""
         with np.errstate(over="ignore"):
             units = np.ldexp(numbers, -self.exponents_)
         # Room for the scaler to multiply and divide, far beyond any clip and below any rounding.
         units[np.abs(units) < 2.0**-500] = 0.0
         return np.clip(units, -(2.0**500), 2.0**500)
-
-    def _filled(self, columns: Columns) -> NDArray[np.float64]:
-        """Numbers in units of their own, without gaps: what bins see."""
-        return without_gaps(self._units(self._numbers(columns)), self.numbers_.fill)
 
     def _texts(self, columns: Columns, positions: Sequence[int]) -> NDArray[Any]:
         texts = np.empty((columns.n_rows, len(positions)), dtype=object)

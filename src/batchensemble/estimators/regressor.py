@@ -21,6 +21,7 @@ from batchensemble.estimators.presets import PRESETS
 from batchensemble.estimators.spread import Spread, held_out_spread
 from batchensemble.estimators.table import TableEstimator
 from batchensemble.predictive import GaussianPredictive
+from batchensemble.training.engines import Data
 from batchensemble.training.losses import GaussianCRPS, GaussianNLL
 from batchensemble.training.models import Rows
 from batchensemble.words import one_of
@@ -125,16 +126,10 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
         if self.settings_["rescale"]:
             self.spread_ = Spread(narrowest=head.grid_share(values[learned]))
 
-    def _learn_spread(
-        self,
-        x: NDArray[np.float32],
-        target: NDArray[Any],
-        weight: NDArray[np.float64] | None,
-        splits: list[Rows],
-    ) -> None:
+    def _learn_spread(self, data: Data, splits: list[Rows]) -> None:
         if self.settings_["rescale"]:
             self.spread_ = replace(
-                held_out_spread(self.model_.ensemble, self._loss(), x, target, weight, splits),
+                held_out_spread(self.model_.ensemble, self._loss(), data, splits),
                 narrowest=self.spread_.narrowest,
             )
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from batchensemble.predictive import GaussianPredictive
+from batchensemble.training.engines import Data
 from batchensemble.training.losses import Gaussian
 from batchensemble.training.models import Ensemble, Rows, predict_rows
 
@@ -89,12 +90,7 @@ class Spread:
 
 
 def held_out_spread(
-    ensemble: Ensemble,
-    loss: Gaussian,
-    x: NDArray[np.float32],
-    target: NDArray[Any],
-    weight: Floats | None,
-    splits: Sequence[Rows],
+    ensemble: Ensemble, loss: Gaussian, data: Data, splits: Sequence[Rows]
 ) -> Spread:
     """From the rows that each fold held out, by its own networks, which know nothing of them.
 
@@ -111,13 +107,15 @@ def held_out_spread(
     if len(rows) > MOST_ROWS:
         some = np.random.default_rng(splits[0].seed).permutation(len(rows))[:MOST_ROWS]
         rows, fold_of = rows[some], fold_of[some]
-    outputs = torch.cat(list(predict_rows(ensemble.members, x[rows], ensemble.device)))
+    x, y = (part[rows].cpu().numpy() for part in (data.x, data.y))
+    weight = None if data.weight is None else data.weight[rows].cpu().double().numpy()
+    outputs = torch.cat(list(predict_rows(ensemble.members, x, ensemble.device)))
     moments = (part.numpy().reshape(len(rows), len(splits), -1) for part in loss.moments(outputs))
     by_fold, log_variances = moments
     is_own = fold_of[:, None] == np.arange(len(splits))
     means, variances = by_fold[is_own], np.exp(log_variances[is_own])
-    errors = target[rows].astype(np.float64) - means.mean(axis=1)
-    spread = Spread.learned(means, variances, errors, None if weight is None else weight[rows])
+    errors = y.astype(np.float64) - means.mean(axis=1)
+    spread = Spread.learned(means, variances, errors, weight)
     if len(splits) < 3:
         return spread
     others = by_fold[~is_own].reshape(len(rows), len(splits) - 1, -1).mean(axis=2)

@@ -138,7 +138,7 @@ class TableEstimator(Estimator, Generic[Dist]):
             method, recipe, head.loss, data, self._training(), rows=watched, seed=prediction_seed
         )
         self.model_ = TableModel(encoder, ensemble, head)
-        self._learn_spread(x, target, weight, splits)
+        self._learn_spread(data, splits)
         self.model_ = self._assembled(encoder, ensemble)
         self.shift_scale_ = _shift_scale(self.model_, x, np.random.default_rng(split_seed))
         if held_back is not None:
@@ -204,13 +204,7 @@ class TableEstimator(Estimator, Generic[Dist]):
             has_held_out=splits[0].held_out is not None,
         )
 
-    def _learn_spread(
-        self,
-        x: NDArray[np.float32],
-        target: NDArray[Any],
-        weight: NDArray[np.float64] | None,
-        splits: list[Rows],
-    ) -> None:
+    def _learn_spread(self, data: Data, splits: list[Rows]) -> None:
         """How wide predictions should be, from rows that early stopping held out; if it matters."""
 
     def calibrate(self, X: Any, y: ArrayLike) -> Self:

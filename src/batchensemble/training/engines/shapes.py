@@ -53,6 +53,15 @@ def linear_layers(network: nn.Module) -> list[BatchEnsembleLinear]:
     return [module for module in network.modules() if isinstance(module, BatchEnsembleLinear)]
 
 
+def parameter_starts(bank: Bank) -> dict[str, int]:
+    """Where in theta each parameter begins."""
+    starts, at = {}, 0
+    for name, size in bank.parameter_names():
+        starts[name] = at
+        at += size
+    return starts
+
+
 def member_tables(bank: Bank, layers: Sequence[nn.Module]) -> NDArray[np.int64]:
     """The same for each member, whose own weights stand one behind the other."""
     table = layer_table(bank, layers)
@@ -65,10 +74,7 @@ def member_tables(bank: Bank, layers: Sequence[nn.Module]) -> NDArray[np.int64]:
 
 def layer_table(bank: Bank, layers: Iterable[nn.Module]) -> NDArray[np.int64]:
     """A row for each of these layers of the bank's module."""
-    starts, at = {}, 0
-    for name, size in bank.parameter_names():
-        starts[name] = at
-        at += size
+    starts = parameter_starts(bank)
     names = {module: name for name, module in bank.module.named_modules()}
     rows, unit, effective = [], 0, 0
     for layer in layers:

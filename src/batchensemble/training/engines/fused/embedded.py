@@ -1,4 +1,8 @@
-"""Training steps of an MLP behind embeddings, with any of the losses; see also `mlp`."""
+"""Training steps of an MLP behind embeddings, with any of the losses.
+
+It stands apart from `mlp`, and `crps` from `gaussian`: compiled together, the study's results would
+get other last bits.
+"""
 
 from typing import Any, NamedTuple
 

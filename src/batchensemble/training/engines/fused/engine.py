@@ -25,6 +25,7 @@ from batchensemble.training.engines.shapes import (
     layer_table,
     linear_layers,
     member_tables,
+    parameter_starts,
 )
 from batchensemble.training.losses import CategoricalNLL, Gaussian, GaussianCRPS, GaussianNLL, Loss
 from batchensemble.training.networks import MLP, Recurrent
@@ -114,10 +115,7 @@ def _of_embedded_table(bank: Bank, mlp: MLP, loss: Loss, data: Data) -> Kernel:
         train_embedded,
     )
 
-    starts, at = {}, 0
-    for name, size in bank.parameter_names():
-        starts[name] = at
-        at += size
+    starts = parameter_starts(bank)
     sizes, n_bins, width, firsts = [data.x.shape[1], 0, 0], 1, 1, [0]
     if isinstance(mlp.embeddings, Embeddings):
         sizes, numbers = mlp.embeddings.sizes, mlp.embeddings.numbers
