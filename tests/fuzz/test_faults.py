@@ -4,21 +4,26 @@
 """
 
 import os
-import resource
-import signal
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from fixtures import TINY_FORECASTER, long_frame, regression_table
+from fuzz.children import (
+    command,
+    fill_store,
+    killed_after,
+    save_often,
+    save_on_a_full_disk,
+    whole_seconds,
+)
 from sample_files import QUICK, houses
-from typer.testing import CliRunner
 
 import batchensemble
 from batchensemble import Forecaster, Regressor
-from batchensemble.cli.app import app
 from batchensemble.training.methods import Members
 from batchensemble.training.networks import Recurrent
 
@@ -26,63 +31,22 @@ N_FAULTS = int(os.environ.get("FAULTS", "5"))
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
 
 
-def forked(task):
-    """In a copy of this process, which has everything imported: its number."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        quiet = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(quiet, 1)
-        os.dup2(quiet, 2)
-        task()
-        os._exit(0)
-    except BaseException:
-        os._exit(1)
-
-
-def whole_seconds(task):
-    started = time.perf_counter()
-    assert os.waitstatus_to_exitcode(os.waitpid(forked(task), 0)[1]) == 0
-    return time.perf_counter() - started
-
-
-def killed_after(task, seconds):
-    child = forked(task)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-
-
-def command(*words):
-    def task():
-        done = CliRunner().invoke(app, [*map(str, words)])
-        assert done.exit_code == 0, done.output
-
-    return task
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("faults")
     houses(80).to_csv(place / "houses.csv", index=False)
-    fit = command("fit", place / "houses.csv", "-t", "price", "-o", place / "price.be", *QUICK)
-    fit()
+    whole_seconds(
+        command("fit", place / "houses.csv", "-t", "price", "-o", place / "price.be", *QUICK)
+    )
     return place
 
 
 def tasks(folder, out):
-    model = batchensemble.load(folder / "price.be")
-
-    def saves():
-        for _ in range(30):
-            model.save(out / "file.be")
-
-    table = folder / "houses.csv"
+    table, model = folder / "houses.csv", folder / "price.be"
     return {
         "fit": command("fit", table, "-t", "price", "-o", out / "file.be", *QUICK),
-        "predict": command("predict", folder / "price.be", table, "-o", out / "file.csv"),
-        "save": saves,
+        "predict": command("predict", model, table, "-o", out / "file.csv"),
+        "save": partial(save_often, model, out / "file.be"),
     }
 
 
@@ -112,19 +76,11 @@ def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(name, old, fold
 
 
 @needs_fork
-def test_a_study_that_was_killed_goes_on_and_loses_nothing(tmp_path, monkeypatch):
-    from batchensemble.study.spec import Run
-    from batchensemble.study.store import Result, Store
+def test_a_study_that_was_killed_goes_on_and_loses_nothing(tmp_path):
+    from batchensemble.study.store import Store
 
-    store, random = Store(tmp_path / "results"), np.random.default_rng(0)
-    runs = [Run("diabetes", "id", "single", seed) for seed in range(40)]
-    arrays = {"means": np.zeros((200, 10), np.float32)}
-
-    def reproduce():
-        for run in runs:
-            if run not in store:
-                store.write(Result(run, {"rmse": 0.5}, arrays=arrays))
-
+    folder, random = tmp_path / "results", np.random.default_rng(0)
+    store, reproduce = Store(folder), partial(fill_store, folder, 40)
     for _ in range(N_FAULTS):
         done = {result.run.name for result in store}
         killed_after(reproduce, random.uniform(0, 0.3))
@@ -139,20 +95,11 @@ def test_a_study_that_was_killed_goes_on_and_loses_nothing(tmp_path, monkeypatch
 
 @needs_fork
 def test_a_disk_that_is_full_at_any_write_leaves_the_old_file(folder, tmp_path):
-    model = batchensemble.load(folder / "price.be")
-    model.save(tmp_path / "file.be")
+    batchensemble.load(folder / "price.be").save(tmp_path / "file.be")
     before = (tmp_path / "file.be").read_bytes()
     random = np.random.default_rng(0)
-
-    def save_on_a_full_disk(size):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        with pytest.raises(OSError, match=r"file\.be was not written"):
-            model.save(tmp_path / "file.be")
-
     for size in random.integers(0, len(before) - 1, N_FAULTS).tolist():
-        child = forked(lambda size=size: save_on_a_full_disk(size))
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        whole_seconds(partial(save_on_a_full_disk, folder / "price.be", tmp_path / "file.be", size))
         assert [each.name for each in tmp_path.iterdir()] == ["file.be"]
         assert (tmp_path / "file.be").read_bytes() == before
 
