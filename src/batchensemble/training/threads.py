@@ -4,10 +4,12 @@ Fits in several threads end in any order. Each restoring what it found, the last
 what the first had set. So the first to come sets, and the last to go restores.
 
 After torch has worked with several threads, a forked child waits forever for threads that it does
-not have. With one thread it needs none: forked children get one.
+not have. With one thread it needs none: forked children get one. On ARM, torch multiplies with a
+library that keeps to the number of threads it began with: forked children do without it.
 """
 
 import os
+import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -57,5 +59,12 @@ ONE_BLAS_THREAD = SharedSetting(
     lambda limits: limits.restore_original_limits(),
 )
 
+
+def _alone() -> None:
+    torch.set_num_threads(1)
+    if platform.machine() in ("aarch64", "arm64"):
+        torch.backends.mkldnn.set_flags(False)
+
+
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
-    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
+    os.register_at_fork(after_in_child=_alone)
