@@ -1,5 +1,6 @@
 """Classification that knows when it does not know."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, final
 
@@ -10,6 +11,7 @@ from sklearn.base import ClassifierMixin
 
 from batchensemble.conformal import SetCalibration, fewest_rows, fit_temperature
 from batchensemble.data.frames import Columns
+from batchensemble.estimators.explanation import CHANCE
 from batchensemble.estimators.heads import ClassHead
 from batchensemble.estimators.parameters import TABLE_ATTRIBUTES, TABLE_PARAMETERS
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS
@@ -104,6 +106,12 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
             labels[rest],
             tempered.predictive(outputs[rest]).mean,
             head.predictive(outputs[rest]).mean,
+        )
+
+    def _parts(self) -> tuple[list[str], Callable[[CategoricalPredictive], NDArray[np.float64]]]:
+        chances = [f"{CHANCE}{label}" for label in self.classes_]
+        return [*chances, "aleatoric", "epistemic"], lambda dist: np.column_stack(
+            [dist.mean, dist.aleatoric, dist.epistemic]
         )
 
     def _about_target(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Regression that predicts a whole distribution."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, ClassVar, final
@@ -150,6 +151,11 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
             parts.append(IntervalCalibration.of(y[start : start + len(dist)], dist))
             start += len(dist)
         return IntervalCalibration.joined(parts)
+
+    def _parts(self) -> tuple[list[str], Callable[[GaussianPredictive], NDArray[np.float64]]]:
+        return ["mean", "aleatoric", "epistemic"], lambda dist: np.column_stack(
+            [dist.mean, dist.aleatoric, dist.epistemic]
+        )
 
     def _about_target(self) -> dict[str, Any]:
         return {"location": self.target_location_, "scale": self.target_scale_}

@@ -17,6 +17,7 @@ from batchensemble.data.frames import Columns, read_columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators.base import Estimator, pick_device, plain_lists
 from batchensemble.estimators.effort import training_length, weights_of
+from batchensemble.estimators.explanation import Explanation, explained
 from batchensemble.estimators.heads import Head
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
@@ -63,6 +64,10 @@ class TableEstimator(Estimator, Generic[Dist]):
         self, columns: Columns, values: NDArray[Any]
     ) -> IntervalCalibration | SetCalibration:
         """What rows that were not learned from teach about the predictions."""
+
+    @abstractmethod
+    def _parts(self) -> tuple[list[str], Callable[[Dist], NDArray[np.float64]]]:
+        """What `explain` explains: names, and the numbers of each row, (rows, names)."""
 
     @abstractmethod
     def _about_target(self) -> dict[str, Any]:
@@ -275,6 +280,18 @@ class TableEstimator(Estimator, Generic[Dist]):
         parts = [head.disagreement(outputs) for outputs in self.model_.outputs(columns)]
         scores: NDArray[np.float64] = np.concatenate(parts) / self.shift_scale_
         return scores
+
+    def explain(self, X: Any, background: Any) -> Explanation:
+        """Which columns drive each row's prediction and both parts of its uncertainty.
+
+        Shapley values, by the package shap. `background` are rows as usual as those of fit, for
+        example these: what a column contributes is told beside them. Of many rows, 50 are taken.
+        A row takes as long as some 50,000 predictions at most for ten columns, and as 1,000 for
+        each column where there are more.
+        """
+        columns, usual = self.read(X), self.read(background)
+        parts, question = self._parts()
+        return explained(columns, usual, parts, lambda some: self.model_.ask(some, question))
 
     def read(self, X: Any) -> Columns:
         """X as the columns of fit, checked."""

@@ -1,0 +1,107 @@
+"""Which columns drive a row's prediction, its noise and the members' disagreement."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble.data.frames import Column, Columns
+from batchensemble.plots.page import need
+from batchensemble.plots.reasons import plot_reasons
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+BACKGROUND_ROWS, SEED = 50, 0
+CHANCE = "probability of "
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Shapley values: a part of a prediction is its base plus what every column contributes.
+
+    parts   "mean" or a probability for each class, "aleatoric" and "epistemic"
+    base    (parts,), their means over the background rows
+    values  (rows, columns, parts)
+    """
+
+    columns: list[str]
+    parts: list[str]
+    base: Floats
+    values: Floats
+
+    @property
+    def totals(self) -> Floats:
+        """(rows, parts): what the model predicts."""
+        totals: Floats = self.base + self.values.sum(axis=1)
+        return totals
+
+    def to_frame(self) -> pd.DataFrame:
+        """A line for each row, part and column: what the column contributes."""
+        labels = pd.MultiIndex.from_product(
+            [range(len(self.values)), self.columns, self.parts], names=["row", "column", "part"]
+        )
+        return pd.DataFrame({"contribution": self.values.ravel()}, labels).reset_index()
+
+    def plot(self, row: int = 0) -> Figure:
+        """What each column contributes to a row, the strongest first; of classes the likeliest."""
+        if not 0 <= row < len(self.values):
+            raise IndexError(f"expected a row from 0 to {len(self.values) - 1}, got {row}")
+        chances = [k for k, part in enumerate(self.parts) if part.startswith(CHANCE)]
+        others = [k for k in range(len(self.parts)) if k not in chances]
+        likeliest = [max(chances, key=lambda k: self.totals[row, k])] if chances else []
+        shown = likeliest + others
+        return plot_reasons(
+            self.columns,
+            {self.parts[k]: self.values[row, :, k] for k in shown},
+            dict(zip(self.parts, self.totals[row].tolist(), strict=True)),
+        )
+
+
+def explained(
+    rows: Columns,
+    background: Columns,
+    parts: Sequence[str],
+    answer: Callable[[Columns], Floats],
+) -> Explanation:
+    """The Shapley values of answers (rows, parts); left out, a column is as in background rows.
+
+    Exact for up to ten columns, otherwise from random orders of the columns; they add up either
+    way. The explainer knows a value by the number of its row, whatever kind of value it is.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # importing it warns of its own future
+        need("shap", "explanations need", "explain")
+        import shap
+
+    some = np.random.default_rng(SEED).permutation(background.n_rows)[:BACKGROUND_ROWS]
+    usual = background.take(some)
+    pool = [_joined(*both) for both in zip(usual, rows, strict=True)]
+
+    def answers(numbers: Floats) -> Floats:
+        at = numbers.astype(np.int64)
+        chosen = (replace(c, values=c.values[at[:, j]]) for j, c in enumerate(pool))
+        return answer(Columns(tuple(chosen)))
+
+    every = np.arange(len(some) + rows.n_rows, dtype=np.float64)
+    numbers = np.repeat(every[:, None], len(pool), axis=1)
+    masker = shap.maskers.Independent(numbers[: len(some)], max_samples=len(some))
+    found = shap.Explainer(answers, masker, seed=SEED)(numbers[len(some) :], silent=True)
+    base = answer(usual).mean(axis=0)
+    values = found.values.reshape(rows.n_rows, len(pool), len(parts))
+    return Explanation(rows.names, list(parts), base, values)
+
+
+def _joined(first: Column, second: Column) -> Column:
+    """The values of both; a column without any value is of the other's kind."""
+    kind = first.kind if second.missing.all() else second.kind
+    values = [column.as_kind(kind).values for column in (first, second)]
+    return replace(first, kind=kind, values=np.concatenate(values))

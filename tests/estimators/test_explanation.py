@@ -1,0 +1,86 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from batchensemble import Classifier, Regressor
+from batchensemble.data.frames import read_columns
+from batchensemble.estimators.explanation import BACKGROUND_ROWS, explained
+
+SMALL = {"epochs": 3, "hidden": (8,), "n_members": 2, "folds": 1, "random_state": 0}
+
+
+def table(n=60, n_numbers=2):
+    random = np.random.default_rng(0)
+    numbers = {f"x{j}": random.normal(size=n) for j in range(n_numbers)}
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(n), "D")
+    return pd.DataFrame(numbers | {"city": random.choice(["a", "b", None], n), "day": days})
+
+
+@pytest.mark.parametrize("n_numbers", [2, 12])  # exact, and from random orders
+def test_contributions_add_up_to_every_part_of_the_prediction(n_numbers):
+    x = table(n_numbers=n_numbers)
+    model = Regressor(**SMALL).fit(x, x["x0"])
+    found = model.explain(x[:3], x)
+    dist = model.predict_dist(x[:3])
+    parts = np.column_stack([dist.mean, dist.aleatoric, dist.epistemic])
+    assert found.parts == ["mean", "aleatoric", "epistemic"]
+    np.testing.assert_allclose(found.totals, parts, rtol=1e-9)
+    frame = found.to_frame().groupby(["row", "part"])["contribution"].sum().unstack()
+    np.testing.assert_allclose(frame[found.parts] + found.base, parts, rtol=1e-9)
+
+
+def test_classes_are_explained_by_their_probabilities():
+    x = table()
+    model = Classifier(**SMALL).fit(x, np.where(x["x0"] > 0, "high", "low"))
+    found = model.explain(x[:2], x)
+    assert found.parts[:2] == ["probability of high", "probability of low"]
+    np.testing.assert_allclose(found.totals[:, :2], model.predict_proba(x[:2]), rtol=1e-9)
+    titles = [axes.get_title(loc="left") for axes in found.plot(1).axes]
+    likeliest = f"probability of {model.predict(x[1:2])[0]}"
+    assert [title.split(":")[0] for title in titles] == [likeliest, "aleatoric", "epistemic"]
+
+
+def test_of_a_sum_each_column_contributes_its_distance_from_the_mean():
+    x = read_columns(np.random.default_rng(0).normal(size=(20, 3)))
+
+    def weighted(columns):
+        return sum(w * c.values for w, c in zip((1.0, -2.0, 0.0), columns, strict=True))[:, None]
+
+    found = explained(x.take(slice(4)), x, ["sum"], weighted)
+    values = np.column_stack([column.values for column in x])
+    expected = (values[:4] - values.mean(axis=0)) * (1.0, -2.0, 0.0)
+    np.testing.assert_allclose(found.values[..., 0], expected, atol=1e-12)
+
+
+def test_a_product_is_shared_between_its_columns():
+    def product(columns):
+        return (columns[0].values * columns[1].values)[:, None]
+
+    usual, row = read_columns(np.zeros((5, 2))), read_columns(np.array([[2.0, 3.0]]))
+    found = explained(row, usual, ["product"], product)
+    np.testing.assert_allclose(found.values[0, :, 0], [3.0, 3.0])
+
+
+def test_of_many_background_rows_some_are_taken():
+    seen = []
+
+    def counted(columns):
+        seen.append(columns.n_rows)
+        return columns[0].values[:, None]
+
+    explained(read_columns([[1.0]]), read_columns(np.zeros((5000, 1))), ["x"], counted)
+    assert max(seen) <= 4 * BACKGROUND_ROWS
+
+
+def test_background_rows_are_read_as_those_of_fit():
+    x = table()
+    model = Regressor(**SMALL).fit(x, x["x0"])
+    with pytest.raises(ValueError, match="feature names"):
+        model.explain(x[:2], x.drop(columns="city"))
+
+
+def test_a_row_that_is_not_there_is_refused():
+    x = table()
+    found = Regressor(**SMALL).fit(x, x["x0"]).explain(x[:2], x)
+    with pytest.raises(IndexError, match="expected a row from 0 to 1, got 2"):
+        found.plot(2)

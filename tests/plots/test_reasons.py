@@ -1,0 +1,30 @@
+import numpy as np
+
+from batchensemble.plots.reasons import LESS, MORE, MOST_COLUMNS, plot_reasons
+
+
+def drawn(values):
+    names = [f"c{j}" for j in range(len(values))]
+    (axes,) = plot_reasons(names, {"mean": np.array(values)}, {"mean": 7.0}).axes
+    bars = [(bar.get_width(), bar.get_facecolor()) for bar in axes.patches]
+    return axes, bars, [label.get_text() for label in axes.get_yticklabels()]
+
+
+def test_the_strongest_column_stands_on_top():
+    axes, bars, names = drawn([0.1, -3.0, 2.0])
+    assert names == ["c0", "c2", "c1"]
+    assert [width for width, _ in bars] == [0.1, 2.0, -3.0]
+    assert axes.get_title(loc="left") == "mean: 7"
+
+
+def test_more_and_less_have_their_colours():
+    from matplotlib.colors import to_rgba
+
+    _, bars, _ = drawn([1.0, -2.0])
+    assert [colour for _, colour in bars] == [to_rgba(MORE), to_rgba(LESS)]
+
+
+def test_only_the_strongest_of_many_columns_are_shown():
+    _, bars, names = drawn(np.arange(1.0, 31.0))
+    assert len(bars) == len(names) == MOST_COLUMNS
+    assert names[-1] == "c29"
