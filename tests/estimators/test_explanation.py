@@ -69,7 +69,7 @@ def test_of_many_background_rows_some_are_taken():
         return columns[0].values[:, None]
 
     explained(read_columns([[1.0]]), read_columns(np.zeros((5000, 1))), ["x"], counted)
-    assert max(seen) <= 4 * BACKGROUND_ROWS
+    assert max(seen) <= 2 * BACKGROUND_ROWS
 
 
 def test_background_rows_are_read_as_those_of_fit():

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-BACKGROUND_ROWS, SEED = 50, 0
+BACKGROUND_ROWS, ORDERS, SEED = 50, 10, 0
+SUBSETS_AT_ONCE = 200
 CHANCE = "probability of "
 
 
@@ -74,8 +75,9 @@ def explained(
 ) -> Explanation:
     """The Shapley values of answers (rows, parts); left out, a column is as in background rows.
 
-    Exact for up to ten columns, otherwise from random orders of the columns; they add up either
-    way. The explainer knows a value by the number of its row, whatever kind of value it is.
+    Exact for up to seven columns, otherwise from random orders of the columns, each there and back;
+    they add up either way. The explainer knows a value by the number of its row, whatever kind of
+    value it is.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # importing it warns of its own future
@@ -94,7 +96,14 @@ def explained(
     every = np.arange(len(some) + rows.n_rows, dtype=np.float64)
     numbers = np.repeat(every[:, None], len(pool), axis=1)
     masker = shap.maskers.Independent(numbers[: len(some)], max_samples=len(some))
-    found = shap.Explainer(answers, masker, seed=SEED)(numbers[len(some) :], silent=True)
+    n_subsets, n_in_order = 2 ** len(pool), 2 * ORDERS * len(pool) + 1
+    algorithm = "exact" if n_subsets <= n_in_order else "permutation"
+    found = shap.Explainer(answers, masker, algorithm=algorithm, seed=SEED)(
+        numbers[len(some) :],
+        max_evals=n_in_order,
+        batch_size=SUBSETS_AT_ONCE,
+        silent=True,
+    )
     base = answer(usual).mean(axis=0)
     values = found.values.reshape(rows.n_rows, len(pool), len(parts))
     return Explanation(rows.names, list(parts), base, values)

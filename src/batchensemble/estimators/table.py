@@ -286,8 +286,7 @@ class TableEstimator(Estimator, Generic[Dist]):
 
         Shapley values, by the package shap. `background` are rows as usual as those of fit, for
         example these: what a column contributes is told beside them. Of many rows, 50 are taken.
-        A row takes as long as some 50,000 predictions at most for ten columns, and as 1,000 for
-        each column where there are more.
+        A row takes as long as some thousand predictions for each column.
         """
         columns, usual = self.read(X), self.read(background)
         parts, question = self._parts()
