@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from batchensemble.conformal import REPORTED, IntervalCalibration, fewest_rows
-from batchensemble.data.calendars import season_length, seasons_of
 from batchensemble.data.panels import (
     Names,
     Panel,
@@ -26,45 +25,29 @@ from batchensemble.data.panels import (
     read_future,
     read_panel,
 )
-from batchensemble.data.series_encoder import SeriesEncoder, continued_back
+from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.forecast import Forecast, asked_columns, read_levels
 from batchensemble.estimators.observed import Observed
 from batchensemble.estimators.parameters import SERIES_CONSTRAINTS, SERIES_PARAMETERS
-from batchensemble.estimators.path_spread import path_spread
-from batchensemble.estimators.presets import RECURRENT_ONLY, SERIES_PRESETS, resolve
+from batchensemble.estimators.presets import SERIES_PRESETS, resolve
 from batchensemble.estimators.series_model import (
-    FEWEST_KNOWN,
     Ahead,
     SeriesModel,
     hold_out_windows,
-    is_recurrent,
     make_windows,
     reach_of,
     series_network,
 )
+from batchensemble.estimators.series_networks import NETWORKS, HeldOut
 from batchensemble.estimators.splits import CALIBRATION_SHARE
 from batchensemble.plots.forecast import MOST_SERIES, plot_forecast
 from batchensemble.predictive import SamplePredictive
 from batchensemble.training.losses import GaussianCRPS, GaussianNLL
 from batchensemble.training.methods import MakeNetwork
-from batchensemble.training.models import Ensemble, Rows, make_members
+from batchensemble.training.models import Ensemble, Rows
 
-ALIASES = {
-    "batch_ensemble": "BatchEnsemble",
-    "deep_ensemble": "DeepEnsemble",
-    "mc_dropout": "MCDropout",
-    "single": "Single",
-}
-RECURRENT_ALIASES = {
-    "batch_ensemble": "GRUBE",
-    "deep_ensemble": "GRU-ensemble",
-    "mc_dropout": "GRU-dropout",
-    "single": "GRU",
-}
-LONGEST_AUTOMATIC_CONTEXT = 60
 PLOTTED_LEVELS = (50, 80, 95)
-LONGEST_CONTEXT = 720
 MOST_PLOTTED = 180  # past steps, where the context or the horizon needs no more
 MOST_HELD_OUT = 200_000  # values in the windows that stop training
 FORECASTS_KEPT = 100  # at least, of those that update adds
@@ -177,24 +160,20 @@ class Forecaster(Estimator):
 
     def _fit(self, panel: Panel) -> None:
         settings, method, training = self.settings_, self._make_method(), self._training()
-        self._choose_context(panel)
+        network = NETWORKS[settings["network"]](settings, panel, self.season)
+        self.season_, self.context_, self.lags_ = network.season, network.context, network.lags
         reach, horizon = reach_of(self.context_, self.lags_), int(settings["horizon"])
         encoder = SeriesEncoder(
             settings["scaling"],
             calendar=settings["calendar"],
             period=self.season_,
-            linear=self._is_direct,
+            linear=network.is_linear,
             future=self.future_columns,
             past=self.past_columns,
         ).fit(panel)
         random = check_random_state(self.random_state)
         seed, prediction_seed = map(int, random.randint(2**31 - 1, size=2))
-        encoded, starts = encoder.encode(panel), panel.starts
-        if self._is_direct:
-            whole, starts, repeated = continued_back(
-                panel.starts, self._missing(panel, reach, horizon), encoder.period
-            )
-            encoded = encoded.take(whole, repeated)
+        encoded, starts = network.lengthened(encoder.encode(panel), panel)
         data = make_windows(encoder, encoded, reach, horizon, pick_device(self.device))
         most = None if settings["epoch_steps"] is None else MOST_HELD_OUT // (reach + horizon)
         rows, held_out = hold_out_windows(
@@ -205,93 +184,30 @@ class Forecaster(Estimator):
         if settings["epoch_steps"] is not None:
             n_steps = min(int(settings["epoch_steps"]), -(-len(rows) // training.batch_size))
             training = dataclasses.replace(training, epoch_steps=n_steps)
-        recipe = self._recipe(panel, data.series.shape[1] - 1)
+        recipe = network.recipe(covariates=data.series.shape[1] - 1)
         split = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
         ensemble = self._train(
             method, recipe, self._loss(), data, training, rows=[split], seed=prediction_seed
         )
-        if self._is_direct:
-            members = make_members(method, ensemble.bank, prediction_seed, self._dtype)
-            judged = rows if held_out is None else held_out
-            n_apart = 0.0 if held_out is None else len(panel) + len(held_out) / horizon
-            spread = path_spread(members, data, judged, self._loss(), n_apart)
-            ensemble.bank.module.spread = spread  # type: ignore[assignment]
-            ensemble = dataclasses.replace(ensemble, recipe=recipe | {"spread": spread})
+        judged = rows if held_out is None else held_out
+        n_apart = 0.0 if held_out is None else len(panel) + len(held_out) / horizon
+        ensemble = network.finished(ensemble, HeldOut(data, judged, self._loss(), n_apart))
         self.model_ = self._assembled(encoder, ensemble)
         self.calibration_ = None
         self._observed = Observed.at_fit(panel)
-
-    @property
-    def _is_direct(self) -> bool:
-        return bool(self.settings_.get("network") == "direct")
-
-    def _missing(self, panel: Panel, reach: int, horizon: int) -> NDArray[np.int64]:
-        """How far back to continue each series, so that short ones have windows to learn from."""
-        known = np.minimum(panel.lengths - horizon, max(2 * self.season_ + 1, 2 * reach // 3))
-        is_short = panel.lengths < 2 * reach + horizon
-        return np.where(is_short, np.maximum(reach - known, 0), 0)
-
-    def _recipe(self, panel: Panel, covariates: int) -> dict[str, Any]:
-        """The arguments of the networks."""
-        settings, n_hidden = self.settings_, len(self.settings_["hidden"])
-        common = {
-            "covariates": covariates,
-            "heads": (1, 1),
-            "context": self.context_,
-            "horizon": int(settings["horizon"]),
-            "lags": self.lags_,
-            "dropout": settings["dropout"],
-            "hidden": tuple(settings["hidden"]),
-        }
-        if not self._is_direct:
-            names = ("feedback", "hidden_size", "n_layers")
-            return common | {
-                **{name: settings[name] for name in names},
-                "adapters": str(settings["adapters"]),
-                "gates": self.gates,
-                "init": str(settings["init"]),
-            }
-        # Members start apart in the first layer only, and own their heads.
-        apart = {
-            "adapters": ("rsb",) * n_hidden + ("wb",),
-            "init": ("random_sign",) + ("ones",) * n_hidden,
-        }
-        words = {name: settings[name] or word for name, word in apart.items()}
-        return common | words | {"seasons": seasons_of(panel.freq, self.season_)}
 
     def _resolved(self) -> dict[str, Any]:
         self._validate_params()
         given = self.get_params(deep=False)
         settings = resolve(self.preset, given, SERIES_PRESETS)
-        odd = [name for name in RECURRENT_ONLY if given[name] is not None]
-        odd += ["gates"] if self.gates != "czf" else []
-        if settings["network"] == "direct" and odd:
-            raise ValueError(
-                f"{', '.join(odd)} are for the recurrent network, and preset={self.preset!r} has "
-                "none; pass preset='recurrent' or 'paper', or omit them"
-            )
-        return settings
-
-    def _choose_context(self, panel: Panel) -> None:
-        """Context and lags, as given or as the frequency and the shortest series allow."""
-        shortest, horizon = int(panel.lengths.min()), int(self.settings_["horizon"])
-        self.season_ = self.season or season_length(panel.freq)
-        if self._is_direct:
-            check_lengths(panel, FEWEST_KNOWN + horizon)
-            usual = int(np.quantile(panel.lengths, 0.75))
-            self.context_ = int(
-                self.settings_["context"] or automatic_context(panel.freq, self.season_, usual)
-            )
-            self.lags_ = (1,)
-            return
-        wants_lag = self.settings_["seasonal_lag"] and self.season_ > 1
-        self.lags_ = (1, self.season_) if wants_lag and shortest >= 3 * self.season_ else (1,)
-        context = self.settings_["context"]
-        if context is None:
-            context = min(max(12, self.season_), LONGEST_AUTOMATIC_CONTEXT)
-            context = max(2, min(context, (shortest - horizon - max(self.lags_)) // 2))
-        self.context_ = int(context)
-        check_lengths(panel, reach_of(self.context_, self.lags_) + horizon)
+        for name, network in NETWORKS.items():
+            odd = [word for word in network.only if given[word] not in (None, "czf")]
+            if name != settings["network"] and odd:
+                raise ValueError(
+                    f"{', '.join(odd)} are for the {name} network, and preset={self.preset!r} has "
+                    "none; pass preset='recurrent' or 'paper', or omit them"
+                )
+        return settings | ({"gates": self.gates} if settings["network"] == "recurrent" else {})
 
     def update(self, df: Any) -> Self:
         """Continue with new observations, right after the old ones, without learning from them.
@@ -548,13 +464,8 @@ class Forecaster(Estimator):
 
     def _alias(self) -> str:
         preset = SERIES_PRESETS.get(self.preset, SERIES_PRESETS["default"])
-        recurrent = (
-            is_recurrent(self.model_.ensemble.recipe)
-            if hasattr(self, "model_")
-            else (preset["network"] == "recurrent")
-        )
-        aliases = RECURRENT_ALIASES if recurrent else ALIASES
-        name = self.alias or aliases.get(self.method, self.method)
+        kind = self.model_.kind if hasattr(self, "model_") else preset["network"]
+        name = self.alias or NETWORKS[kind].aliases.get(self.method, self.method)
         taken = [self.id_col, self.time_col, self.target_col, "cutoff", "sample_id"]
         if len({*taken, name}) <= len(taken):
             raise ValueError(
@@ -631,14 +542,6 @@ class Forecaster(Estimator):
 def in_turn(dist: SamplePredictive, n_paths: int) -> NDArray[np.float64]:
     """(series, n_paths, h), members in turn, so that a surplus costs each at most one path."""
     return dist.paths.swapaxes(1, 2).reshape(len(dist), -1, dist.horizon)[:, :n_paths]
-
-
-def automatic_context(freq: Any, season: int, usual: int) -> int:
-    """Six seasons, fewer of long ones, and two weeks within a day; as far as series reach."""
-    context = max(24, min(6 * season, max(3 * season, 144)))
-    if week := seasons_of(freq, season)[1:]:
-        context = max(context, min(2 * week[0] + 1, LONGEST_CONTEXT))
-    return max(FEWEST_KNOWN, min(context, usual))
 
 
 def check_horizon(h: Any, name: str = "h") -> int:

@@ -5,13 +5,23 @@ from typing import Any
 
 from batchensemble.words import one_of
 
+# Members start apart in the first layer only, and own their heads.
+_OWN_HEADS: dict[str, Any] = {"adapters": ("rsb", "wb"), "init": ("random_sign", "ones")}
+
+# The ensemble of the study.
+_TEN_MEMBERS: dict[str, Any] = {
+    "n_members": 10,
+    "adapters": "rsb",
+    "init": "random_sign",
+    "batching": "shared",
+}
+
 # Measured on real tables (docs/quality.md): numbers enter through learned curves, members differ in
 # the first layer and have heads of their own, and folds take the place of rows that early stopping
 # would cost. What is None depends on the rows: see `estimators.effort`.
 _DEFAULT: dict[str, Any] = {
     "n_members": 2,
-    "adapters": ("rsb", "wb"),
-    "init": ("random_sign", "ones"),
+    **_OWN_HEADS,
     "batching": "split",
     "hidden": (128, 128),
     "bins": 16,
@@ -32,10 +42,7 @@ _DEFAULT: dict[str, Any] = {
 
 # The study's setting, exactly.
 _PAPER: dict[str, Any] = {
-    "n_members": 10,
-    "adapters": "rsb",
-    "init": "random_sign",
-    "batching": "shared",
+    **_TEN_MEMBERS,
     "hidden": (32, 32),
     "bins": 0,
     "embedding_width": 4,  # only with other bins
@@ -94,17 +101,9 @@ CLASSIFIER_PRESETS: dict[str, dict[str, Any]] = {
     "paper": _PAPER | {"clip_norm": math.inf},
 }
 
-_SERIES_ENSEMBLE = {
-    "n_members": 10,
-    "adapters": "rsb",
-    "init": "random_sign",
-    "batching": "shared",
-}
-
-DIRECT: dict[str, Any] = {
-    **_SERIES_ENSEMBLE,
-    "adapters": None,
-    "init": None,
+_DIRECT: dict[str, Any] = {
+    **_TEN_MEMBERS,
+    **_OWN_HEADS,
     "network": "direct",
     "context": None,
     "horizon": 12,
@@ -124,17 +123,15 @@ DIRECT: dict[str, Any] = {
     "patience": 10,
 }
 
-RECURRENT_ONLY = ("seasonal_lag", "feedback", "hidden_size", "n_layers")
-
 SERIES_PRESETS: dict[str, dict[str, Any]] = {
     # Our judgement for real series: exponential smoothing, corrected by a network.
-    "default": DIRECT,
-    "fast": DIRECT | {"hidden": (32,), "epochs": 10, "patience": 3},
-    "best": DIRECT | {"hidden": (128, 128), "epochs": 200, "patience": 20},
+    "default": _DIRECT,
+    "fast": _DIRECT | {"hidden": (32,), "epochs": 10, "patience": 3},
+    "best": _DIRECT | {"hidden": (128, 128), "epochs": 200, "patience": 20},
     # The paper's network with settings for real series: windows of any level, a season of context.
     "recurrent": {
         "network": "recurrent",
-        **_SERIES_ENSEMBLE,
+        **_TEN_MEMBERS,
         "context": None,
         "horizon": 12,
         "seasonal_lag": True,
@@ -159,7 +156,7 @@ SERIES_PRESETS: dict[str, dict[str, Any]] = {
     # The study's setting, exactly.
     "paper": {
         "network": "recurrent",
-        **_SERIES_ENSEMBLE,
+        **_TEN_MEMBERS,
         "context": 12,
         "horizon": 5,
         "seasonal_lag": False,

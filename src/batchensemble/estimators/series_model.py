@@ -66,6 +66,11 @@ class SeriesModel:
         return network
 
     @property
+    def kind(self) -> str:
+        """Of network: "direct" or "recurrent"."""
+        return kind_of(self.ensemble.recipe)
+
+    @property
     def horizon(self) -> int:
         """Steps that it was trained to forecast."""
         return int(self.ensemble.recipe["horizon"])
@@ -83,7 +88,7 @@ class SeriesModel:
     @property
     def shortest(self) -> int:
         """Observations that a forecast needs."""
-        return self.reach if is_recurrent(self.ensemble.recipe) else FEWEST_KNOWN
+        return FEWEST_KNOWN if self.kind == "direct" else self.reach
 
     def ahead(self, panel: Panel, h: int, columns: Columns | None) -> Ahead:
         """The next h times of every series; `columns` hold what is known about them."""
@@ -150,11 +155,13 @@ class SeriesModel:
 
 
 def series_network(recipe: dict[str, Any], loss: Gaussian) -> MakeNetwork:
-    return maker(Recurrent if is_recurrent(recipe) else Direct, **recipe, draw=loss.draw)
+    network = Direct if kind_of(recipe) == "direct" else Recurrent
+    return maker(network, **recipe, draw=loss.draw)
 
 
-def is_recurrent(recipe: dict[str, Any]) -> bool:
-    return "feedback" in recipe
+def kind_of(recipe: dict[str, Any]) -> str:
+    """Of the network that a recipe is for: "direct" or "recurrent"."""
+    return "recurrent" if "feedback" in recipe else "direct"
 
 
 def reach_of(context: int, lags: tuple[int, ...]) -> int:

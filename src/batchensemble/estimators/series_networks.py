@@ -1,0 +1,158 @@
+"""The networks of a forecaster, one class for each: what they read, are made from and learn."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from batchensemble.data.calendars import season_length, seasons_of
+from batchensemble.data.panels import Panel, check_lengths
+from batchensemble.data.series_encoder import Encoded, continued_back
+from batchensemble.estimators.path_spread import path_spread
+from batchensemble.estimators.series_model import FEWEST_KNOWN, Ints, reach_of
+from batchensemble.estimators.table_model import by_layer
+from batchensemble.training.engines import Windows
+from batchensemble.training.losses import Gaussian
+from batchensemble.training.models import Ensemble, make_members
+
+LONGEST_RECURRENT_CONTEXT = 60
+LONGEST_CONTEXT = 720
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Windows to judge trained networks by; `n_apart` is about how many do not overlap."""
+
+    windows: Windows
+    rows: Ints
+    loss: Gaussian
+    n_apart: float
+
+
+@final
+class DirectSetup:
+    """Exponential smoothing, corrected by a network: all steps at once.
+
+    aliases    what its forecasts are called, by method
+    is_linear  whether columns known ahead act linearly; the network reads them otherwise
+    only       parameters that no other kind of network has
+    """
+
+    aliases: ClassVar[Mapping[str, str]] = {
+        "batch_ensemble": "BatchEnsemble",
+        "deep_ensemble": "DeepEnsemble",
+        "mc_dropout": "MCDropout",
+        "single": "Single",
+    }
+    is_linear: ClassVar[bool] = True
+    only: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, settings: dict[str, Any], panel: Panel, season: int | None) -> None:
+        self.settings, self.freq = settings, panel.freq
+        self.season = season or season_length(panel.freq)
+        check_lengths(panel, FEWEST_KNOWN + int(settings["horizon"]))
+        usual = int(np.quantile(panel.lengths, 0.75))
+        self.context = int(settings["context"] or automatic_context(panel.freq, self.season, usual))
+        self.lags: tuple[int, ...] = (1,)
+
+    def lengthened(self, encoded: Encoded, panel: Panel) -> tuple[Encoded, Ints]:
+        """Rows and starts of series that are long enough to have windows to learn from."""
+        reach, horizon = reach_of(self.context, self.lags), int(self.settings["horizon"])
+        known = np.minimum(panel.lengths - horizon, max(2 * self.season + 1, 2 * reach // 3))
+        is_short = panel.lengths < 2 * reach + horizon
+        n_missing = np.where(is_short, np.maximum(reach - known, 0), 0)
+        whole, starts, repeated = continued_back(panel.starts, n_missing, self.season)
+        return encoded.take(whole, repeated), starts
+
+    def recipe(self, covariates: int) -> dict[str, Any]:
+        """The arguments of the networks."""
+        settings, n_hidden = self.settings, len(self.settings["hidden"])
+        return _common(self, covariates) | {
+            "adapters": by_layer(settings["adapters"], n_hidden, first=n_hidden),
+            "init": by_layer(settings["init"], n_hidden, first=1),
+            "seasons": seasons_of(self.freq, self.season),
+        }
+
+    def finished(self, ensemble: Ensemble, held_out: HeldOut) -> Ensemble:
+        """How wide paths must be, and how their steps hang together."""
+        members = make_members(ensemble.method, ensemble.bank, ensemble.seed, ensemble.dtype)
+        spread = path_spread(
+            members, held_out.windows, held_out.rows, held_out.loss, held_out.n_apart
+        )
+        ensemble.bank.module.spread = spread  # type: ignore[assignment]
+        return dataclasses.replace(ensemble, recipe=ensemble.recipe | {"spread": spread})
+
+
+@final
+class RecurrentSetup:
+    """GRUBE, one step after the other."""
+
+    aliases: ClassVar[Mapping[str, str]] = {
+        "batch_ensemble": "GRUBE",
+        "deep_ensemble": "GRU-ensemble",
+        "mc_dropout": "GRU-dropout",
+        "single": "GRU",
+    }
+    is_linear: ClassVar[bool] = False
+    only: ClassVar[tuple[str, ...]] = (
+        "seasonal_lag",
+        "feedback",
+        "hidden_size",
+        "n_layers",
+        "gates",
+    )
+
+    def __init__(self, settings: dict[str, Any], panel: Panel, season: int | None) -> None:
+        self.settings = settings
+        self.season = season or season_length(panel.freq)
+        shortest, horizon = int(panel.lengths.min()), int(settings["horizon"])
+        wants_lag = settings["seasonal_lag"] and self.season > 1
+        self.lags: tuple[int, ...] = (
+            (1, self.season) if wants_lag and shortest >= 3 * self.season else (1,)
+        )
+        context = settings["context"]
+        if context is None:
+            context = min(max(12, self.season), LONGEST_RECURRENT_CONTEXT)
+            context = max(2, min(context, (shortest - horizon - max(self.lags)) // 2))
+        self.context = int(context)
+        check_lengths(panel, reach_of(self.context, self.lags) + horizon)
+
+    def lengthened(self, encoded: Encoded, panel: Panel) -> tuple[Encoded, Ints]:
+        """They are: shorter ones are refused."""
+        return encoded, panel.starts
+
+    def recipe(self, covariates: int) -> dict[str, Any]:
+        names = ("feedback", "hidden_size", "n_layers", "gates", "adapters", "init")
+        return _common(self, covariates) | {name: self.settings[name] for name in names}
+
+    def finished(self, ensemble: Ensemble, held_out: HeldOut) -> Ensemble:
+        """As trained."""
+        return ensemble
+
+
+NETWORKS: dict[str, type[DirectSetup] | type[RecurrentSetup]] = {
+    "direct": DirectSetup,
+    "recurrent": RecurrentSetup,
+}
+
+
+def _common(network: DirectSetup | RecurrentSetup, covariates: int) -> dict[str, Any]:
+    return {
+        "covariates": covariates,
+        "heads": (1, 1),
+        "context": network.context,
+        "horizon": int(network.settings["horizon"]),
+        "lags": network.lags,
+        "dropout": network.settings["dropout"],
+        "hidden": tuple(network.settings["hidden"]),
+    }
+
+
+def automatic_context(freq: Any, season: int, usual: int) -> int:
+    """Six seasons, fewer of long ones, and two weeks within a day; as far as series reach."""
+    context = max(24, min(6 * season, max(3 * season, 144)))
+    if week := seasons_of(freq, season)[1:]:
+        context = max(context, min(2 * week[0] + 1, LONGEST_CONTEXT))
+    return max(FEWEST_KNOWN, min(context, usual))

@@ -1,0 +1,53 @@
+"""What each kind of network reads and is made from."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from fixtures import long_frame
+
+from batchensemble.data.panels import read_panel
+from batchensemble.data.series_encoder import SeriesEncoder
+from batchensemble.estimators.presets import SERIES_PRESETS
+from batchensemble.estimators.series_networks import NETWORKS, automatic_context
+
+
+def setup(preset, panel, season=None, **changes):
+    settings = SERIES_PRESETS[preset] | {"gates": "czf"} | changes
+    return NETWORKS[settings["network"]](settings, panel, season)
+
+
+@pytest.mark.parametrize(
+    ("freq", "season", "usual", "context"),
+    [
+        ("MS", 12, 500, 72),
+        ("MS", 12, 50, 50),
+        ("D", 7, 500, 42),
+        ("W", 52, 500, 156),
+        ("h", 24, 5000, 337),
+        ("30min", 48, 9999, 673),
+        ("YS", 1, 500, 24),
+        ("YS", 1, 2, 3),
+    ],
+)
+def test_the_context_is_some_seasons_as_far_as_series_reach(freq, season, usual, context):
+    assert automatic_context(pd.tseries.frequencies.to_offset(freq), season, usual) == context
+
+
+def test_members_start_apart_in_the_first_layer_and_own_their_heads():
+    recipe = setup("best", read_panel(long_frame())).recipe(covariates=3)
+    assert recipe["adapters"] == ("rsb", "rsb", "wb")
+    assert recipe["init"] == ("random_sign", "ones", "ones")
+    chosen = setup("best", read_panel(long_frame()), adapters="rs").recipe(covariates=3)
+    assert chosen["adapters"] == "rs"
+
+
+def test_only_short_series_are_lengthened_and_what_is_repeated_is_marked():
+    panel = read_panel(long_frame(2, 60))
+    encoder = SeriesEncoder("difference", calendar=False, period=12, linear=True).fit(panel)
+    short = setup("default", panel, 12, context=40, horizon=6)
+    encoded, starts = short.lengthened(encoder.encode(panel), panel)
+    n_added = 40 - max(2 * 12 + 1, 2 * 40 // 3)
+    np.testing.assert_array_equal(np.diff(starts), [60 + n_added] * 2)
+    np.testing.assert_array_equal(encoded.covariates[: n_added + 1, 0], [0.0] * n_added + [1.0])
+    long = setup("default", panel, 12, context=20, horizon=6)
+    assert long.lengthened(encoder.encode(panel), panel)[1].tolist() == [0, 60, 120]
