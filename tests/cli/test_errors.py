@@ -57,7 +57,10 @@ def test_a_reader_who_has_read_enough_is_no_error(shell):
             "sales.csv: expected one row for each series and time, got more than one for",
         ),
         ("fit sales.csv -t sales --time month", "or name the column that tells series apart"),
-        ("fit gappy.csv -t sales --time month --series store", "gappy.csv: series 'north': expect"),
+        (
+            "fit gappy.csv -t sales --time month --series store --preset paper",
+            "gappy.csv: series 'north': expect",
+        ),
         (
             "predict sales.be zoned.csv",
             "zoned.csv, line 2, column 'month': expected a time without",

@@ -166,3 +166,14 @@ def test_answers_come_in_the_library_the_data_came_in():
             "ds",
             "mean",
         ]
+
+
+def test_marks_of_missing_values_travel_with_their_rows():
+    frame = long([8, 6]).drop([2, 11])
+    panel = read_panel(frame, marks_gaps=True)
+    assert np.flatnonzero(panel.is_filled).tolist() == [2, 11]
+    assert panel.tail(4).is_filled.tolist() == [False] * 5 + [True, False, False]
+    assert panel.head(4).is_filled.tolist() == [False, False, True] + [False] * 3
+    assert_same(panel.head(4).extended(panel.tail(4)), panel)
+    assert panel.head(4).extended(panel.tail(4)).is_filled.tolist() == panel.is_filled.tolist()
+    assert read_panel(long([8, 6]), marks_gaps=True).is_filled is None

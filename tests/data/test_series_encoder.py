@@ -238,3 +238,18 @@ def test_an_extreme_value_that_fit_has_not_seen_is_held_without_a_warning():
     encoded = SeriesEncoder("standard", calendar=False).fit(seen).encode(new)
     assert np.isfinite(encoded.values).all()
     assert encoded.values[20] == encoded.values.max() > 1e20
+
+
+def test_a_missing_value_is_the_last_one_changed_as_a_season_before_and_marked():
+    y = np.tile([1.0, 5.0, 2.0], 6) + np.repeat(np.arange(6), 3)
+    gappy = y.copy()
+    gappy[[1, 10, 11]] = np.nan
+    marked = read_panel(gappy, marks_gaps=True)
+    assert np.flatnonzero(marked.is_filled).tolist() == [1, 10, 11]
+    coder = SeriesEncoder("difference", calendar=False, period=3, linear=True).fit(marked)
+    encoded = coder.encode(marked)
+    assert encoded.covariates[:, 0].tolist() == [float(i not in (1, 10, 11)) for i in range(18)]
+    values = encoded.values * encoded.scale + encoded.location
+    np.testing.assert_allclose(values, np.where(np.arange(18) == 1, 1.0, y), rtol=1e-5)
+    whole = SeriesEncoder("difference", calendar=False, period=3, linear=True)
+    assert whole.fit(read_panel(values)).scales_["y"] == pytest.approx(coder.scales_["y"])

@@ -71,3 +71,16 @@ def test_dates_and_series_of_a_forecast_follow_its_panel(model):
     frame = forecast.frame(forecast.columns())
     assert frame["unique_id"].tolist() == ["s0", "s0", "s1", "s1"]
     assert (frame["ds"] > pd.Timestamp(model.panel_.times.max())).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*values are missing")
+def test_windows_with_a_missing_truth_are_left_out_of_scores():
+    frame = long_frame(2, 40).drop([37, 70])
+    model = Forecaster(**TINY_FORECASTER).fit(frame.groupby("unique_id").head(30))
+    past = model.backtest(frame, h=3, n_windows=4, refit=False)
+    kept = past.complete()
+    is_complete = ~np.isnan(past.truth).any(axis=1)
+    assert is_complete.tolist() == [True, False, False, False] + [True] * 4
+    np.testing.assert_array_equal(kept.truth, past.truth[is_complete])
+    np.testing.assert_array_equal(kept.dist.paths, past.dist.paths[is_complete])
+    assert len(kept.frame(kept.columns(), with_truth=True)) == 15

@@ -1,6 +1,7 @@
 """Laws of the forecaster; fits are tiny, since the laws hold for a badly trained one too."""
 
 import copy
+import dataclasses
 import pickle
 import time
 from functools import cache
@@ -19,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from utilsforecast.evaluation import evaluate
 from utilsforecast.losses import coverage, mae, mqloss, rmse, scaled_crps
 
-from batchensemble import Forecaster, SamplePredictive
+from batchensemble import Forecaster, SamplePredictive, load
 from batchensemble.training.methods import METHODS
 
 NAMES = {
@@ -622,11 +623,6 @@ def test_every_way_of_training_gives_finite_forecasts(data, feedback, n_layers):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (
-            lambda df: df.assign(y=df["y"].where(df.index != 7)),
-            r"series 's0': .*2015-08-01; choose a fill",
-        ),
-        (lambda df: df.drop(7), r"series 's0': .*got none for 2015-08-01; choose a fill"),
         (lambda df: pd.concat([df, df.iloc[[7]]]), "more than one for series 's0' at 2015-08-01"),
         (lambda df: df.assign(y=df["y"].where(df.index != 7, np.inf)), "finite number .*, got inf"),
         (lambda df: df.assign(y=df["y"].astype(str)), "expected a number in 'y'"),
@@ -651,6 +647,47 @@ def test_bad_data_are_refused_with_the_series_and_the_cure(data, change, words):
         Forecaster(**QUICK).fit(change(data))
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda df: df.assign(y=df["y"].where(df.index != 7)), r"2015-08-01; choose a fill"),
+        (lambda df: df.drop(7), r"got none for 2015-08-01; choose a fill"),
+    ],
+)
+def test_the_recurrent_network_refuses_gaps_and_the_default_says_that_it_reads_around_them(
+    data, change, words
+):
+    with pytest.raises(ValueError, match=f"series 's0': .*{words}"):
+        Forecaster(**RECURRENT).fit(change(data))
+    with pytest.warns(UserWarning, match="1 of 180 values are missing, .* 's0' at 2015-08-01"):
+        model = Forecaster(**QUICK).fit(change(data))
+    assert model.panel_.lengths.tolist() == [60, 60, 60]
+    assert np.isfinite(numbers(model.predict(level=[80]))).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*values are missing")
+def test_what_stands_for_a_missing_value_is_neither_learned_from_nor_a_target(data):
+    gappy = data.assign(y=data["y"].where(~data.index.isin([20, 21, 50, 75, 130])))
+    model = Forecaster(**QUICK).fit(gappy)
+    panel = model.panel_
+    odd = np.where(panel.is_filled, 1e4, panel.values)
+    again = Forecaster(**QUICK).fit(dataclasses.replace(panel, values=odd))
+    assert_close(model.predict(level=[80]), again.predict(level=[80]), atol=0)
+    scored = model.cross_validation(gappy, n_windows=8, h=3)
+    is_gap = scored["ds"].eq(data["ds"][50]) & scored["unique_id"].eq("s0")
+    assert scored["y"].isna().equals(is_gap)
+    assert is_gap.any()
+
+
+@pytest.mark.filterwarnings("ignore:.*values are missing")
+def test_a_file_keeps_which_values_are_missing(data, tmp_path):
+    model = Forecaster(**QUICK).fit(data.drop([50, 118]))
+    model.save(tmp_path / "model.be")
+    loaded = load(tmp_path / "model.be")
+    assert_close(model.predict(), loaded.predict(), atol=0)
+    assert loaded.panel_.is_filled.sum() == 2
+
+
 def test_gaps_are_closed_if_asked_to(data):
     gappy = data.drop([7, 8]).assign(y=lambda df: df["y"].where(df.index != 70))
     model = Forecaster(**QUICK, fill="interpolate").fit(gappy)
@@ -664,7 +701,9 @@ def test_gaps_among_new_rows_are_closed_as_those_of_fit_are(data):
     model = Forecaster(**QUICK, fill="interpolate").fit(data[position < 50])
     assert_close(model.predict(df=data.drop([52, 113])), model.update(new).predict())
     with pytest.raises(ValueError, match=r"series 's0': .*got none for 2019-05-01"):
-        Forecaster(**QUICK).fit(data[position < 50]).update(new)
+        Forecaster(**RECURRENT).fit(data[position < 50]).update(new)
+    marked = Forecaster(**QUICK).fit(data[position < 50]).update(new).panel_
+    assert np.flatnonzero(marked.is_filled).tolist() == [52, 113]
 
 
 @pytest.mark.parametrize("refit", [True, False])

@@ -30,9 +30,10 @@ def network(n_members=3, scrambled=True, **settings):
     return made.eval()
 
 
-def windows(n=4, n_steps=HORIZON):
-    x = torch.randn(n, REACH + n_steps, 4, generator=torch.Generator().manual_seed(9)).double()
-    x[..., 1] = 1
+def windows(n=4, n_steps=HORIZON, zero=-1e9):
+    """Values, where their zero is, whether they are known, and two covariates more."""
+    x = torch.randn(n, REACH + n_steps, 5, generator=torch.Generator().manual_seed(9)).double()
+    x[..., 1], x[..., 2] = zero, 1
     return x
 
 
@@ -40,22 +41,51 @@ def shown(x, n_members=3):
     return x.unsqueeze(-2).expand(-1, -1, n_members, -1)
 
 
-def test_before_training_every_member_forecasts_as_the_weighted_smoothers_do():
-    x = windows()
-    made = network(scrambled=False)
-    y = x[..., :REACH, 0].numpy()
-    level = y[:, -4:].mean(1, keepdims=True)
+def smoothed(y, n_evidence):
+    """Log-weights and forecasts of the smoothers, in the units of y."""
     found = smoothers(REACH, HORIZON, (4,))
-    errors = np.einsum("knr,br->bkn", found.errors, y - level)
+    errors = np.einsum("knr,br->bkn", found.errors, y)
     n = errors.shape[2] // 2
     squares = np.stack([(errors[..., :n] ** 2).mean(2), (errors[..., n:] ** 2).mean(2)]) + 1e-6
-    evidence = -0.5 * n * np.log(squares).mean(0) - found.penalties
+    evidence = -0.5 * n_evidence * np.log(squares).mean(0) - 0.35 * found.penalties
+    return evidence, np.einsum("khr,br->bkh", found.forecasts, y), n
+
+
+@pytest.mark.parametrize("zero", [-6.0, 0.0, -1e9])
+def test_before_training_every_member_forecasts_as_the_weighted_smoothers_do(zero):
+    x = windows(zero=zero)
+    y = x[..., :REACH, 0].numpy()
+    level = y[:, -4:].mean(1, keepdims=True)
+    evidence, forecasts, n = smoothed(y - level, 20)
+    # The same of logarithms, as a density of y; of windows that reach zero, they are lines.
+    unit = level - zero if zero == -6.0 else 1000 + 0 * level
+    logs = np.log1p((y - level) / unit)
+    log_evidence, log_forecasts, _ = smoothed(unit * logs, 20)
+    log_evidence -= 20 * logs[:, -n:].mean(1, keepdims=True)
+    log_forecasts = unit[..., None] * np.expm1(log_forecasts / unit[..., None])
+    evidence = np.concatenate([evidence, log_evidence], 1)
     weights = np.exp(evidence - evidence.max(1, keepdims=True))
     weights /= weights.sum(1, keepdims=True)
-    expected = np.einsum("khr,br,bk->bh", found.forecasts, y - level, weights) + level
-    means = made(shown(x))[..., 0].detach().numpy()
+    every = np.concatenate([forecasts, log_forecasts], 1)
+    expected = np.einsum("bkh,bk->bh", every, weights) + level
+    means = network(scrambled=False)(shown(x))[..., 0].detach().numpy()
     for member in range(3):
-        np.testing.assert_allclose(means[..., member], expected, rtol=1e-9)
+        np.testing.assert_allclose(means[..., member], expected, rtol=1e-8)
+
+
+def test_a_growing_season_above_zero_is_forecast_as_one():
+    times = torch.arange(REACH + HORIZON).double()
+    y = 1.02**times * (10 + 4 * torch.sin(times * torch.pi / 2))
+    noise = torch.randn(len(times), generator=torch.Generator().manual_seed(0)).double()
+    y = y * (0.01 * noise).exp()
+    x = windows(1, zero=0.0)
+    x[0, :, 0] = y
+    made = network(scrambled=False)
+
+    def error(x):
+        return (made(shown(x))[0, :, 0, 0] - y[REACH:]).abs().mean()
+
+    assert error(x) < 0.6 * error(torch.where(torch.arange(5) == 1, -1e9, x))
 
 
 def test_members_that_see_the_same_windows_are_computed_as_if_each_had_its_own():
@@ -67,7 +97,7 @@ def test_members_that_see_the_same_windows_are_computed_as_if_each_had_its_own()
 def test_a_forecast_moves_with_its_window():
     x, moved = windows(), windows()
     made = network(scrambled=False)
-    moved[..., 0] += 7.0
+    moved[..., :2] += 7.0
     a, b = made(shown(x)), made(shown(moved))
     torch.testing.assert_close(b[..., 0], a[..., 0] + 7.0)
     torch.testing.assert_close(b[..., 1], a[..., 1])
@@ -79,7 +109,7 @@ def test_what_stands_in_for_a_value_is_no_evidence_for_a_smoother():
     x[:, :REACH, 0] = torch.sin(torch.arange(REACH) * torch.pi / 2)  # a perfect season
     x[:, REACH - 4 : REACH, 0] += torch.randn(4, 4).double()
     sure = made(shown(x))[..., 1].mean()
-    x[:, : REACH - 4, 1] = 0
+    x[:, : REACH - 4, 2] = 0
     assert made(shown(x))[..., 1].mean() > sure
 
 

@@ -179,3 +179,20 @@ def test_a_mean_far_from_the_truth_learns_by_the_crps_however_wide_its_variance(
     (nll,) = torch.autograd.grad(GaussianNLL(bounds=FREE)(out, y).sum(), out)
     assert crps[..., 0].item() == pytest.approx(1 - 2 * stats.norm.cdf(2), abs=1e-9)
     assert abs(nll[..., 0].item()) < 0.05 < 0.9 < abs(crps[..., 0].item())
+
+
+def test_a_missing_target_costs_nothing_and_teaches_nothing():
+    loss, y = GaussianCRPS(), torch.tensor([[0.3], [math.nan]])
+    outputs = torch.randn(2, 3, 2, generator=generator(1)).requires_grad_()
+    found = loss(outputs, y)
+    found.sum().backward()
+    torch.testing.assert_close(found[0], loss(outputs[0], y[0]))
+    assert (found[1] == 0).all()
+    assert loss.score(outputs, y)[1] == 0
+    assert (outputs.grad[1] == 0).all()
+    assert (outputs.grad[0] != 0).all()
+
+
+def test_a_network_that_diverged_is_not_taken_for_a_missing_target():
+    outputs = torch.tensor([[[math.nan, 0.0]]])
+    assert GaussianCRPS()(outputs, torch.zeros(1, 1)).isnan().all()

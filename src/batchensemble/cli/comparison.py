@@ -149,7 +149,7 @@ def _evaluate_series(model: Forecaster, path: Path, facts: dict[str, Any]) -> Ev
             "shorter --horizon"
         )
     with about_file(path):
-        past = model.backtest(df, n_windows=n_windows, refit=False)
+        past = model.backtest(df, n_windows=n_windows, refit=False).complete()
     truth, dist = past.truth, past.dist
     frame = past.frame(past.columns([100 * facts["coverage"]]), with_truth=True)
     frame.columns = ["series", "time", "cutoff", "truth", "mean", "lower", "upper"]
@@ -218,7 +218,7 @@ def _continued(model: Forecaster, new: pd.DataFrame, path: Path) -> tuple[pd.Dat
         {
             model.id_col: np.repeat(panel.ids, panel.lengths),
             model.time_col: panel.times,
-            model.target_col: panel.values,
+            model.target_col: panel.observed,
             **{column.name: column.values for column in panel.columns or ()},
         }
     )

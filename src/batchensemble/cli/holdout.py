@@ -13,7 +13,6 @@ from batchensemble.cli.comparison import score_classes, score_forecast, score_nu
 from batchensemble.cli.errors import about_file
 from batchensemble.cli.format import percent
 from batchensemble.cli.training_data import TrainingData
-from batchensemble.data.panels import Names, read_panel
 from batchensemble.data.reading import PIPE, check_suffix, is_table
 from batchensemble.data.writing import check_place
 from batchensemble.estimators import Classifier, Forecaster, Regressor
@@ -99,9 +98,7 @@ def _prepare_series(
     """One horizon is held out; to calibrate, `holdout` of each series: one says too little."""
     model = Forecaster(**data.roles, **settings)
     h = int(resolve(model.preset, settings, SERIES_PRESETS)["horizon"])
-    names = Names(model.id_col, model.time_col, model.target_col)
-    columns = (*model.future_columns, *model.past_columns)
-    panel = read_panel(data.frame, names=names, columns=columns, freq=model.freq, fill=model.fill)
+    panel = model.read(data.frame)
     n_rows, shortest = len(panel.values), int(panel.lengths.min())
     if not holdout or shortest < FEWEST_HORIZONS * h:
         reason = f"scoring needs series of {FEWEST_HORIZONS} times the horizon of {h} steps"
@@ -119,7 +116,7 @@ def _prepare_series(
 def _scores(model: Any, data: TrainingData, held_out: tuple[Any, ...]) -> dict[str, float]:
     """Of a forecaster: on the last horizon of each series."""
     if isinstance(model, Forecaster):
-        return score_forecast(model.backtest(data.frame, refit=False), model.season_)
+        return score_forecast(model.backtest(data.frame, refit=False).complete(), model.season_)
     X, y = held_out
     score: Any = score_classes if isinstance(model, Classifier) else score_numbers
     return dict(score(y, model.predict_dist(X)))

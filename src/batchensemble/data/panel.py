@@ -17,7 +17,7 @@ from batchensemble.data.longframes import Names
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Series on one regular time grid each, one after the other, without gaps.
+    """Series on one regular time grid each, one after the other, with a value at every time.
 
     ids      (series,) as the user wrote them, in order of first appearance
     starts   (series + 1,): series i owns the rows starts[i]:starts[i + 1]
@@ -27,6 +27,7 @@ class Panel:
     freq     from one time to the next: a pandas offset, or a step for integers
     backend  the library in which `frame` answers: "pandas", "polars", ...
     dtypes   of the id and the time column in that library, so that answers join the user's frame
+    is_filled  (rows,), where the last value before it stands for a missing one; None: nowhere
     """
 
     ids: NDArray[Any]
@@ -38,6 +39,7 @@ class Panel:
     names: Names
     backend: str
     dtypes: Mapping[str, Any] = field(default_factory=dict)
+    is_filled: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -51,6 +53,13 @@ class Panel:
     def last_times(self) -> Any:
         """(series,), the end of each series."""
         return self.times[self.starts[1:] - 1]
+
+    @property
+    def observed(self) -> NDArray[np.float64]:
+        """(rows,), the values, NaN where one is missing."""
+        return (
+            self.values if self.is_filled is None else np.where(self.is_filled, np.nan, self.values)
+        )
 
     def rows(self, i: int) -> slice:
         """The rows of series i."""
@@ -74,6 +83,7 @@ class Panel:
             times=self.times[rows],
             values=self.values[rows],
             columns=self.columns and self.columns.take(rows),
+            is_filled=None if self.is_filled is None else self.is_filled[rows],
         )
 
     def head(self, dropped: ArrayLike) -> "Panel":
@@ -127,6 +137,7 @@ class Panel:
             times=self.times.append(times)[order],
             values=np.concatenate([self.values, new.values])[order],
             columns=_stacked(self.columns, new.columns, order),
+            is_filled=_marked(self, new, order),
         )
 
     def followed_by(self, new: "Panel") -> "Panel":
@@ -196,6 +207,16 @@ def _stacked(old: Columns | None, new: Columns | None, order: Ints) -> Columns |
     pairs = [(column, new[got.index(column.name)].as_kind(column.kind)) for column in old]
     both = [Column(a.name, a.kind, np.concatenate([a.values, b.values])) for a, b in pairs]
     return Columns(tuple(both)).take(order)
+
+
+def _marked(old: Panel, new: Panel, order: Ints) -> NDArray[np.bool_] | None:
+    if old.is_filled is None and new.is_filled is None:
+        return None
+    marks = [
+        np.zeros(len(panel.values), dtype=bool) if panel.is_filled is None else panel.is_filled
+        for panel in (old, new)
+    ]
+    return np.concatenate(marks)[order]
 
 
 def _plain(values: Any) -> Any:

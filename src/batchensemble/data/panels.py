@@ -36,6 +36,7 @@ def read_panel(
     columns: Sequence[str] = (),
     freq: str | int | pd.offsets.BaseOffset | None = None,
     fill: str | None = None,
+    marks_gaps: bool = False,
     fewest: int = 1,
 ) -> Panel:
     """Time series of any accepted form -> `Panel`; a `Panel` is returned unchanged.
@@ -45,13 +46,15 @@ def read_panel(
     inferred from all series together if it is None. `fill` ("interpolate" or "ffill") closes gaps,
     missing rows as well as missing values, of the target and of numeric columns in missing rows;
     it drops missing values at the end of a series. Those at its beginning are always dropped.
+    Without a `fill`, a gap is an error, or with `marks_gaps` filled forward and marked as such.
     """
     if isinstance(data, Panel):
         return data
     if fill is not None:
         one_of(fill, ("interpolate", "ffill"), "fill")
-    panel = _trimmed(_read(data, names, list(columns)), with_ends=fill is not None)
-    _check_values(panel, fill)
+    closes_gaps = marks_gaps or fill is not None
+    panel = _trimmed(_read(data, names, list(columns)), with_ends=closes_gaps)
+    _check_values(panel, closes_gaps)
     known = panel.freq if freq is None else freq
     times, starts, ids = panel.times, panel.starts, panel.ids
     step = grids.infer_freq(times, starts, ids) if known is None else grids.read_freq(known, times)
@@ -59,11 +62,11 @@ def read_panel(
     grids.check_grid(times, starts, ids, step, at, inferred=known is None)
     panel = replace(panel, freq=step)
     counts = at[starts[1:] - 1] + 1
-    if fill is None:
-        _check_complete(panel, at, counts)
-    else:
+    if closes_gaps:
         _check_size(panel, counts)
         panel = _without_gaps(panel, at, counts, fill)
+    else:
+        _check_complete(panel, at, counts)
     check_lengths(panel, fewest)
     return panel
 
@@ -183,7 +186,7 @@ def _trimmed(panel: Panel, with_ends: bool) -> Panel:
     return panel.cut(known[ends[:-1]], known[ends[1:] - 1] + 1 if with_ends else panel.starts[1:])
 
 
-def _check_values(panel: Panel, fill: str | None) -> None:
+def _check_values(panel: Panel, closes_gaps: bool) -> None:
     series = grids.series_of(panel.starts)
     for row in np.flatnonzero(np.abs(panel.values) > LARGEST)[:1]:
         raise ValueError(
@@ -192,7 +195,7 @@ def _check_values(panel: Panel, fill: str | None) -> None:
             "missing and say how to fill it"
         )
     missing = np.isnan(panel.values)
-    if fill is not None or not missing.any():
+    if closes_gaps or not missing.any():
         return
     row = int(missing.argmax())
     rows = panel.rows(series[row])
@@ -235,8 +238,11 @@ def _check_size(panel: Panel, counts: Ints) -> None:
         )
 
 
-def _without_gaps(panel: Panel, at: Ints, counts: Ints, fill: str) -> Panel:
-    """With a row for each of the `counts` times of the grid, and no missing value."""
+def _without_gaps(panel: Panel, at: Ints, counts: Ints, fill: str | None) -> Panel:
+    """With a row for each of the `counts` times of the grid, and no missing value.
+
+    Without a `fill`, values are filled forward and marked.
+    """
     starts = grids.starts_of(counts)
     series = grids.series_of(starts)
     rows = starts[grids.series_of(panel.starts)] + at
@@ -248,14 +254,17 @@ def _without_gaps(panel: Panel, at: Ints, counts: Ints, fill: str) -> Panel:
         spaced = column.values[source]
         spaced[added] = MISSING[column.kind]
         if column.kind == "number":
-            spaced = np.where(added, _filled(spaced, series, fill), spaced)
+            spaced = np.where(added, _filled(spaced, series, fill or "ffill"), spaced)
         return Column(column.name, column.kind, spaced)
 
+    values = np.where(added, np.nan, panel.values[source])
+    missing = np.isnan(values)
     return replace(
         panel,
         starts=starts,
         times=grids.grid(panel.times[panel.starts[:-1]], counts, panel.freq),
-        values=_filled(np.where(added, np.nan, panel.values[source]), series, fill),
+        values=_filled(values, series, fill or "ffill"),
+        is_filled=missing if fill is None and missing.any() else None,
         columns=panel.columns and Columns(tuple(map(spread, panel.columns))),
     )
 

@@ -1,7 +1,7 @@
 """A panel -> scaled values and covariates, and the windows that a forecast is learned from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,7 @@ class SeriesEncoder:
         self.future, self.past = tuple(future), tuple(past)
 
     def fit(self, panel: Panel) -> "SeriesEncoder":
+        panel = _seasonally_filled(panel, self.period)
         is_never_negative = self.scaling == "difference" and panel.values.min() >= 0
         self.lowest_ = 0.0 if is_never_negative else -np.inf
         self.scales_ = {
@@ -92,7 +93,7 @@ class SeriesEncoder:
         return self
 
     @property
-    def _acts_linearly(self) -> bool:
+    def acts_linearly(self) -> bool:
         """Older files do not say: no."""
         return bool(vars(self).get("linear", False))
 
@@ -129,7 +130,8 @@ class SeriesEncoder:
 
     def encode(self, panel: Panel, *, learned_from: Panel | None = None) -> Encoded:
         """The rows of a panel; a series that fit has not seen is scaled by `learned_from`'s."""
-        source = learned_from or panel
+        source = _seasonally_filled(learned_from or panel, self.period)
+        panel = _seasonally_filled(panel, self.period)
         scales = [
             self.scales_.get(_key(i)) or self._scale(source.values[source.rows(k)])
             for k, i in enumerate(panel.ids)
@@ -138,6 +140,8 @@ class SeriesEncoder:
         effect = self._effect(len(panel.values), panel.columns)
         values = (panel.values - location) / scale - effect
         parts = self._known_ahead(panel.times, panel.freq, panel.columns)
+        if panel.is_filled is not None and self.acts_linearly:
+            parts[0][panel.is_filled] = 0.0
         if self.past:
             past = self._encoded("past", panel.columns)
             # What belongs to a time is known one step later. The first row of a series has nothing
@@ -181,7 +185,7 @@ class SeriesEncoder:
     def decode(self, paths: Floats, encoded: Encoded, starts: NDArray[np.int64]) -> Floats:
         """Paths (windows, members, paths, steps) of scaled series, from `starts` on, in units."""
         rows = starts[:, None] + np.arange(paths.shape[-1])
-        if self._acts_linearly and self.future:
+        if self.acts_linearly and self.future:
             paths = paths + encoded.effect[rows][:, None, None]
         first = starts[:, None, None, None]
         values: Floats = paths * encoded.scale[first] + encoded.location[first]
@@ -189,7 +193,7 @@ class SeriesEncoder:
         return values if np.isinf(lowest) else np.maximum(values, lowest)
 
     def _effect(self, n_rows: int, columns: Columns | None) -> Floats:
-        if not (self._acts_linearly and self.future):
+        if not (self.acts_linearly and self.future):
             return np.zeros(n_rows)
         effect: Floats = self._encoded("future", columns) @ self.effects_
         return effect
@@ -198,10 +202,10 @@ class SeriesEncoder:
         self, times: pd.Index, freq: Any, columns: Columns | None
     ) -> list[NDArray[np.float32]]:
         """Covariates that are known at any time: the calendar, and the future columns."""
-        parts = [np.ones((len(times), 1), dtype=np.float32)] if self._acts_linearly else []
+        parts = [np.ones((len(times), 1), dtype=np.float32)] if self.acts_linearly else []
         if self.calendar:
             parts.append(calendar(times, freq, self.period))
-        if self.future and not self._acts_linearly:
+        if self.future and not self.acts_linearly:
             parts.append(self._encoded("future", columns))
         return parts or [np.empty((len(times), 0), dtype=np.float32)]
 
@@ -256,6 +260,18 @@ def continued_back(
         repeated.append(np.arange(n + stop - first) < n)
     new_starts = np.concatenate([[0], np.cumsum(np.diff(starts) + n_before)])
     return np.concatenate(rows), new_starts, np.concatenate(repeated)
+
+
+def _seasonally_filled(panel: Panel, period: int) -> Panel:
+    """With missing values as the last one before them, changed as one season earlier."""
+    if panel.is_filled is None:
+        return panel
+    values, starts = panel.values.copy(), panel.starts[:-1][series_of(panel.starts)]
+    for row in np.flatnonzero(panel.is_filled):
+        values[row] = values[row - 1]
+        if period > 1 and row - period > starts[row]:
+            values[row] += values[row - period] - values[row - period - 1]
+    return replace(panel, values=values)
 
 
 def _mean_change(values: Floats, season: int) -> Floats:

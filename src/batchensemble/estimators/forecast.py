@@ -1,7 +1,7 @@
 """A forecast as an object: the paths of every window, and the columns made from them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -80,8 +80,21 @@ class Forecast:
 
     @property
     def truth(self) -> NDArray[np.float64]:
-        """(windows, h), of past windows."""
-        return self._values(self._first_rows + np.arange(self.ahead.h))
+        """(windows, h), of past windows; NaN where it is missing."""
+        truth: NDArray[np.float64] = self.panel.observed[self._first_rows + np.arange(self.ahead.h)]
+        return truth
+
+    def complete(self) -> "Forecast":
+        """Only the past windows of which no true value is missing."""
+        is_complete = np.asarray(np.isfinite(self.truth).all(axis=1))
+        if is_complete.all():
+            return self
+        if not is_complete.any():
+            raise ValueError(
+                "every past forecast has a missing value among the true ones, so none can be "
+                "scored; score more windows, or a shorter horizon"
+            )
+        return replace(self, ahead=self.ahead.only(is_complete))
 
     def repeated(self, n: int) -> NDArray[np.float64]:
         """(windows, h), what repeating the n values before each past window would forecast."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from batchensemble.conformal import REPORTED, IntervalCalibration, fewest_rows
+from batchensemble.data.grids import series_of, when
 from batchensemble.data.panels import (
     Names,
     Panel,
@@ -141,7 +143,8 @@ class Forecaster(Estimator):
         """
         with self._all_or_nothing():
             self.settings_ = self._resolved()
-            panel, held_back = self._read(df, fill=self.fill, freq=self.freq), None
+            panel, held_back = self.read(df), None
+            say_gaps(panel)
             if calibrate:
                 panel, held_back = self._held_back(panel)
             self._fit(panel)
@@ -184,7 +187,7 @@ class Forecaster(Estimator):
         if settings["epoch_steps"] is not None:
             n_steps = min(int(settings["epoch_steps"]), -(-len(rows) // training.batch_size))
             training = dataclasses.replace(training, epoch_steps=n_steps)
-        recipe = network.recipe(covariates=data.series.shape[1] - 1)
+        recipe = network.recipe(covariates=encoded.covariates.shape[1])
         split = Rows(seed, torch.tensor(rows), None if held_out is None else torch.tensor(held_out))
         ensemble = self._train(
             method, recipe, self._loss(), data, training, rows=[split], seed=prediction_seed
@@ -462,10 +465,15 @@ class Forecaster(Estimator):
     def _names(self) -> Names:
         return Names(self.id_col, self.time_col, self.target_col)
 
+    @property
+    def _kind(self) -> str:
+        """Of network, as fitted or as the preset says."""
+        if hasattr(self, "model_"):
+            return self.model_.kind
+        return str(SERIES_PRESETS.get(self.preset, SERIES_PRESETS["default"])["network"])
+
     def _alias(self) -> str:
-        preset = SERIES_PRESETS.get(self.preset, SERIES_PRESETS["default"])
-        kind = self.model_.kind if hasattr(self, "model_") else preset["network"]
-        name = self.alias or NETWORKS[kind].aliases.get(self.method, self.method)
+        name = self.alias or NETWORKS[self._kind].aliases.get(self.method, self.method)
         taken = [self.id_col, self.time_col, self.target_col, "cutoff", "sample_id"]
         if len({*taken, name}) <= len(taken):
             raise ValueError(
@@ -473,9 +481,21 @@ class Forecaster(Estimator):
             )
         return name
 
-    def _read(self, df: Any, *, fill: str | None, freq: Any) -> Panel:
+    def _read(self, df: Any, *, fill: str | None, freq: Any, kind: str | None = None) -> Panel:
         columns = (*self.future_columns, *self.past_columns)
-        return read_panel(df, names=self._names, columns=columns, freq=freq, fill=fill)
+        return read_panel(
+            df,
+            names=self._names,
+            columns=columns,
+            freq=freq,
+            fill=fill,
+            marks_gaps=fill is None and NETWORKS[kind or self._kind].reads_around_gaps,
+        )
+
+    def read(self, df: Any) -> Panel:
+        """Time series of any accepted form as `fit` reads them, checked."""
+        kind = resolve(self.preset, {}, SERIES_PRESETS)["network"]
+        return self._read(df, fill=self.fill, freq=self.freq, kind=kind)
 
     def _extended(self, df: Any) -> Panel:
         check_is_fitted(self, "model_")
@@ -542,6 +562,19 @@ class Forecaster(Estimator):
 def in_turn(dist: SamplePredictive, n_paths: int) -> NDArray[np.float64]:
     """(series, n_paths, h), members in turn, so that a surplus costs each at most one path."""
     return dist.paths.swapaxes(1, 2).reshape(len(dist), -1, dist.horizon)[:, :n_paths]
+
+
+def say_gaps(panel: Panel) -> None:
+    if panel.is_filled is None:
+        return
+    row, n_missing = int(panel.is_filled.argmax()), int(panel.is_filled.sum())
+    first = f"{panel.label(int(series_of(panel.starts)[row]))} at {when(panel.times[row])}"
+    warnings.warn(
+        f"{n_missing:,} of {len(panel.values):,} values are missing, the first of {first}; "
+        "they are neither learned from nor counted. To fill them in, pass fill='interpolate' "
+        "or 'ffill'",
+        stacklevel=4,
+    )
 
 
 def check_horizon(h: Any, name: str = "h") -> int:

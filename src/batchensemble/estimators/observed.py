@@ -48,6 +48,9 @@ class Observed:
             first = max(n_learned - 1, model.shortest - 1, int(n_old[i]) - model.horizon)
             parts.append(panel.starts[i] + np.arange(first, len(times) - model.horizon))
         rows = np.concatenate(parts)
+        if panel.is_filled is not None:  # what is missing judges no forecast
+            targets = rows[:, None] + 1 + np.arange(model.horizon)
+            rows = rows[~panel.is_filled[targets].any(axis=1)]
         in_time: Ints = panel.times[rows].argsort(kind="stable")
         return rows[in_time[-MOST_FORECASTS:]]
 

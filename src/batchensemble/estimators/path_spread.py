@@ -25,16 +25,24 @@ def path_spread(
     `n_apart` is about how many of the rows do not overlap: the fewer, the less is changed.
     """
     errors = standardised(members, windows, rows[:: -(-len(rows) // MOST_WINDOWS)], loss)
+    errors = errors[~np.isnan(errors).all(axis=1)]  # windows without a known target
+    if not len(errors):
+        errors, n_apart = np.zeros((1, errors.shape[1])), 0.0
     trust = n_apart / (n_apart + PRIOR_WINDOWS)
-    needed = np.quantile(np.abs(errors), COVERAGE, axis=0) / IN_STDS
+    needed = np.array([_coverage(np.abs(step[~np.isnan(step)])) for step in errors.T])
     factors = np.exp(trust * np.log(np.clip(needed, 0.2, 5.0)))
     return {"factors": factors, "cholesky": np.linalg.cholesky(correlation(errors, n_apart))}
+
+
+def _coverage(sizes: Floats) -> float:
+    """By how much a normal would have to be stretched to hold as many errors as it should."""
+    return float(np.quantile(sizes, COVERAGE)) / IN_STDS if len(sizes) else 1.0
 
 
 def standardised(
     members: Members, windows: Windows, rows: NDArray[np.int64], loss: Gaussian
 ) -> Floats:
-    """(windows, horizon), errors of the mixture's mean in its standard deviations."""
+    """(windows, horizon), errors of the mixture's mean in its standard deviations; or NaN."""
     network = members.network
     assert isinstance(network, Direct)
     masks = None if members.masks is None else members.masks.to(windows.device)
@@ -53,7 +61,7 @@ def standardised(
 def correlation(errors: Floats, n_apart: float) -> Floats:
     """(horizon, horizon): as observed, drawn towards one that decays with the distance in time."""
     horizon = errors.shape[1]
-    z = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR)
+    z = np.clip(np.nan_to_num(errors), -LARGEST_ERROR, LARGEST_ERROR)
     scale = np.sqrt(np.square(z).mean(axis=0)) + 1e-12
     observed = (z / scale).T @ (z / scale) / len(z)
     next_step = np.clip(np.diag(observed, 1).mean(), 0.0, 0.99) if horizon > 1 else 0.0

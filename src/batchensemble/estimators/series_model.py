@@ -50,6 +50,17 @@ class Ahead:
     def h(self) -> int:
         return len(self.times) // len(self.starts)
 
+    def only(self, which: NDArray[np.bool_]) -> "Ahead":
+        """Some of the windows."""
+        return Ahead(
+            self.encoded,
+            self.starts[which],
+            self.origins[which],
+            self.ids[which],
+            self.cutoffs[which],
+            self.times[np.repeat(which, self.h)],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class SeriesModel:
@@ -171,19 +182,25 @@ def reach_of(context: int, lags: tuple[int, ...]) -> int:
 def make_windows(
     encoder: SeriesEncoder, encoded: Encoded, reach: int, horizon: int, device: torch.device
 ) -> Windows:
-    """Encoded rows on the device, every window with its own location and scale."""
+    """Encoded rows on the device, every window with its own location and scale.
+
+    For an encoder with columns that act linearly, where zero is stands beside each value.
+    """
     location, scale = encoder.window_scales(encoded.values, reach)
+
+    levels = [-encoded.location / encoded.scale] if encoder.acts_linearly else []
 
     def tensor(values: NDArray[Any]) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.float32, device=device)
 
     return Windows(
-        tensor(np.column_stack([encoded.values, encoded.covariates])),
+        tensor(np.column_stack([encoded.values, *levels, encoded.covariates])),
         tensor(location),
         tensor(scale),
         reach,
         horizon,
         encoder.n_past,
+        n_levels=len(levels),
     )
 
 

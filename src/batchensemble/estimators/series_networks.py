@@ -37,6 +37,7 @@ class DirectSetup:
 
     aliases    what its forecasts are called, by method
     is_linear  whether columns known ahead act linearly; the network reads them otherwise
+    reads_around_gaps  whether it is told which values are missing
     only       parameters that no other kind of network has
     """
 
@@ -47,6 +48,7 @@ class DirectSetup:
         "single": "Single",
     }
     is_linear: ClassVar[bool] = True
+    reads_around_gaps: ClassVar[bool] = True
     only: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, settings: dict[str, Any], panel: Panel, season: int | None) -> None:
@@ -96,6 +98,7 @@ class RecurrentSetup:
         "single": "GRU",
     }
     is_linear: ClassVar[bool] = False
+    reads_around_gaps: ClassVar[bool] = False
     only: ClassVar[tuple[str, ...]] = (
         "seasonal_lag",
         "feedback",
@@ -151,8 +154,8 @@ def _common(network: DirectSetup | RecurrentSetup, covariates: int) -> dict[str,
 
 
 def automatic_context(freq: Any, season: int, usual: int) -> int:
-    """Six seasons, fewer of long ones, and two weeks within a day; as far as series reach."""
-    context = max(24, min(6 * season, max(3 * season, 144)))
+    """Six seasons, more of short ones, fewer of long ones; two weeks within a day; if there are."""
+    context = max(32, min(6 * season, max(3 * season, 144)))
     if week := seasons_of(freq, season)[1:]:
         context = max(context, min(2 * week[0] + 1, LONGEST_CONTEXT))
     return max(FEWEST_KNOWN, min(context, usual))

@@ -257,6 +257,9 @@ def _check_panel(panel: Panel, model: Forecaster) -> None:
     require(values.dtype == np.float64, "values of the series")
     require(len(check_array("values", values, int(starts[-1]))), "values of the series")
     require(len(panel.times) == len(values), "a time for every value")
+    if (marks := panel.is_filled) is not None:
+        require(isinstance(marks, np.ndarray) and marks.dtype == bool, "marks of missing values")
+        require(marks.shape == values.shape, "marks of missing values")
     at = positions(panel.times, starts, panel.freq)
     expected = np.arange(len(values)) - starts[series_of(starts)]
     require(np.array_equal(at, expected), "times on a regular grid")

@@ -16,7 +16,11 @@ LARGEST_INPUT = 10.0
 CORRECTION = 0.3  # how fast the correction is learned: few series teach one that holds
 LEAST_ERROR = 1e-3  # of a smoother, in units of the scaled series
 MOST_PLACES = 2**21
-MOST_EVIDENCE = 72  # one-step errors: more would leave one smoother only
+MOST_EVIDENCE = 20  # one-step errors: more would leave one smoother only
+PENALTY = 0.35  # of what a smoother estimates, beside so little evidence
+MOST_READ = 72  # values of a long context that the MLP reads
+FAR = 1000.0  # from zero, in units of the scaled series: there logarithms are straight lines
+LEAST_RATIO, LARGEST_RATIO = 0.02, 10.0  # of a value to the level, both above zero
 
 
 class Direct(Network):
@@ -24,9 +28,10 @@ class Direct(Network):
 
     The mean of step j is the smoothers' forecast plus the MLP's correction, in units of the
     smoothers' one-step error; so is the standard deviation. The MLP reads the values, the
-    smoothers' forecast and weights, and the covariates of the first step ahead. The first
-    covariate is 1 where a value was observed and 0 where something stands in its place: what
-    smoothers make of those does not count.
+    smoothers' forecast and weights, and the covariates of the first step ahead. Beside the values
+    stands where their zero is: each smoother comes twice, also for the logarithms of a window above
+    zero (not of a long one). The first covariate is 1 where a value was observed and 0 where
+    something stands in its place: what smoothers make of those does not count.
 
     `spread` holds what held-out windows said: by how much to stretch the paths around their mean
     ("factors", (horizon,)), and a Cholesky factor of the correlation between steps ("cholesky").
@@ -65,7 +70,10 @@ class Direct(Network):
         self.lags, self.seasons = tuple(lags), tuple(seasons)
         self.n_covariates = covariates
         self.spread = spread
-        n_smoothers = len(smoothers(context, horizon, self.seasons).forecasts)
+        self.with_logs = context < LONG
+        found = smoothers(context, horizon, self.seasons)
+        self.n_errors = found.errors.shape[1] // 2
+        n_smoothers = len(found.forecasts) * (2 if self.with_logs else 1)
         self.read = places_read(context, horizon, self.seasons)
         n_inputs = len(self.read) + horizon + n_smoothers + 2 + covariates
         self.head = MLP(
@@ -96,17 +104,18 @@ class Direct(Network):
     def forward(
         self, x: Tensor, masks: Tensor | None = None, noise: Tensor | None = None
     ) -> Tensor:
-        """(batch, time, members, 1 + covariates) -> (batch, horizon, members, outputs).
+        """(batch, time, members, 2 + covariates) -> (batch, horizon, members, outputs).
 
         x holds `reach` times before the first forecast and the times of the forecasts; of these it
-        reads the covariates only.
+        reads the covariates only. Before the covariates stand the values and their zero.
         """
         shown = x if x.stride(-2) else x[..., :1, :]  # what is the same for all members once
         values = shown[..., : self.reach, :, 0].transpose(-1, -2)
         level = values[..., -self._recent :].mean(-1, keepdim=True)
         values = values - level
-        is_known = shown[..., : self.reach, :, 1].transpose(-1, -2)
-        evidence, by_smoother, squares, growth = self._smoothed(values, is_known)
+        is_known = shown[..., : self.reach, :, 2].transpose(-1, -2)
+        above_zero = level - shown[..., 0, :, 1:2]
+        evidence, by_smoother, squares, growth = self._smoothed(values, is_known, above_zero)
         weights = torch.softmax(evidence, -1)
         base = _mixed(weights, by_smoother)
         error = (weights * squares).sum(-1, keepdim=True).sqrt()
@@ -114,7 +123,7 @@ class Direct(Network):
             -LARGEST_INPUT, LARGEST_INPUT
         )
         share = is_known.mean(-1, keepdim=True)
-        covariates = shown[..., self.reach, :, 2:]
+        covariates = shown[..., self.reach, :, 3:]
         inputs = torch.cat([near, weights, error.log(), share, covariates], -1)
         inputs = inputs.expand(*inputs.shape[:-2], x.shape[-2], -1)
         sizes = [self.n_steps, self.n_steps, evidence.shape[-1]]
@@ -131,19 +140,45 @@ class Direct(Network):
         """The last values, whose mean is the level."""
         return min(self.seasons[0], self.reach)
 
-    def _smoothed(self, values: Tensor, is_known: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _smoothed(
+        self, values: Tensor, is_known: Tensor, above_zero: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """(..., reach) -> log-weights (..., K), forecasts (..., K, horizon), squares (..., K).
 
-        The squares are mean squared errors of one step; the last is their growth, (K, horizon).
+        The squares are mean squared errors of one step; the last is their growth, (..., K,
+        horizon). `above_zero` is the level that the values are relative to.
         """
+        evidence, forecasts, squares, growth = self._linear(values, is_known)
+        if not self.with_logs:
+            return evidence, forecasts, squares, growth
+        lowest = values.amin(-1, keepdim=True) + above_zero
+        is_positive = lowest > LEAST_RATIO * above_zero.clamp(min=0)
+        unit = torch.where(is_positive, above_zero, FAR).clamp(max=FAR)
+        logs = torch.log1p((values / unit).clamp(min=LEAST_RATIO - 1))
+        others, ahead, log_squares, log_growth = self._linear(unit * logs, is_known)
+        # A density of logarithms is one of values times the values' share of the level.
+        counts = is_known[..., -self.n_errors :]
+        mean_log = (logs[..., -self.n_errors :] * counts).sum(-1) / counts.sum(-1).clamp(min=1)
+        n_counted = counts.sum(-1).clamp(1, MOST_EVIDENCE)
+        others = others - (n_counted * mean_log).unsqueeze(-1)
+        ratios = (ahead / unit.unsqueeze(-1)).clamp(max=math.log(LARGEST_RATIO)).exp()
+        return (
+            torch.cat([evidence, others], -1),
+            torch.cat([forecasts, unit.unsqueeze(-1) * (ratios - 1)], -2),
+            torch.cat([squares, log_squares], -1),
+            torch.cat([growth.expand_as(ratios), log_growth * ratios.square()], -2),
+        )
+
+    def _linear(self, values: Tensor, is_known: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What the smoothers make of values, in the order of `_smoothed`."""
         ahead, residual, growth, penalties = self._on(values.device, values.dtype)
-        n_smoothers, n_errors = len(penalties), residual.shape[1] // len(penalties) // 2
-        errors = (values @ residual).unflatten(-1, (n_smoothers, 2, n_errors))
-        counts = is_known[..., None, None, -n_errors:]
+        n_smoothers = len(penalties)
+        errors = (values @ residual).unflatten(-1, (n_smoothers, 2, self.n_errors))
+        counts = is_known[..., None, None, -self.n_errors :]
         n_counted = counts.sum(-1).clamp(min=1)
         squares = (errors.square() * counts).sum(-1) / n_counted + LEAST_ERROR**2
         n_counted = n_counted.squeeze(-1).clamp(max=MOST_EVIDENCE)
-        evidence = -0.5 * n_counted * squares.log().mean(-1) - penalties
+        evidence = -0.5 * n_counted * squares.log().mean(-1) - PENALTY * penalties
         forecasts = (values @ ahead).unflatten(-1, (n_smoothers, self.n_steps))
         return evidence, forecasts, squares[..., 0], growth
 
@@ -163,7 +198,7 @@ class Direct(Network):
         return self._matrices[device, dtype]
 
     def simulate(self, x: Tensor, noise: Tensor, masks: Tensor | None = None) -> Tensor:
-        """Paths: x (batch, time, 1 + covariates) and noise -> (batch, paths, members, steps).
+        """Paths: x (batch, time, 2 + covariates) and noise -> (batch, paths, members, steps).
 
         The noise is standard, of the same shape as the paths. `masks`, (members, units), are those
         of MC dropout.
@@ -219,6 +254,6 @@ def places_read(reach: int, horizon: int, seasons: Sequence[int]) -> list[int]:
     """
     if reach < LONG:
         return list(range(reach))
-    first = reach - min(reach, max(2 * seasons[0], MOST_EVIDENCE))
+    first = reach - min(reach, max(2 * seasons[0], MOST_READ))
     before = [reach - seasons[-1] + step for step in range(horizon)]
     return sorted({*range(first, reach), *(place for place in before if 0 <= place < reach)})

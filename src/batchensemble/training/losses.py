@@ -104,18 +104,19 @@ class GaussianCRPS(Gaussian):
     """The continuous ranked probability score: std (z (2 Phi(z) - 1) + 2 phi(z) - 1 / sqrt(pi)).
 
     z is the error in standard deviations. It grows with the error and not with its square, so
-    that the mean keeps learning where the variance could explain the error.
+    that the mean keeps learning where the variance could explain the error. A target that is NaN
+    is missing, and its loss is 0.
     """
 
     def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
         mean, log_variance = self.moments(outputs)
-        return _crps(y - mean, torch.exp(0.5 * log_variance))
+        return _crps(y, mean, torch.exp(0.5 * log_variance))
 
     def score(self, outputs: Tensor, y: Tensor) -> Tensor:
         """The CRPS of one Gaussian with the mixture's mean and variance."""
         mean, log_variance = self.moments(outputs)
         variance = log_variance.exp().mean(-1) + mean.var(-1, correction=0)
-        return _crps(y.squeeze(-1) - mean.mean(-1), variance.sqrt())
+        return _crps(y.squeeze(-1), mean.mean(-1), variance.sqrt())
 
 
 @dataclass(frozen=True)
@@ -133,10 +134,12 @@ class CategoricalNLL:
     score = mixture
 
 
-def _crps(error: Tensor, std: Tensor) -> Tensor:
-    z = error / std
+def _crps(y: Tensor, mean: Tensor, std: Tensor) -> Tensor:
+    is_missing = y.isnan()
+    z = (torch.where(is_missing, mean, y) - mean) / std
     twice_density = math.sqrt(2 / math.pi) * torch.exp(-0.5 * z.square())
-    return std * (z * torch.erf(z / math.sqrt(2)) + twice_density - 1 / math.sqrt(math.pi))
+    crps = std * (z * torch.erf(z / math.sqrt(2)) + twice_density - 1 / math.sqrt(math.pi))
+    return torch.where(is_missing, 0.0, crps)
 
 
 def _log_mean_exp(x: Tensor) -> Tensor:

@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 
 import pytest
@@ -64,6 +65,15 @@ def test_past_covariates_are_zero_after_the_first_forecast_and_the_series_keeps_
     assert torch.equal(x[..., :-n_past], expected[..., :-n_past])
     assert (x[..., REACH + 1 :, -n_past:] == 0).all()
     assert torch.equal(data.series, whole.series)
+
+
+def test_levels_beside_the_values_are_scaled_as_these_are():
+    data = dataclasses.replace(windows(), n_levels=1)
+    (x, y), (plain, targets) = (source.take(torch.tensor([3, 7])) for source in (data, windows()))
+    scaled = (plain[..., 1] - data.location[[3, 7], None]) / data.scale[[3, 7], None]
+    torch.testing.assert_close(x[..., 1], scaled)
+    assert torch.equal(x[..., [0, 2]], plain[..., [0, 2]])
+    assert torch.equal(y, targets)
 
 
 def test_sources_say_where_and_of_which_precision_they_are():

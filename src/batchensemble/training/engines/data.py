@@ -50,7 +50,7 @@ class Data:
 class Windows:
     """Windows of series, cut out when they are needed; an example is a window's first time.
 
-    Values are scaled by window: (value - location) / scale.
+    Values are scaled by window: (value - location) / scale; so are levels that stand beside them.
     """
 
     series: Tensor  # (times, 1 + covariates): the series one after the other, values first
@@ -60,6 +60,8 @@ class Windows:
     horizon: int  # times to forecast
     n_past: int = 0  # the last so many covariates are unknown after the first forecast
     weight: Tensor | None = None
+    n_levels: int = 0  # the first so many covariates are scaled as the values are; if there are
+    # any, the one after them is 0 where a value stands for a missing one: no target, but NaN
 
     @property
     def device(self) -> torch.device:
@@ -73,8 +75,12 @@ class Windows:
         """x (*shape, reach + horizon, 1 + covariates), y (*shape, horizon)."""
         times = torch.arange(self.reach + self.horizon, device=self.device)
         x = self.series[rows.unsqueeze(-1) + times]
-        values = (x[..., 0] - self.location[rows, None]) / self.scale[rows, None]
-        x = torch.cat([values.unsqueeze(-1), x[..., 1:]], -1)
+        n = 1 + self.n_levels
+        levels = (x[..., :n] - self.location[rows, None, None]) / self.scale[rows, None, None]
+        x = torch.cat([levels, x[..., n:]], -1)
         if self.n_past:
             x[..., self.reach + 1 :, -self.n_past :] = 0
-        return x, values[..., self.reach :]
+        y = levels[..., self.reach :, 0]
+        if self.n_levels:
+            y = torch.where(x[..., self.reach :, n] == 0, torch.nan, y)
+        return x, y
