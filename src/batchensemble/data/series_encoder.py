@@ -1,5 +1,6 @@
 """A panel -> scaled values and covariates, and the windows that a forecast is learned from."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from batchensemble.data.calendars import calendar
 from batchensemble.data.frames import Columns
 from batchensemble.data.grids import series_of
+from batchensemble.data.intermittent import is_intermittent, reordered
 from batchensemble.data.panels import Panel
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.words import one_of
@@ -32,6 +34,8 @@ class Encoded:
     covariates (rows, covariates): known ahead first, then those known up to the present only
     location, scale  (rows,): value * scale + location gives back the user's units
     effect     (rows,): what columns that act linearly added, taken out of the scaled values
+    raw        (rows,): the values as they came
+    lowest     (rows,): what no forecast of the series is below, as they came
     """
 
     values: NDArray[np.float32]
@@ -39,6 +43,8 @@ class Encoded:
     location: Floats
     scale: Floats
     effect: Floats
+    raw: Floats
+    lowest: Floats
 
     def take(self, rows: NDArray[np.int64], is_repeated: NDArray[np.bool_]) -> "Encoded":
         """These rows; of those that are repeated, the first covariate says that they are."""
@@ -46,6 +52,11 @@ class Encoded:
         if is_repeated.any():
             taken.covariates[is_repeated, 0] = 0.0
         return taken
+
+    def known(self, rows: slice) -> Floats:
+        """The values of these rows that were observed."""
+        observed: Floats = self.raw[rows][self.covariates[rows, 0] > 0]
+        return observed
 
 
 class SeriesEncoder:
@@ -77,8 +88,10 @@ class SeriesEncoder:
 
     def fit(self, panel: Panel) -> "SeriesEncoder":
         panel = _seasonally_filled(panel, self.period)
-        is_never_negative = self.scaling == "difference" and panel.values.min() >= 0
-        self.lowest_ = 0.0 if is_never_negative else -np.inf
+        self.lowest_ = {
+            _key(i): self._lowest(panel.values[panel.rows(k)]) for k, i in enumerate(panel.ids)
+        }
+        self.draws_history_ = False
         self.scales_ = {
             _key(i): self._scale(panel.values[panel.rows(k)]) for k, i in enumerate(panel.ids)
         }
@@ -91,6 +104,12 @@ class SeriesEncoder:
             self.effects_ = np.zeros(self.encoders_["future"].n_features_out_)
             self.effects_ = self._effects(panel)
         return self
+
+    def drawing(self, *, history: bool) -> "SeriesEncoder":
+        """A copy that draws paths of intermittent series from their history, or does not."""
+        other = copy.copy(self)
+        other.draws_history_ = history
+        return other
 
     @property
     def acts_linearly(self) -> bool:
@@ -123,6 +142,10 @@ class SeriesEncoder:
             scale = np.float64(1e-6 * (abs(location) or 1.0))
         return float(location), float(scale)
 
+    def _lowest(self, values: Floats) -> float:
+        """Zero for a series that was never negative; the study's scalings know no limit."""
+        return 0.0 if self.scaling == "difference" and values.min() >= 0 else -np.inf
+
     @property
     def n_past(self) -> int:
         """Covariates that are known up to the present only, a flag for that among them."""
@@ -151,7 +174,13 @@ class SeriesEncoder:
         covariates = np.concatenate(parts, axis=1)
         # What fit has not seen may lie anywhere: float32 must hold it all the same.
         single = np.clip(values, -1e30, 1e30).astype(np.float32)
-        return Encoded(single, covariates, location, scale, effect)
+        learned = vars(self).get("lowest_", {})
+        floors = [
+            learned.get(_key(i), self._lowest(source.values[source.rows(k)]))
+            for k, i in enumerate(panel.ids)
+        ]
+        lowest = np.repeat(floors, panel.lengths)
+        return Encoded(single, covariates, location, scale, effect, panel.values, lowest)
 
     def encode_ahead(
         self, history: Panel, reach: int, times: pd.Index, columns: Columns | None
@@ -180,17 +209,29 @@ class SeriesEncoder:
             joined(known.location, known.location[firsts]),
             joined(known.scale, known.scale[firsts]),
             joined(known.effect, self._effect(len(times), columns)),
+            joined(known.raw, np.zeros(len(times))),
+            joined(known.lowest, known.lowest[firsts]),
         )
 
-    def decode(self, paths: Floats, encoded: Encoded, starts: NDArray[np.int64]) -> Floats:
-        """Paths (windows, members, paths, steps) of scaled series, from `starts` on, in units."""
+    def decode(
+        self, paths: Floats, encoded: Encoded, starts: NDArray[np.int64], reach: int = 0
+    ) -> Floats:
+        """Paths (windows, members, paths, steps) of scaled series, from `starts` on, in units.
+
+        Those of intermittent series are drawn from the `reach` values before them, if that paid.
+        """
         rows = starts[:, None] + np.arange(paths.shape[-1])
         if self.acts_linearly and self.future:
             paths = paths + encoded.effect[rows][:, None, None]
         first = starts[:, None, None, None]
         values: Floats = paths * encoded.scale[first] + encoded.location[first]
-        lowest = vars(self).get("lowest_", -np.inf)
-        return values if np.isinf(lowest) else np.maximum(values, lowest)
+        values = np.maximum(values, encoded.lowest[first], out=values)
+        if vars(self).get("draws_history_", False):
+            for window, start in zip(values, starts, strict=True):
+                history = encoded.known(slice(start - reach, start))
+                if is_intermittent(history):
+                    window[:] = reordered(window, history)
+        return values
 
     def _effect(self, n_rows: int, columns: Columns | None) -> Floats:
         if not (self.acts_linearly and self.future):

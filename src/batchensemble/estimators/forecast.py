@@ -53,7 +53,9 @@ class Forecast:
         self, level: Sequence[float] | None = None, quantiles: Sequence[float] | None = None
     ) -> Answers:
         """The mean, intervals and quantiles, by the name of their column."""
-        return self.ask(asked_columns(self.alias, level, quantiles, self.calibration))
+        answers = self.ask(asked_columns(self.alias, level, quantiles, self.calibration))
+        lowest = self.ahead.encoded.lowest[self.ahead.starts, None]
+        return {name: np.maximum(values, lowest) for name, values in answers.items()}
 
     def frame(self, answers: Answers, *, with_truth: bool = False) -> Any:
         """A row for each window and step, in the frame library of the user's data."""

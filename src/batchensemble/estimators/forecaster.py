@@ -29,6 +29,7 @@ from batchensemble.data.panels import (
 )
 from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.estimators.base import Estimator, pick_device
+from batchensemble.estimators.demand import intermittent, with_demand
 from batchensemble.estimators.forecast import Forecast, asked_columns, read_levels
 from batchensemble.estimators.observed import Observed
 from batchensemble.estimators.parameters import SERIES_CONSTRAINTS, SERIES_PARAMETERS
@@ -91,6 +92,11 @@ class Forecaster(Estimator):
         How many steps before each step the values lie that it reads there.
     settings_ : dict
         The preset's settings, explicit arguments in their place.
+    intermittent_ : list
+        The ids of series whose demand is intermittent: never negative, and more than 1.32 steps
+        from one value above zero to the next, on average. Their paths are drawn from the values
+        before the forecast, in the order of the network's paths, if that forecast the end of such
+        series better.
     n_parameters_ : int
         Trained parameters of all networks together.
     history_ : list of History
@@ -132,6 +138,11 @@ class Forecaster(Estimator):
     def panel_(self) -> Panel:
         check_is_fitted(self, "model_")
         return self._observed.panel
+
+    @property
+    def intermittent_(self) -> list[Any]:
+        """The series that are zero so often that demand counts as intermittent."""
+        return list(self.panel_.ids[intermittent(self.panel_)].tolist())
 
     def fit(self, df: Any, *, calibrate: bool = False) -> Self:
         """Learn one model from all series.
@@ -195,7 +206,7 @@ class Forecaster(Estimator):
         judged = rows if held_out is None else held_out
         n_apart = 0.0 if held_out is None else len(panel) + len(held_out) / horizon
         ensemble = network.finished(ensemble, HeldOut(data, judged, self._loss(), n_apart))
-        self.model_ = self._assembled(encoder, ensemble)
+        self.model_ = with_demand(self._assembled(encoder, ensemble), panel)
         self.calibration_ = None
         self._observed = Observed.at_fit(panel)
 

@@ -147,7 +147,9 @@ class SeriesModel:
         done = 0
         for paths in track(parts, len(ahead.starts), "window", verbose=verbose):
             first_steps = ahead.starts[done : done + len(paths)] + self.reach
-            yield SamplePredictive(self.encoder.decode(paths, ahead.encoded, first_steps))
+            yield SamplePredictive(
+                self.encoder.decode(paths, ahead.encoded, first_steps, self.reach)
+            )
             done += len(paths)
 
     def seeds(self, ahead: Ahead, seed: int | None) -> list[int]:

@@ -18,6 +18,7 @@ LEAST_ERROR = 1e-3  # of a smoother, in units of the scaled series
 MOST_PLACES = 2**21
 MOST_EVIDENCE = 20  # one-step errors: more would leave one smoother only
 PENALTY = 0.35  # of what a smoother estimates, beside so little evidence
+MOST_EVIDENCE_LONG, PENALTY_LONG = 72, 1.0  # of the few smoothers of a long context
 MOST_READ = 72  # values of a long context that the MLP reads
 FAR = 1000.0  # from zero, in units of the scaled series: there logarithms are straight lines
 LEAST_RATIO, LARGEST_RATIO = 0.02, 10.0  # of a value to the level, both above zero
@@ -71,6 +72,8 @@ class Direct(Network):
         self.n_covariates = covariates
         self.spread = spread
         self.with_logs = context < LONG
+        self.most_evidence = MOST_EVIDENCE if context < LONG else MOST_EVIDENCE_LONG
+        self.penalty = PENALTY if context < LONG else PENALTY_LONG
         found = smoothers(context, horizon, self.seasons)
         self.n_errors = found.errors.shape[1] // 2
         n_smoothers = len(found.forecasts) * (2 if self.with_logs else 1)
@@ -159,7 +162,7 @@ class Direct(Network):
         # A density of logarithms is one of values times the values' share of the level.
         counts = is_known[..., -self.n_errors :]
         mean_log = (logs[..., -self.n_errors :] * counts).sum(-1) / counts.sum(-1).clamp(min=1)
-        n_counted = counts.sum(-1).clamp(1, MOST_EVIDENCE)
+        n_counted = counts.sum(-1).clamp(1, self.most_evidence)
         others = others - (n_counted * mean_log).unsqueeze(-1)
         ratios = (ahead / unit.unsqueeze(-1)).clamp(max=math.log(LARGEST_RATIO)).exp()
         return (
@@ -177,8 +180,8 @@ class Direct(Network):
         counts = is_known[..., None, None, -self.n_errors :]
         n_counted = counts.sum(-1).clamp(min=1)
         squares = (errors.square() * counts).sum(-1) / n_counted + LEAST_ERROR**2
-        n_counted = n_counted.squeeze(-1).clamp(max=MOST_EVIDENCE)
-        evidence = -0.5 * n_counted * squares.log().mean(-1) - PENALTY * penalties
+        n_counted = n_counted.squeeze(-1).clamp(max=self.most_evidence)
+        evidence = -0.5 * n_counted * squares.log().mean(-1) - self.penalty * penalties
         forecasts = (values @ ahead).unflatten(-1, (n_smoothers, self.n_steps))
         return evidence, forecasts, squares[..., 0], growth
 
