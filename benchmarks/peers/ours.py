@@ -57,7 +57,7 @@ def forecast(folder: Path, name: str, rival: str, *, method: str, feedback: str,
     model.fit(dataset.train)
     fitted = time.monotonic()
     dist = model.cross_validation_dist(
-        dataset.frame, n_windows=dataset.n_windows, step_size=dataset.step_size, refit=False
+        dataset.frame, n_windows=dataset.n_windows, step_size=dataset.step_size, refit="never"
     )
     done = time.monotonic()
     paths = np.asarray(dist.paths).reshape(len(dist), -1, dataset.horizon)

@@ -222,9 +222,14 @@ def test_a_column_known_ahead_is_taken_out_of_the_series_and_put_back():
     np.testing.assert_allclose(back.ravel(), frame["y"], atol=1e-4)
 
 
-def test_paths_of_series_that_were_never_negative_stay_so_and_others_do_not():
+@pytest.mark.parametrize("other", [0.0, -9.0])
+def test_paths_of_series_that_were_never_negative_stay_so_and_others_do_not(other):
     for shift, lowest in ((0.0, 0.0), (-1.0, -6.0)):
-        frame = pd.DataFrame({"unique_id": "a", "ds": np.arange(8), "y": np.arange(8.0) + shift})
+        one, two = (
+            pd.DataFrame({"unique_id": name, "ds": np.arange(8), "y": np.arange(8.0) + start})
+            for name, start in (("a", shift), ("b", other))
+        )
+        frame = pd.concat([one, two])
         series = read_panel(frame)
         fitted = encoder("difference").fit(series)
         encoded = fitted.encode(series)

@@ -52,7 +52,7 @@ def test_columns_are_the_same_whether_paths_are_kept_or_not(model):
 def test_a_backtest_lays_the_truth_beside_forecasts_of_what_came_before():
     df = long_frame(2, 60)
     model = Forecaster(**TINY_FORECASTER).fit(df[df["ds"] < df["ds"].unique()[50]])
-    past = model.backtest(df, n_windows=3, refit=False)
+    past = model.backtest(df, n_windows=3, refit="never")
     frame = past.frame(past.columns(), with_truth=True)
     merged = frame.merge(df, on=["unique_id", "ds"], suffixes=("", "_true"))
     assert len(merged) == len(frame) == 2 * 3 * past.ahead.h
@@ -77,7 +77,7 @@ def test_dates_and_series_of_a_forecast_follow_its_panel(model):
 def test_windows_with_a_missing_truth_are_left_out_of_scores():
     frame = long_frame(2, 40).drop([37, 70])
     model = Forecaster(**TINY_FORECASTER).fit(frame.groupby("unique_id").head(30))
-    past = model.backtest(frame, h=3, n_windows=4, refit=False)
+    past = model.backtest(frame, h=3, n_windows=4, refit="never")
     kept = past.complete()
     is_complete = ~np.isnan(past.truth).any(axis=1)
     assert is_complete.tolist() == [True, False, False, False] + [True] * 4

@@ -89,6 +89,12 @@ def test_columns_are_named_by_method_level_and_quantile(data, method):
     assert list(windows)[4:] == [name, f"{name}-lo-80", f"{name}-hi-80"]
 
 
+def test_quantiles_alone_are_those_beside_the_mean(model):
+    found = model.predict_quantiles([0.1, 0.9], h=3)
+    assert list(found) == ["unique_id", "ds", "BatchEnsemble-q-10", "BatchEnsemble-q-90"]
+    assert found.equals(model.predict(3, quantiles=[0.1, 0.9])[list(found)])
+
+
 def test_the_callers_names_are_kept_and_the_alias_is_the_callers(data):
     names = {"unique_id": "shop", "ds": "month", "y": "sales"}
     columns = {"id_col": "shop", "time_col": "month", "target_col": "sales"}
@@ -367,7 +373,9 @@ def test_windows_are_cut_where_they_should_be_and_hold_the_truth(data):
 @EVERY_METHOD
 def test_one_batch_of_windows_equals_a_loop_of_predictions_from_shorter_data(data, method):
     model = Forecaster(method, **QUICK).fit(data.groupby("unique_id").head(50))
-    together = model.cross_validation(data, h=4, n_windows=3, step_size=3, refit=False, level=[80])
+    together = model.cross_validation(
+        data, h=4, n_windows=3, step_size=3, refit="never", level=[80]
+    )
     for i, cutoff in enumerate(sorted(together["cutoff"].unique())):
         known = data[data["ds"] <= cutoff]
         assert known["unique_id"].value_counts().eq(50 + 3 * i).all()
@@ -378,7 +386,7 @@ def test_one_batch_of_windows_equals_a_loop_of_predictions_from_shorter_data(dat
 def test_windows_of_the_same_values_get_paths_of_their_own():
     y = np.tile(np.arange(-6.0, 6.0), 6)
     model = Forecaster(**QUICK, calendar=False).fit(y[:48])
-    dist = model.cross_validation_dist(y, n_windows=2, step_size=12, refit=False)
+    dist = model.cross_validation_dist(y, n_windows=2, step_size=12, refit="never")
     first, second = dist.paths
     assert not np.isclose(first, second).any()
     np.testing.assert_allclose(first.mean((0, 1)), second.mean((0, 1)), atol=2 * first.std())
@@ -388,14 +396,14 @@ def test_a_window_never_reaches_back_into_the_series_before(data):
     model = Forecaster(**RECURRENT, context=12, seasonal_lag=False).fit(data)
     unseen = long(2, 15, ids=["u", "v"])
     with pytest.raises(ValueError, match="series 'u': expected at least 12 rows, got 11: it needs"):
-        model.cross_validation(unseen, refit=False)
-    assert len(model.cross_validation(long(2, 16, ids=["u", "v"]), refit=False)) == 8
+        model.cross_validation(unseen, refit="never")
+    assert len(model.cross_validation(long(2, 16, ids=["u", "v"]), refit="never")) == 8
 
 
 @EVERY_METHOD
 def test_the_paths_behind_a_validation_are_those_that_its_frame_summarises(data, method):
     model = fitted(method)
-    late = {"n_windows": 2, "step_size": 3, "refit": False}
+    late = {"n_windows": 2, "step_size": 3, "refit": "never"}
     longer = long(n=70)
     frame = model.cross_validation(longer, quantiles=[0.3], **late)
     dist = model.cross_validation_dist(longer, **late)
@@ -420,24 +428,24 @@ def test_windows_that_were_learned_from_are_refused_without_a_refit(data):
     model = Forecaster(**QUICK).fit(data)
     message = r"series 's0': .* learned from, up to 2019-12-01, got a first cutoff at 2019-08-01"
     with pytest.raises(ValueError, match=message):
-        model.cross_validation(data, refit=False)
+        model.cross_validation(data, refit="never")
     with pytest.raises(NotFittedError):
-        Forecaster(**QUICK).cross_validation(data, refit=False)
+        Forecaster(**QUICK).cross_validation(data, refit="never")
     # What update brought was not learned from.
     position = data.groupby("unique_id").cumcount()
     model = Forecaster(**QUICK).fit(data[position < 56]).update(data[position >= 56])
-    assert len(model.cross_validation(data, refit=False)) == 12
+    assert len(model.cross_validation(data, refit="never")) == 12
     with pytest.raises(ValueError, match=r"times of the type .* as at fit, got .*UTC"):
-        model.cross_validation(data.assign(ds=data["ds"].dt.tz_localize("UTC")), refit=False)
+        model.cross_validation(data.assign(ds=data["ds"].dt.tz_localize("UTC")), refit="never")
     with pytest.raises(ValueError, match="expected times of the frequency 'MS'"):
-        model.cross_validation(long(freq="D"), refit=False)
+        model.cross_validation(long(freq="D"), refit="never")
 
 
 @pytest.mark.parametrize("scaling", ["window", "standard", "minmax"])
 def test_a_series_never_seen_is_scaled_by_its_whole_history_whoever_asks(data, scaling):
     model = Forecaster(**QUICK, scaling=scaling).fit(data)
     unseen = of(data, "s1").assign(unique_id="unseen", y=lambda df: df["y"] + np.arange(60))
-    found = model.cross_validation(unseen, refit=False)
+    found = model.cross_validation(unseen, refit="never")
     assert_close(found, model.predict(df=unseen.head(56)))
 
 
@@ -515,12 +523,12 @@ def test_columns_of_the_past_do_not_tell_the_future():
     frame = told()
     position = frame.groupby("unique_id").cumcount()
     model = Forecaster(past_columns=["tell"], **QUICK).fit(frame[position < 76])
-    found = model.cross_validation(frame, refit=False)
+    found = model.cross_validation(frame, refit="never")
     later = frame.assign(tell=np.where(position >= 76, 99.0, frame["tell"]))
-    assert_close(found, model.cross_validation(later, refit=False))
+    assert_close(found, model.cross_validation(later, refit="never"))
     # The control: the last known value is read.
     now = frame.assign(tell=np.where(position == 75, 99.0, frame["tell"]))
-    assert not np.allclose(numbers(found), numbers(model.cross_validation(now, refit=False)))
+    assert not np.allclose(numbers(found), numbers(model.cross_validation(now, refit="never")))
     assert_close(found, model.predict(df=frame[position < 76]), atol=1e-4)
 
 
@@ -706,7 +714,7 @@ def test_gaps_among_new_rows_are_closed_as_those_of_fit_are(data):
     assert np.flatnonzero(marked.is_filled).tolist() == [52, 113]
 
 
-@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize("refit", [False, "never"])
 def test_a_gap_at_a_cutoff_does_not_tell_what_comes_after_it(data, refit):
     position = data.groupby("unique_id").cumcount()
     gappy = data[(position < 53) | (position > 55)]

@@ -296,8 +296,8 @@ def test_a_loaded_forecaster_is_updated_and_validated_as_the_fitted_one(tmp_path
         with pytest.raises(ValueError, match="right after its end"):
             each.update(new.groupby("unique_id").tail(5))
         with pytest.raises(ValueError, match="has learned from"):
-            each.cross_validation(old, refit=False)
-    validated = [each.cross_validation(data, n_windows=2, refit=False) for each in (model, twin)]
+            each.cross_validation(old, refit="never")
+    validated = [each.cross_validation(data, n_windows=2, refit="never") for each in (model, twin)]
     assert equal(*validated)
     assert equal(model.update(new).predict(), twin.update(new).predict())
     assert equal(again(twin, tmp_path).predict(), model.predict())

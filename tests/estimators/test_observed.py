@@ -45,8 +45,8 @@ def fresh(fitted):
 def test_bounds_are_as_many_deviations_as_past_forecasts_needed_step_by_step(fresh):
     model, old, new = fresh
     both = pd.concat([old, new])
-    past = model.cross_validation(both, n_windows=17, refit=False)
-    dist = model.cross_validation_dist(both, n_windows=17, refit=False)
+    past = model.cross_validation(both, n_windows=17, refit="never")
+    dist = model.cross_validation_dist(both, n_windows=17, refit="never")
     truth = past["y"].to_numpy().reshape(-1, H)
     scores = np.abs(truth - dist.mean) / dist.std
     factors = np.sort(scores, axis=0)[conformal_rank(3 * 17, 0.8) - 1]
@@ -189,12 +189,12 @@ def test_cross_validation_is_calibrated_if_the_forecaster_is(fresh):
 def test_cross_validation_without_a_new_fit_is_not_for_what_calibrated_it(fresh):
     model, old, new = fresh
     both = pd.concat([old, new])
-    model.cross_validation(both, refit=False, n_windows=10)
+    model.cross_validation(both, refit="never", n_windows=10)
     model.calibrate(new)
     with pytest.raises(ValueError, match="after what this forecaster was calibrated with, up to"):
-        model.cross_validation(both, refit=False)
+        model.cross_validation(both, refit="never")
     later = long_frame(n=75)
-    found = model.cross_validation(later, refit=False, level=[80])
+    found = model.cross_validation(later, refit="never", level=[80])
     assert np.isfinite(found["BatchEnsemble-lo-80"]).all()
 
 

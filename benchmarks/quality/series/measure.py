@@ -130,7 +130,7 @@ def ours(frame: pd.DataFrame, task: Dataset, preset: str) -> NDArray[np.float64]
     model = Forecaster(
         preset=preset, horizon=task.horizon, season=task.season, random_state=0, device="cpu"
     ).fit(known(frame, task, 0))
-    past = model.backtest(frame, n_windows=task.n_windows, step_size=task.step, refit=False)
+    past = model.backtest(frame, n_windows=task.n_windows, step_size=task.step, refit="never")
     columns = past.columns(quantiles=LEVELS.tolist())
     by_level = [columns[f"{past.alias}-q-{100 * level:g}"] for level in LEVELS]
     return np.stack(by_level, -1).reshape(-1, task.n_windows, task.horizon, len(LEVELS))

@@ -149,7 +149,7 @@ def _evaluate_series(model: Forecaster, path: Path, facts: dict[str, Any]) -> Ev
             "shorter --horizon"
         )
     with about_file(path):
-        past = model.backtest(df, n_windows=n_windows, refit=False).complete()
+        past = model.backtest(df, n_windows=n_windows, refit="never").complete()
     truth, dist = past.truth, past.dist
     frame = past.frame(past.columns([100 * facts["coverage"]]), with_truth=True)
     frame.columns = ["series", "time", "cutoff", "truth", "mean", "lower", "upper"]

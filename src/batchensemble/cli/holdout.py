@@ -116,7 +116,7 @@ def _prepare_series(
 def _scores(model: Any, data: TrainingData, held_out: tuple[Any, ...]) -> dict[str, float]:
     """Of a forecaster: on the last horizon of each series."""
     if isinstance(model, Forecaster):
-        return score_forecast(model.backtest(data.frame, refit=False).complete(), model.season_)
+        return score_forecast(model.backtest(data.frame, refit="never").complete(), model.season_)
     X, y = held_out
     score: Any = score_classes if isinstance(model, Classifier) else score_numbers
     return dict(score(y, model.predict_dist(X)))

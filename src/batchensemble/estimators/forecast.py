@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.conformal import IntervalCalibration
@@ -59,18 +60,20 @@ class Forecast:
 
     def frame(self, answers: Answers, *, with_truth: bool = False) -> Any:
         """A row for each window and step, in the frame library of the user's data."""
-        known = {}
+        return self.panel.frame(self.table(answers, with_truth=with_truth))
+
+    def table(self, answers: Answers, *, with_truth: bool = False) -> dict[str, Any]:
+        """The columns of that frame."""
+        known: dict[str, Any] = {}
         if with_truth:
             known = {"cutoff": self.ahead.cutoffs.repeat(self.ahead.h)}
             known[self.names.target] = self.truth.ravel()
-        return self.panel.frame(
-            {
-                self.names.id: np.repeat(self.ahead.ids, self.ahead.h),
-                self.names.time: self.ahead.times,
-                **known,
-                **{name: values.ravel() for name, values in answers.items()},
-            }
-        )
+        return {
+            self.names.id: np.repeat(self.ahead.ids, self.ahead.h),
+            self.names.time: self.ahead.times,
+            **known,
+            **{name: values.ravel() for name, values in answers.items()},
+        }
 
     def compared(self) -> IntervalCalibration:
         """Past windows beside the truth, to calibrate with."""
@@ -110,6 +113,27 @@ class Forecast:
     def _first_rows(self) -> NDArray[np.int64]:
         """(windows, 1), the rows of the panel at which past windows begin."""
         return self.ahead.origins[:, None]
+
+
+def joined_frame(parts: Sequence[Forecast], answers: Sequence[Answers]) -> Any:
+    """One frame of past forecasts of the same panel, series by series, in time."""
+    tables = [part.table(each, with_truth=True) for part, each in zip(parts, answers, strict=True)]
+    h = parts[0].ahead.h
+    rows = (order_of_windows(parts)[:, None] * h + np.arange(h)).ravel()
+    return parts[0].panel.frame(
+        {name: _stacked([table[name] for table in tables])[rows] for name in tables[0]}
+    )
+
+
+def order_of_windows(parts: Sequence[Forecast]) -> NDArray[np.int64]:
+    """The windows of several forecasts, one after the other, by series and in time."""
+    origins = np.concatenate([part.ahead.origins for part in parts])
+    return np.argsort(origins, kind="stable")
+
+
+def _stacked(columns: list[Any]) -> Any:
+    first, *others = columns
+    return first.append(others) if isinstance(first, pd.Index) else np.concatenate(columns)
 
 
 def asked_columns(

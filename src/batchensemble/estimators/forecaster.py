@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -28,9 +27,16 @@ from batchensemble.data.panels import (
     read_panel,
 )
 from batchensemble.data.series_encoder import SeriesEncoder
+from batchensemble.estimators.backtests import past_forecasts
 from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.demand import intermittent, with_demand
-from batchensemble.estimators.forecast import Forecast, asked_columns, read_levels
+from batchensemble.estimators.forecast import (
+    Forecast,
+    asked_columns,
+    joined_frame,
+    order_of_windows,
+    read_levels,
+)
 from batchensemble.estimators.observed import Observed
 from batchensemble.estimators.parameters import SERIES_CONSTRAINTS, SERIES_PARAMETERS
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
@@ -235,7 +241,7 @@ class Forecaster(Estimator):
             rows = self._observed.cutoffs(panel, self.model_, self.panel_.lengths)
             if len(rows):
                 kept = max(len(self.calibration_), FORECASTS_KEPT)
-                new = self._past(panel, panel, self.model_.horizon, rows).compared()
+                new = self.past(panel, panel, self.model_.horizon, rows).compared()
                 both = IntervalCalibration.joined([self.calibration_, new])
                 self.calibration_ = both.latest(min(kept, len(both)))
         self._observed = dataclasses.replace(self._observed, panel=panel)
@@ -258,7 +264,7 @@ class Forecaster(Estimator):
                 f"steps after the end of the training data, of all series together, got "
                 f"{len(rows)}; add newer observations"
             )
-        self.calibration_ = self._past(panel, panel, self.model_.horizon, rows).compared()
+        self.calibration_ = self.past(panel, panel, self.model_.horizon, rows).compared()
         self._observed = dataclasses.replace(self._observed, panel=panel)
         return self
 
@@ -293,6 +299,19 @@ class Forecaster(Estimator):
         """
         forecast = self.forecast(h, X_df=X_df, df=df)
         return forecast.frame(forecast.columns(level, quantiles))
+
+    def predict_quantiles(
+        self,
+        quantiles: Sequence[float] = (0.1, 0.5, 0.9),
+        *,
+        h: int | None = None,
+        X_df: Any = None,
+        df: Any = None,
+    ) -> Any:
+        """Quantiles of every step: a frame with `<alias>-q-10`, ..., and no other forecasts."""
+        forecast = self.forecast(h, X_df=X_df, df=df)
+        answers = forecast.columns(quantiles=quantiles)
+        return forecast.frame({n: v for n, v in answers.items() if n != forecast.alias})
 
     def predict_dist(
         self, h: int | None = None, *, n_paths: int | None = None, X_df: Any = None, df: Any = None
@@ -368,7 +387,7 @@ class Forecaster(Estimator):
             self.verbose,
         )
 
-    def _past(self, panel: Panel, history: Panel, h: int, rows: NDArray[np.int64]) -> Forecast:
+    def past(self, panel: Panel, history: Panel, h: int, rows: NDArray[np.int64]) -> Forecast:
         """Of the h times after these rows, in hindsight."""
         return self._forecast(panel, self.model_.ahead_of(panel, history, h, rows))
 
@@ -381,19 +400,20 @@ class Forecaster(Estimator):
         step_size: int = 1,
         level: Sequence[float] | None = None,
         quantiles: Sequence[float] | None = None,
-        refit: bool = True,
+        refit: bool | int | str = False,
     ) -> Any:
-        """Forecast the last `n_windows` stretches of h steps, `step_size` apart, in one batch.
+        """Forecast the last `n_windows` stretches of h steps, `step_size` apart.
 
-        A copy of this forecaster is fitted to what precedes them all, and calibrated with the last
-        fifth of that if this one is calibrated. With `refit=False` this one is used as it is, if it
-        has neither learned from them nor been calibrated with them. A frame with a row for each
-        series, cutoff (the last known time) and time, and the truth beside the forecast.
-        Gaps are filled forward, whatever `fill` is: interpolation would look beyond a cutoff.
+        A copy of this forecaster is fitted to what precedes them all (`refit=False`), to what
+        precedes each of them (`True`), or before every n-th (`refit=n`); and calibrated with the
+        last fifth of that if this one is calibrated. With `refit="never"` this one is used as it
+        is, if it has neither learned from the windows nor been calibrated with them. A frame with a
+        row for each series, cutoff (the last known time) and time, and the truth beside the
+        forecast. With a `fill`, gaps are filled forward: interpolation would look beyond a cutoff.
         """
         asked_columns(self._alias(), level, quantiles, None)  # refuse wrong levels before the fit
-        past = self.backtest(df, h=h, n_windows=n_windows, step_size=step_size, refit=refit)
-        return past.frame(past.columns(level, quantiles), with_truth=True)
+        parts = self._past_forecasts(df, h, n_windows, step_size, refit)
+        return joined_frame(parts, [past.columns(level, quantiles) for past in parts])
 
     def cross_validation_dist(
         self,
@@ -402,10 +422,12 @@ class Forecaster(Estimator):
         h: int | None = None,
         n_windows: int = 1,
         step_size: int = 1,
-        refit: bool = True,
+        refit: bool | int | str = False,
     ) -> SamplePredictive:
         """The paths behind `cross_validation`, one row for each series and cutoff."""
-        return self.backtest(df, h=h, n_windows=n_windows, step_size=step_size, refit=refit).dist
+        parts = self._past_forecasts(df, h, n_windows, step_size, refit)
+        paths = np.concatenate([past.dist.paths for past in parts])
+        return SamplePredictive(paths[order_of_windows(parts)])
 
     def backtest(
         self,
@@ -414,30 +436,33 @@ class Forecaster(Estimator):
         h: int | None = None,
         n_windows: int = 1,
         step_size: int = 1,
-        refit: bool = True,
+        refit: bool | str = False,
     ) -> Forecast:
-        """The forecasts behind `cross_validation` as an object, the truth beside them."""
-        settings = self._resolved()
-        for name, count in (("n_windows", n_windows), ("step_size", step_size)):
-            if not isinstance(count, Integral) or count < 1:
-                raise ValueError(f"expected {name} to be a whole number above 0, got {count!r}")
-        h = check_horizon(settings["horizon"] if h is None else h)
-        if not refit:
-            check_is_fitted(self, "model_")
-        # Not between two values: the second may lie behind a cutoff.
+        """The forecasts behind `cross_validation`, of one fit, as an object with the truth."""
+        parts = self._past_forecasts(df, h, n_windows, step_size, refit)
+        if len(parts) > 1:
+            raise ValueError(
+                f"a backtest is of one model, and refit={refit!r} would fit {len(parts)}; pass "
+                "refit=False or 'never', or call cross_validation"
+            )
+        return parts[0]
+
+    def _past_forecasts(
+        self, df: Any, h: int | None, n_windows: int, step_size: int, refit: Any
+    ) -> list[Forecast]:
+        h = check_horizon(self._resolved()["horizon"] if h is None else h)
+        return past_forecasts(self, df, h, n_windows, step_size, refit)
+
+    def read_past(self, df: Any, *, as_fitted: bool) -> Panel:
+        """Series whose past is to be forecast: filled, if at all, without a look ahead."""
         fill = "ffill" if self.fill == "interpolate" else self.fill
-        panel = self._read(df, fill=fill, freq=self.freq if refit else self.panel_.freq)
-        n_kept_back = h + (n_windows - 1) * step_size
-        check_lengths(panel, n_kept_back + 1)
-        history = panel.head(n_kept_back)
-        model = self
-        if refit:
-            model = clone(self).fit(history, calibrate=self.calibration_ is not None)
-        else:
-            self._observed.check_unseen(history, calibrated=self.calibration_ is not None)
-        back = h + np.arange(n_windows)[::-1] * step_size
-        last_known = (panel.starts[1:, None] - back - 1).ravel()
-        return model._past(panel, history, h, last_known)
+        if as_fitted:
+            return self._read(df, fill=fill, freq=self.panel_.freq)
+        return self._read(df, fill=fill, freq=self.freq, kind=self._resolved()["network"])
+
+    def check_unseen(self, history: Panel) -> None:
+        """Refuse windows after `history` that fit or calibration has seen."""
+        self._observed.check_unseen(history, calibrated=self.calibration_ is not None)
 
     def plot(
         self,

@@ -67,7 +67,7 @@ class Observed:
                 raise ValueError(
                     f"series {i!r}: expected windows after what this forecaster {how}, "
                     f"up to {when(last)}, got a first cutoff at {when(cutoff)}; pass "
-                    "refit=True, or fit it to less"
+                    "refit=False, or fit it to less"
                 )
 
     def check_remembered(self, panel: Panel, n: int) -> None:
