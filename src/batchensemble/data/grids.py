@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from batchensemble.data.stamps import rounding_advice
+
 Ints = NDArray[np.int64]
 
 YEAR_9999 = 253_402_300_799  # its last second since 1970
@@ -82,9 +84,11 @@ def infer_freq(times: Any, starts: Ints, ids: NDArray[Any]) -> Any:
     if guesses:
         return guesses.most_common(1)[0][0]
     i = long[0]
+    alone = times[starts[i] : starts[i + 1]]
+    advice = rounding_advice(alone) or "resample it, or pass freq="
     raise ValueError(
         f"expected times at a regular frequency, found none in series {shown(ids, i)}, which "
-        f"has {some(times[starts[i] : starts[i + 1]])}; resample it, or pass freq="
+        f"has {some(alone)}; {advice}"
     )
 
 
@@ -220,8 +224,14 @@ def check_grid(
     series, lengths = series_of(starts), np.diff(starts)
     for row in np.flatnonzero(at < 0)[:1]:
         i = series[row]
+        first, label = times[starts[i]], f"series {shown(ids, i)}"
+        if advice := rounding_advice(times[starts[i] : starts[i + 1]]):
+            raise ValueError(
+                f"{label}: expected times of the frequency {freq_word(freq)} from {when(first)} "
+                f"on, got {when(times[row])}; {advice}"
+            )
         looks = _looks_like(times, starts, ids, freq, at, i)
-        raise off_grid(f"series {shown(ids, i)}", times[row], freq, times[starts[i]], looks)
+        raise off_grid(label, times[row], freq, first, looks)
     sparse = np.flatnonzero((at[starts[1:] - 1] >= lengths) & (lengths > 2))
     for i in sparse.tolist() if inferred else []:
         step = np.quantile(np.diff(at[starts[i] : starts[i + 1]]), 0.5, method="lower")

@@ -1,0 +1,50 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from batchensemble.data.panels import read_panel
+from batchensemble.data.stamps import rounding_advice
+
+
+def stamped(freq, unit, most, n=24):
+    """The n-th period, and a different number of units after its start."""
+    late = np.random.default_rng(0).integers(0, most, n)
+    return pd.date_range("2020-01-06", periods=n, freq=freq) + pd.to_timedelta(late, unit)
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        (stamped("MS", "D", 20), "monthly, but on different days: .* and freq='MS'"),
+        (stamped("QS", "D", 80), "quarterly, but on different days"),
+        (stamped("W-MON", "D", 6), "weekly, but on different days: .* and freq='W-MON'"),
+        (stamped("D", "h", 20), "daily, but at different hours"),
+        (stamped("h", "min", 50).tz_localize("Europe/Berlin"), "hourly, but at different minutes"),
+    ],
+)
+def test_times_that_differ_within_their_month_week_day_or_hour_are_named_with_the_cure(
+    times, words
+):
+    frame = pd.DataFrame({"unique_id": "a", "ds": times, "y": 1.0})
+    with pytest.raises(ValueError, match=f"series 'a'.*the times are {words}"):
+        read_panel(frame)
+
+
+def test_the_cure_cures():
+    frame = pd.DataFrame({"ds": stamped("MS", "D", 20), "y": np.arange(24.0)})
+    with pytest.raises(ValueError, match="use df") as error:
+        read_panel(frame)
+    line = str(error.value).partition("use ")[2].partition(", and")[0]
+    exec(line, {"df": frame})
+    assert read_panel(frame, freq="MS").lengths.tolist() == [24]
+
+
+@pytest.mark.parametrize("freq", ["MS", "ME", "D", "W-TUE", "B"])
+def test_regular_times_get_no_advice(freq):
+    assert rounding_advice(pd.date_range("2020-01-05 06:00", periods=30, freq=freq)) == ""
+
+
+def test_times_without_a_pattern_get_no_advice():
+    days = np.cumsum(np.random.default_rng(0).integers(1, 90, 30))
+    assert rounding_advice(pd.Timestamp("2020-01-01") + pd.to_timedelta(days, "D")) == ""
+    assert rounding_advice(pd.Index([1, 2, 4])) == ""
