@@ -270,14 +270,28 @@ def test_a_longer_forecast_begins_with_the_shorter_one(model, n_paths):
         np.testing.assert_allclose(longer, short, atol=1e-5)
 
 
-@pytest.mark.parametrize("scaling", ["window", "standard", "minmax"])
-def test_other_units_give_the_same_forecast_in_other_units(data, scaling):
-    settings = {**QUICK, "scaling": scaling}
+def assert_same_in_other_units(settings, data, units):
     expected = Forecaster(**settings).fit(data).predict(level=[80])
-    for factor, shift in ((1e-8, 0), (1e8, 0), (1e8, -1e10), (3.0, -500.0), (1e-8, 1e-6)):
+    for factor, shift in units:
         changed = data.assign(y=factor * data["y"] + shift)
         found = Forecaster(**settings).fit(changed).predict(level=[80])
         np.testing.assert_allclose((numbers(found) - shift) / factor, numbers(expected), atol=1e-4)
+
+
+@pytest.mark.parametrize("scaling", ["window", "standard", "minmax"])
+def test_other_units_give_the_same_forecast_in_other_units(data, scaling):
+    units = [(1e-8, 0), (1e8, 0), (1e8, -1e10), (3.0, -500.0)]
+    below = data.assign(y=data["y"] - data["y"].max() - 1)
+    assert_same_in_other_units({**QUICK, "scaling": scaling}, below, units)
+    units.append((1e-8, 1e-6))  # above zero the default looks at logarithms, too
+    assert_same_in_other_units({**RECURRENT, "scaling": scaling}, data, units)
+
+
+def test_a_forecast_of_values_above_zero_has_their_unit_but_depends_on_where_zero_is(data):
+    above = data.assign(y=data["y"] - data["y"].min() + 5)
+    assert_same_in_other_units(QUICK, above, [(1e-8, 0), (1e8, 0)])
+    with pytest.raises(AssertionError, match="Mismatched"):
+        assert_same_in_other_units(QUICK, above, [(1.0, 20.0)])
 
 
 @pytest.mark.parametrize("scaling", ["window", "standard", "minmax"])
