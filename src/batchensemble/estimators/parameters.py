@@ -149,7 +149,8 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
     freq : str, int, pandas offset or None
         Time from one observation to the next; inferred if None.
     fill : None or one of "interpolate", "ffill"
-        How to fill gaps; if None a gap is an error that names it.
+        How to fill gaps. If None, they are left out of learning and counting, with a warning;
+        for the recurrent network a gap is then an error that names it.
     id_col : str
         The column of a long frame that identifies the series.
     time_col : str
