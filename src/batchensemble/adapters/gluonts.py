@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from batchensemble.estimators import Forecaster
-from batchensemble.estimators.forecaster import in_turn
+from batchensemble.estimators.forecast import in_turn
 
 
 def sample_forecasts(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,20 @@ class Forecast:
             **known,
             **{name: values.ravel() for name, values in answers.items()},
         }
+
+    def simulated(self, seed: int | None = None) -> Any:
+        """Joint paths, a frame with the rows id, time, sample_id, target."""
+        ahead, n_paths, n = self.ahead, self.n_paths, len(self.ahead.starts)
+        dist = self.model.simulate(ahead, n_paths, seed=seed, verbose=self.verbose)
+        which = np.arange(len(ahead.times)).reshape(n, 1, ahead.h)
+        return self.panel.frame(
+            {
+                self.names.id: np.repeat(ahead.ids, n_paths * ahead.h),
+                self.names.time: ahead.times[which.repeat(n_paths, axis=1).ravel()],
+                "sample_id": np.tile(np.repeat(np.arange(n_paths), ahead.h), n),
+                self.names.target: in_turn(dist, n_paths).ravel(),
+            }
+        )
 
     def compared(self) -> IntervalCalibration:
         """Past windows beside the truth, to calibrate with."""
@@ -182,3 +197,14 @@ def _read_numbers(values: Any, name: str, top: float) -> list[float]:
             f"got {values!r}"
         )
     return [float(value) for value in numbers]
+
+
+def in_turn(dist: SamplePredictive, n_paths: int) -> NDArray[np.float64]:
+    """(series, n_paths, h), members in turn, so that a surplus costs each at most one path."""
+    return dist.paths.swapaxes(1, 2).reshape(len(dist), -1, dist.horizon)[:, :n_paths]
+
+
+def check_horizon(h: Any, name: str = "h") -> int:
+    if isinstance(h, bool) or not isinstance(h, Integral) or h < 1:
+        raise ValueError(f"expected {name} to be a whole number of steps above 0, got {h!r}")
+    return int(h)

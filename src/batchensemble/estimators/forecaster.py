@@ -2,10 +2,8 @@
 
 import dataclasses
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -17,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from batchensemble.conformal import REPORTED, IntervalCalibration, fewest_rows
-from batchensemble.data.grids import series_of, when
 from batchensemble.data.panels import (
     Names,
     Panel,
@@ -33,11 +30,12 @@ from batchensemble.estimators.demand import intermittent, with_demand
 from batchensemble.estimators.forecast import (
     Forecast,
     asked_columns,
+    check_horizon,
     joined_frame,
     order_of_windows,
     read_levels,
 )
-from batchensemble.estimators.observed import Observed
+from batchensemble.estimators.observed import Observed, say_gaps
 from batchensemble.estimators.parameters import SERIES_CONSTRAINTS, SERIES_PARAMETERS
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
 from batchensemble.estimators.series_model import (
@@ -333,17 +331,7 @@ class Forecaster(Estimator):
         The steps of a path belong together: sums, maxima and waiting times may be taken along it.
         """
         forecast = self.forecast(h, n_paths=n_paths, X_df=X_df, df=df)
-        ahead, panel, n_paths = forecast.ahead, forecast.panel, forecast.n_paths
-        dist = self.model_.simulate(ahead, n_paths, seed=seed, verbose=self.verbose)
-        which = np.arange(len(ahead.times)).reshape(len(panel), 1, ahead.h)
-        return panel.frame(
-            {
-                self.id_col: np.repeat(panel.ids, n_paths * ahead.h),
-                self.time_col: ahead.times[which.repeat(n_paths, axis=1).ravel()],
-                "sample_id": np.tile(np.repeat(np.arange(n_paths), ahead.h), len(panel)),
-                self.target_col: in_turn(dist, n_paths).ravel(),
-            }
-        )
+        return forecast.simulated(seed)
 
     def uncertainty(self, h: int | None = None, *, X_df: Any = None, df: Any = None) -> Any:
         """Variances by step: a frame with total, aleatoric (noise) and epistemic (doubt)."""
@@ -593,27 +581,3 @@ class Forecaster(Estimator):
                 "context": self.context_,
             },
         }
-
-
-def in_turn(dist: SamplePredictive, n_paths: int) -> NDArray[np.float64]:
-    """(series, n_paths, h), members in turn, so that a surplus costs each at most one path."""
-    return dist.paths.swapaxes(1, 2).reshape(len(dist), -1, dist.horizon)[:, :n_paths]
-
-
-def say_gaps(panel: Panel) -> None:
-    if panel.is_filled is None:
-        return
-    row, n_missing = int(panel.is_filled.argmax()), int(panel.is_filled.sum())
-    first = f"{panel.label(int(series_of(panel.starts)[row]))} at {when(panel.times[row])}"
-    warnings.warn(
-        f"{n_missing:,} of {len(panel.values):,} values are missing, the first of {first}; "
-        "they are neither learned from nor counted. To fill them in, pass fill='interpolate' "
-        "or 'ffill'",
-        stacklevel=4,
-    )
-
-
-def check_horizon(h: Any, name: str = "h") -> int:
-    if isinstance(h, bool) or not isinstance(h, Integral) or h < 1:
-        raise ValueError(f"expected {name} to be a whole number of steps above 0, got {h!r}")
-    return int(h)

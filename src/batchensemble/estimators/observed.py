@@ -1,12 +1,13 @@
 """What a forecaster has seen of its series, and what it may still be judged by."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
-from batchensemble.data.grids import alike, when
+from batchensemble.data.grids import alike, series_of, when
 from batchensemble.data.panels import Panel
 from batchensemble.estimators.series_model import Ints, SeriesModel
 
@@ -79,3 +80,17 @@ class Observed:
                     f"that this forecaster was loaded from kept no more, got {n}; pass "
                     f"history={length}, or plot with the forecaster that was fitted"
                 )
+
+
+def say_gaps(panel: Panel) -> None:
+    """Warn of values that are missing, since nothing is learned from them."""
+    if panel.is_filled is None:
+        return
+    row, n_missing = int(panel.is_filled.argmax()), int(panel.is_filled.sum())
+    first = f"{panel.label(int(series_of(panel.starts)[row]))} at {when(panel.times[row])}"
+    warnings.warn(
+        f"{n_missing:,} of {len(panel.values):,} values are missing, the first of {first}; "
+        "they are neither learned from nor counted. To fill them in, pass fill='interpolate' "
+        "or 'ffill'",
+        stacklevel=4,
+    )
