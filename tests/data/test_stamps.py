@@ -44,6 +44,11 @@ def test_regular_times_get_no_advice(freq):
     assert rounding_advice(pd.date_range("2020-01-05 06:00", periods=30, freq=freq)) == ""
 
 
+def test_times_at_the_end_of_time_get_no_error_of_their_own():
+    times = pd.date_range("2262-03-01", periods=5, freq="us").as_unit("ns")
+    assert rounding_advice(times[[0, 1, 4]]) == ""
+
+
 def test_times_without_a_pattern_get_no_advice():
     days = np.cumsum(np.random.default_rng(0).integers(1, 90, 30))
     assert rounding_advice(pd.Timestamp("2020-01-01") + pd.to_timedelta(days, "D")) == ""

@@ -18,6 +18,7 @@ from batchensemble.training.loop import TrainingDiverged
 MOST_SECONDS = 30.0
 MOST_BYTES = 2**29  # that a case may add to the largest memory of its process
 LONGEST_MESSAGE = 2000
+SAID = ".* values are missing, the first of series"  # a warning that is meant for the user
 
 ANSWER, REFUSED = "answer", "refused"
 
@@ -32,6 +33,7 @@ def outcome(run: Any, plan: dict[str, Any]) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", SAID)
             run(plan)
         result = ANSWER
     except (ValueError, TypeError, TrainingDiverged) as error:

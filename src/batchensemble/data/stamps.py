@@ -20,7 +20,7 @@ def rounding_advice(times: Any, time_col: str = "ds") -> str:
     """What times that are on no grid look like, and how to put them on one; "" if unclear."""
     if not isinstance(times, pd.DatetimeIndex) or len(times) < 3:
         return ""
-    plain = times.tz_localize(None)
+    plain = times.tz_localize(None).as_unit("s")  # the end of a period may lie behind nanoseconds
     for word, (looks, freq) in KINDS.items():
         periods = plain.to_period(word)
         steps, ends = np.diff(periods.asi8), (periods.start_time, periods.end_time)
