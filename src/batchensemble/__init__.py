@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         CategoricalPredictive,
         GaussianPredictive,
         SamplePredictive,
+        TransformedPredictive,
     )
 
     __version__: str
@@ -24,6 +25,7 @@ __all__ = [
     "GaussianPredictive",
     "Regressor",
     "SamplePredictive",
+    "TransformedPredictive",
     "datasets",
     "load",
     "metrics",
@@ -38,6 +40,7 @@ _ROOMS = {
     "GaussianPredictive": "predictive",
     "Regressor": "estimators",
     "SamplePredictive": "predictive",
+    "TransformedPredictive": "predictive",
     "load": "estimators",
 }
 
