@@ -22,13 +22,13 @@ from batchensemble.cli.evaluation import (
 )
 from batchensemble.cli.format import counted
 from batchensemble.cli.predictions import prediction_columns
-from batchensemble.conformal import interval_scores
 from batchensemble.data.frames import Kind
 from batchensemble.data.reading import open_table
 from batchensemble.data.text import read_as
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.forecast import Forecast
-from batchensemble.predictive import CategoricalPredictive, GaussianPredictive, SamplePredictive
+from batchensemble.estimators.regressor import NumberPredictive
+from batchensemble.predictive import CategoricalPredictive, SamplePredictive
 
 MOST_WINDOWS = 100
 TARGET_KINDS: dict[str, Kind] = {"b": "boolean", "i": "number", "u": "number", "f": "number"}
@@ -190,8 +190,7 @@ def _of_intervals(
         below = (dist.paths <= y[:, None, None]).mean(axis=(1, 2)) if is_series else dist.cdf(y)
         curve = metrics.pit_coverage_curve(below)
     else:
-        new = interval_scores(y, mean=dist.mean, std=dist.std)
-        curve = model.calibration_.coverage_curve(new.reshape(len(new), -1))
+        curve = model.calibration_.coverage_curve(model.calibration_.scores_of(y, dist))
         actual = dict(zip(curve.levels.tolist(), curve.empirical.tolist(), strict=True))
         scores |= {"rmsce": curve.rmsce(), "miscalibration_area": curve.miscalibration_area()}
         for name, level in (("coverage_80", 0.8), ("coverage_95", 0.95)):
@@ -233,7 +232,7 @@ def _continued(model: Forecaster, new: pd.DataFrame, path: Path) -> tuple[pd.Dat
     return pd.concat([known, new], ignore_index=True), counts
 
 
-def score_numbers(y: NDArray[Any], dist: GaussianPredictive) -> dict[str, float]:
+def score_numbers(y: NDArray[Any], dist: NumberPredictive) -> dict[str, float]:
     """The library's summary, and as a baseline the RMSE of predicting the mean."""
     baseline = metrics.rmse(y, mean=np.full(len(y), y.mean()))
     return metrics.summarise_regression(y, dist) | {"rmse_of_mean": baseline}

@@ -6,6 +6,7 @@ that reaches to the k-th smallest error holds the truth with probability k / (n 
 model is worth, on average over rows and over calibrations; for one kind of rows it may be less.
 """
 
+from batchensemble.conformal.groups import check_enough, quantiles_by_group, read_groups
 from batchensemble.conformal.intervals import (
     IntervalCalibration,
     interval_scores,
@@ -33,6 +34,7 @@ __all__ = [
     "IntervalCalibration",
     "SetCalibration",
     "assured_coverage",
+    "check_enough",
     "conformal_quantile",
     "conformal_rank",
     "fewest_rows",
@@ -43,5 +45,7 @@ __all__ = [
     "left_out_quantiles",
     "predicted_interval",
     "promised_sets",
+    "quantiles_by_group",
+    "read_groups",
     "widened",
 ]

@@ -119,7 +119,7 @@ class TableEstimator(Estimator, Generic[Dist]):
         self.calibration_ = None
         self._learn_target(values, learned)
         head = self._head()
-        target = head.encode(values)[learned]
+        target = head.encode(values[learned])
         if weight is not None and held_back is not None:
             weight = read_weight(weight[learned], len(target))
         encoder = TableEncoder(

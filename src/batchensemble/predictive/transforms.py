@@ -74,7 +74,7 @@ class Transform:
     def slopes(self) -> Array:
         """(pieces,), at the starts."""
         lengths = np.diff(self.starts)
-        return np.exp(np.concatenate([[0.0], np.cumsum(lengths * self.rates[:-1])]))
+        return np.asarray(np.exp(np.concatenate([[0.0], np.cumsum(lengths * self.rates[:-1])])))
 
     @property
     def _lengths(self) -> list[tuple[float, float, float]]:
@@ -96,7 +96,7 @@ class Transform:
             safe = np.where(rates == 0, 1.0, rates)
             with np.errstate(invalid="ignore"):
                 rise = np.where(rates == 0, rise, np.expm1(rates * rise) / safe)
-        return np.clip(self.values[i] + self.slopes[i] * rise, self.low, self.high)
+        return np.asarray(np.clip(self.values[i] + self.slopes[i] * rise, self.low, self.high))
 
     def inverse(self, y: Array) -> Array:
         """Of values between low and high; beyond, that of low or high."""
