@@ -17,6 +17,7 @@ from batchensemble.cli.evaluation import (
     Evaluation,
     Pairs,
     Windows,
+    by_class,
     doubtful,
     mistakes,
 )
@@ -87,14 +88,14 @@ def _compare_numbers(
     model: Any, X: pd.DataFrame, truth: pd.Series, unit: str, facts: dict[str, Any]
 ) -> dict[str, Any]:
     y = truth.to_numpy(dtype=np.float64)
-    dist = model.predict_dist(X)
-    columns = prediction_columns(model, dist, facts["coverage"])
+    dist, groups = model.predict_dist(X), model.groups_in(X)
+    columns = prediction_columns(model, dist, facts["coverage"], groups)
     scores = score_numbers(y, dist)
     scores.pop("coverage_90")
     beside = {"truth": y, **{name: columns[name] for name in ("mean", "lower", "upper", "std")}}
     return {
         "task": "regression",
-        **_of_intervals(model, y, dist, columns, scores),
+        **_of_intervals(model, y, dist, columns, scores, groups),
         "doubtful": doubtful(X, dist.std, beside, unit),
         "detail": Pairs(y, dist.mean, [f"{unit} {number}" for number in X.index]),
     }
@@ -113,12 +114,12 @@ def _compare_classes(
             f"({counted(unknown.size, 'such row')}); delete these rows"
         )
     labels = truth.to_numpy().astype(model.classes_.dtype)  # all are known: no cast cuts them
-    dist = model.predict_dist(X)
-    columns = prediction_columns(model, dist, facts["coverage"])
+    dist, groups = model.predict_dist(X), model.groups_in(X)
+    columns = prediction_columns(model, dist, facts["coverage"], groups)
     y = dist.encode(labels)
     scores = score_classes(labels, dist)
     if model.calibration_ is not None:
-        sets = model.calibration_.sets(dist.mean, facts["coverage"])
+        sets = model.calibration_.sets(dist.mean, facts["coverage"], groups=groups)
         scores["coverage_of_sets"] = float(sets[np.arange(len(y)), y].mean())
         scores["size_of_sets"] = float(sets.sum(axis=1).mean())
     bins = metrics.reliability_curve(y, probabilities=dist.mean)
@@ -133,6 +134,7 @@ def _compare_classes(
         "selective": Curve.of("share of rows kept", "accuracy", kept.coverages, kept.values),
         "doubtful": doubtful(X, dist.total, {"truth": labels, **beside}, unit),
         "mistakes": mistakes(model.classes_, y, dist.mean.argmax(axis=1)),
+        "classes": by_class(model.classes_, y, dist.mean),
     }
 
 
@@ -183,6 +185,7 @@ def _of_intervals(
     dist: Any,
     columns: pd.DataFrame,
     scores: dict[str, float],
+    groups: Any = None,
 ) -> dict[str, Any]:
     """Scores and curves of the intervals that `predict` writes, calibrated where the model is."""
     is_series = isinstance(dist, SamplePredictive)
@@ -190,7 +193,7 @@ def _of_intervals(
         below = (dist.paths <= y[:, None, None]).mean(axis=(1, 2)) if is_series else dist.cdf(y)
         curve = metrics.pit_coverage_curve(below)
     else:
-        curve = model.calibration_.coverage_curve(model.calibration_.scores_of(y, dist))
+        curve = model.calibration_.coverage_curve(model.calibration_.scores_of(y, dist), groups)
         actual = dict(zip(curve.levels.tolist(), curve.empirical.tolist(), strict=True))
         scores |= {"rmsce": curve.rmsce(), "miscalibration_area": curve.miscalibration_area()}
         for name, level in (("coverage_80", 0.8), ("coverage_95", 0.95)):

@@ -18,6 +18,7 @@ Method = Literal["batch_ensemble", "deep_ensemble", "mc_dropout", "single"]
 Preset = Literal["fast", "default", "best", "paper", "recurrent"]
 Task = Literal["regression", "classification", "forecast"]
 Fill = Literal["interpolate", "ffill"]
+TargetKind = Literal["auto", "real", "positive", "count", "bounded"]
 
 
 training_option = partial(option, rich_help_panel="Training")
@@ -35,6 +36,14 @@ def fit(
         option(
             "regression, classification or forecast; by default chosen from the target.",
             metavar="TASK",
+        ),
+    ] = None,
+    target_kind: Annotated[
+        TargetKind | None,
+        option(
+            "What a number to predict can be: real, positive (at least 0), count or bounded; "
+            "by default recognised.",
+            metavar="KIND",
         ),
     ] = None,
     drop: Annotated[Names, option("A column not to learn from; may be repeated.")] = None,
@@ -109,6 +118,8 @@ def fit(
         raise typer.BadParameter(
             "--preset recurrent is for series, which have --time; take fast, default, best or paper"
         )
+    if target_kind and (time or task == "classification"):
+        raise typer.BadParameter("--target-kind is for a regression; omit it")
     from batchensemble.cli.holdout import model_path, train
     from batchensemble.cli.training_data import read_training_series, read_training_table
 
@@ -128,10 +139,15 @@ def fit(
         columns = {"future": future or (), "past": past or ()}
         source = read_training_series(data, target, time=time, series=series, **columns)
     else:
+        task = "regression" if target_kind else task
         source = read_training_table(data, target, task=task, drop=drop or ())
+        if source.origin.task == "regression":
+            settings["target"] = target_kind
     print_source(console, asdict(source.origin))
     model = train(source, settings, holdout=holdout, seed=seed, calibrate=calibrate)
     model.save(path)
+    if hasattr(model, "target_kind_"):
+        print_kind(console, model)
     print_result(console, model.origin_)
     about = f"{model.n_parameters_:,} parameters, {size(path.stat().st_size)}"
     name, new = escape(str(path)), "" if time else " new.csv"
@@ -161,6 +177,15 @@ def print_rows(console: Console, rows: str, facts: Mapping[str, Any]) -> None:
     file, n = facts["file"], facts["n_without_target"]
     left_out = f"; left out {counted(n, 'row')} without {escape(facts['target'])}" if n else ""
     console.print(f"[bold]{escape(Path(file).name)}[/]: {rows}{left_out}")
+
+
+def print_kind(console: Console, model: Any) -> None:
+    """What the target was recognised to be, and how to say otherwise."""
+    from batchensemble.estimators.target_kinds import described
+
+    kind = described(model.target_kind_, model.transform_)
+    how = "" if model.target else "; recognised, --target-kind chooses another"
+    console.print(f"Target: {escape(kind)}{how}")
 
 
 def print_result(console: Console, origin: Mapping[str, Any]) -> None:

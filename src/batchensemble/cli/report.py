@@ -65,6 +65,7 @@ def render(model: Any, path: Path, evaluation: Evaluation) -> str:
         charts=[*_promises(evaluation, look_of_model), *_details(evaluation, look_of_model)],
         doubtful=evaluation.doubtful,
         mistakes=evaluation.mistakes,
+        classes=evaluation.classes,
         task=evaluation.task,
         coverage=evaluation.coverage,
         about=_about(model, path, evaluation),
@@ -81,6 +82,8 @@ def _written(cell: Cell) -> str:
 def _lead(evaluation: Evaluation) -> str:
     """What matters most, in a few sentences."""
     scores = evaluation.scores
+    if evaluation.verdict:
+        return f"This model is {evaluation.verdict}."
     what = f"{evaluation.judged_on} of {Path(evaluation.file).name}"
     if evaluation.task == "classification":
         said = (

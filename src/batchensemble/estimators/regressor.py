@@ -119,12 +119,18 @@ class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: igno
         both = self._ask(X, lambda dist: np.column_stack([dist.mean, dist.std]))
         return both[:, 0], both[:, 1]
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9, *, groups: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
         """The interval that holds the truth with that probability: (rows, 2), its two ends.
 
         The central interval of the predicted distribution. After calibration: the mean plus or
-        minus as many standard deviations as the calibration rows needed.
+        minus as many standard deviations as the calibration rows needed, or those of the row's
+        group. It never ends outside of what the target can be.
         """
+        labels = self.groups_in(X, groups)
+        if labels is not None:
+            return predicted_interval(self.predict_dist(X), coverage, self.calibration_, labels)
         return self._ask(X, lambda dist: predicted_interval(dist, coverage, self.calibration_))
 
     def predict_quantiles(self, X: Any, q: ArrayLike) -> NDArray[np.float64]:
@@ -174,12 +180,16 @@ class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: igno
         beta = self.settings_.get("beta", self.beta) or 0.0
         return GaussianCRPS(bounds) if word == "crps" else GaussianNLL(bounds, beta)
 
-    def _calibrated(self, columns: Columns, values: NDArray[Any]) -> IntervalCalibration:
+    def _calibrated(
+        self, columns: Columns, values: NDArray[Any], groups: NDArray[Any] | None, per_class: bool
+    ) -> IntervalCalibration:
+        if per_class:
+            raise ValueError("per_class=True is for a Classifier: numbers have no classes; omit it")
         y, parts, start = read_numbers(values), [], 0
         for dist in self.model_.chunks(columns):
             parts.append(IntervalCalibration.of(y[start : start + len(dist)], dist))
             start += len(dist)
-        return IntervalCalibration.joined(parts)
+        return replace(IntervalCalibration.joined(parts), groups=groups)
 
     def _parts(self) -> tuple[list[str], Callable[[GaussianPredictive], NDArray[np.float64]]]:
         return ["mean", "aleatoric", "epistemic"], lambda dist: np.column_stack(

@@ -15,6 +15,8 @@ KINDS = ("auto", "real", "positive", "count", "bounded")
 FEWEST_ROWS = 30  # fewer show too little to recognise anything
 NEAR_ZERO = 0.2  # standard deviations: a smallest value so near to 0 is hardly there by chance
 SKEWED = 1.0
+MANY_ZEROS = 0.1  # a share of rows
+MOST_RATIO = 1e30
 FULL = 0.05  # shares that come so near to 0 and 1
 USUAL_BOUNDS = ((0.0, 1.0), (0.0, 100.0))
 
@@ -35,7 +37,7 @@ def learn_kind(
     if kind == "bounded":
         return kind, _bounded(y, *_checked_bounds(y, bounds))
     _check_range(y, kind)
-    return kind, _positive(y)
+    return kind, _positive(y) if kind == "positive" else Transform.straight(0.0)
 
 
 def recognise(y: Floats) -> str:
@@ -64,10 +66,24 @@ def described(kind: str, transform: Transform | None) -> str:
 
 
 def _positive(y: Floats) -> Transform:
+    """Of a skewed target, large values count by their ratio; counts have errors that grow less.
+
+    From the median on: from lower values on it would cost as much as it brings.
+    """
+    values = y[y > 0]
+    a, b = (float(np.median(values)), float(values.max())) if len(values) else (1.0, 1.0)
+    few_zeros = len(values) > (1 - MANY_ZEROS) * len(y)
+    if few_zeros and _skewness(y) > SKEWED and 1.5 * a < b < MOST_RATIO * a:
+        return Transform.logarithmic(a, b)
     return Transform.straight(0.0)
 
 
 def _bounded(y: Floats, low: float, high: float) -> Transform:
+    """Where values crowd at an end, as `_positive` from that end."""
+    from_end = np.minimum(y - low, high - y)
+    a, middle = float(np.median(from_end)), (high - low) / 2
+    if abs(_skewness(y)) > SKEWED and middle / MOST_RATIO < a < middle / 1.5:
+        return Transform.between(low, high, a)
     return Transform.straight(low, high)
 
 

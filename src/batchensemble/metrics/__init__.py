@@ -14,7 +14,12 @@ from batchensemble.metrics.calibration import (
     reliability_curve,
     rmsce,
 )
-from batchensemble.metrics.classification import accuracy, brier, categorical_nll
+from batchensemble.metrics.classification import (
+    accuracy,
+    brier,
+    categorical_nll,
+    cheapest_threshold,
+)
 from batchensemble.metrics.diversity import (
     class_disagreement,
     epistemic_share,
@@ -65,6 +70,7 @@ __all__ = [
     "aurc",
     "brier",
     "categorical_nll",
+    "cheapest_threshold",
     "class_disagreement",
     "coverage_curve",
     "crps_gaussian",
