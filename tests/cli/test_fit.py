@@ -1,10 +1,13 @@
 import json
 from typing import get_args
 
+import numpy as np
+import pandas as pd
 from sample_files import QUICK, sales
 
 from batchensemble.cli import fit
 from batchensemble.estimators.presets import PRESETS, SERIES_PRESETS
+from batchensemble.estimators.target_kinds import KINDS
 from batchensemble.training.methods import METHODS
 
 
@@ -44,9 +47,28 @@ def test_too_few_past_forecasts_are_said_to_be(shell):
 
 def test_the_words_of_choices_are_those_of_the_library():
     assert list(get_args(fit.Method)) == list(METHODS)
+    assert get_args(fit.TargetKind) == KINDS
     assert set(get_args(fit.Preset)) == PRESETS.keys() | SERIES_PRESETS.keys()
 
 
 def test_a_preset_of_series_is_refused_for_tables(shell):
     said = shell("fit", "houses.csv", "-t", "price", "--preset", "recurrent", code=2).stderr
     assert "--preset recurrent is for series" in plain(said)
+
+
+def test_the_kind_of_a_target_is_said_and_can_be_chosen(shell):
+    random = np.random.default_rng(0)
+    x = random.normal(size=120)
+    frame = pd.DataFrame({"x": x, "visits": random.poisson(np.exp(2 + 0.8 * x))})
+    frame.to_csv("shop.csv", index=False)
+    said = plain(shell("fit", "shop.csv", "-t", "visits", *QUICK).stdout)
+    assert "Target: count: never below 0; recognised, --target-kind chooses another" in said
+    shown = plain(shell("inspect", "shop.be").stdout)
+    assert "count: never below 0" in shown
+    shell("predict", "shop.be", "shop.csv", "-o", "answers.csv")
+    assert shell.read("answers.csv").lower.min() >= 0
+    said = plain(shell("fit", "shop.csv", "-t", "visits", "--target-kind", "real", *QUICK).stdout)
+    assert "Target: real: any number Scores" in said
+    for words in (("--task", "classification"), ("--time", "x")):
+        refused = shell("fit", "shop.csv", "-t", "visits", "--target-kind", "real", *words, code=2)
+        assert "--target-kind is for a regression" in plain(refused.stderr)

@@ -77,7 +77,7 @@ class Evaluation:
     @property
     def verdict(self) -> str:
         """One line on a classifier that a constant answer equals or beats; otherwise empty."""
-        if self.task != "classification":
+        if "accuracy_of_commonest" not in self.scores:
             return ""
         right, baseline = self.scores["accuracy"], self.scores["accuracy_of_commonest"]
         if right > baseline:

@@ -82,14 +82,14 @@ def _written(cell: Cell) -> str:
 def _lead(evaluation: Evaluation) -> str:
     """What matters most, in a few sentences."""
     scores = evaluation.scores
-    if evaluation.verdict:
-        return f"This model is {evaluation.verdict}."
     what = f"{evaluation.judged_on} of {Path(evaluation.file).name}"
     if evaluation.task == "classification":
         said = (
             f"On {what}, {percent(scores['accuracy'])} of the answers are right; always predicting "
             f"the most common class would be right in {percent(scores['accuracy_of_commonest'])}."
         )
+        if evaluation.verdict:
+            said = f"On {what}, this model is {evaluation.verdict}."
         if "coverage_of_sets" in scores:
             held, size = percent(scores["coverage_of_sets"]), scores["size_of_sets"]
             said += (
