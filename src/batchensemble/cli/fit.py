@@ -146,7 +146,7 @@ def fit(
     print_source(console, asdict(source.origin))
     model = train(source, settings, holdout=holdout, seed=seed, calibrate=calibrate)
     model.save(path)
-    if hasattr(model, "target_kind_"):
+    if target_kind or getattr(model, "target_kind_", "real") != "real":
         print_kind(console, model)
     print_result(console, model.origin_)
     about = f"{model.n_parameters_:,} parameters, {size(path.stat().st_size)}"

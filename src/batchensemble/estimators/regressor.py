@@ -198,7 +198,7 @@ class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: igno
 
     def _about_target(self) -> dict[str, Any]:
         return {
-            "kind": described(self.target_kind_, self.transform_),
+            "kind": described(vars(self).get("target_kind_", "real"), self._head().transform),
             "location": self.target_location_,
             "scale": self.target_scale_,
         }
