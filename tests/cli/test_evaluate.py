@@ -1,6 +1,7 @@
 import io
 import json
 
+import numpy as np
 import pytest
 from rich.console import Console
 from sample_files import QUICK, houses, sales
@@ -73,3 +74,15 @@ def test_a_model_that_a_constant_equals_is_told_so_in_the_first_line(right, said
         assert first.startswith(f"Warning: {said} always predicting the most common class")
     else:
         assert "f.csv" in first
+
+
+def test_a_target_that_cannot_be_is_said_to_make_the_nll_infinite(shell):
+    frame = houses(80).dropna(subset=["price"])
+    frame["price"] = np.exp(frame.price / 200)
+    frame.to_csv("skewed.csv", index=False)
+    shell("fit", "skewed.csv", "-t", "price", *QUICK)
+    frame.assign(price=[-1.0, *frame.price[1:]]).to_csv("odd.csv", index=False)
+    said = " ".join(shell("evaluate", "skewed.be", "odd.csv").stdout.split())
+    assert "Note: 1 target cannot be (positive: never below 0" in said
+    assert "fit with --target-kind real" in said
+    assert "cannot be" not in shell("evaluate", "skewed.be", "skewed.csv").stdout

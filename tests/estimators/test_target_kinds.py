@@ -12,6 +12,7 @@ RANDOM = np.random.default_rng(0)
 NORMAL = RANDOM.normal(size=500)
 EXAMPLES = {
     "prices": (np.exp(10 + NORMAL), "positive"),
+    "prices without cents": (np.round(np.exp(6 + NORMAL)), "positive"),
     "waiting times": (RANDOM.exponential(size=500), "positive"),
     "rain, often none": (np.maximum(0, NORMAL), "positive"),
     "errors": (NORMAL, "real"),
@@ -52,6 +53,7 @@ def test_only_skewed_targets_that_are_no_counts_are_seen_on_a_logarithmic_scale(
         return any(learn_kind(EXAMPLES[name][0], word)[1].rates)
 
     assert is_curved("prices")
+    assert is_curved("prices without cents")
     assert is_curved("waiting times")
     assert not is_curved("rain, often none")
     assert not is_curved("heights", "positive")

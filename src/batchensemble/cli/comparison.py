@@ -29,6 +29,7 @@ from batchensemble.data.text import read_as
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.forecast import Forecast
 from batchensemble.estimators.regressor import NumberPredictive
+from batchensemble.estimators.target_kinds import described
 from batchensemble.predictive import CategoricalPredictive, SamplePredictive
 
 MOST_WINDOWS = 100
@@ -81,7 +82,21 @@ def _evaluate_table(
         "note": "the model learned from this file, so its scores are too good" if is_same else "",
     }
     compare = _compare_numbers if isinstance(model, Regressor) else _compare_classes
-    return Evaluation(**facts, **compare(model, rows[list(kinds)], rows[target], file.unit, facts))
+    compared = compare(model, rows[list(kinds)], rows[target], file.unit, facts)
+    return Evaluation(
+        **facts | {"note": "; ".join(filter(None, _notes(model, facts, compared)))}, **compared
+    )
+
+
+def _notes(model: Any, facts: dict[str, Any], compared: dict[str, Any]) -> list[str]:
+    transform = getattr(model.model_.head, "transform", None)
+    if transform is None:
+        return [facts["note"]]
+    y = compared["detail"].truth
+    n = int(np.count_nonzero((y < transform.low) | (y > transform.high)))
+    kind = described(model.target_kind_, transform)
+    cure = "so the NLL is infinite; to allow them, fit with --target-kind real"
+    return [facts["note"], f"{counted(n, 'target')} cannot be ({kind}), {cure}" if n else ""]
 
 
 def _compare_numbers(

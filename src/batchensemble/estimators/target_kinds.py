@@ -15,6 +15,7 @@ KINDS = ("auto", "real", "positive", "count", "bounded")
 FEWEST_ROWS = 30  # fewer show too little to recognise anything
 NEAR_ZERO = 0.2  # standard deviations: a smallest value so near to 0 is hardly there by chance
 SKEWED = 1.0
+REPEATED = 10  # rows for each value
 MANY_ZEROS = 0.1  # a share of rows
 MOST_RATIO = 1e30
 FULL = 0.05  # shares that come so near to 0 and 1
@@ -48,7 +49,9 @@ def recognise(y: Floats) -> str:
         return "bounded"
     is_whole = bool((y == np.round(y)).all())
     is_near = bool(y.min() <= NEAR_ZERO * y.std())
-    if is_whole and is_near and len(np.unique(y)) > 2:
+    n_values = len(np.unique(y))
+    # Prices are often whole numbers, but large ones that hardly repeat.
+    if is_whole and is_near and n_values > 2 and (y.min() <= 1 or n_values <= len(y) / REPEATED):
         return "count"
     is_skewed = _skewness(y) > SKEWED and y.min() < np.median(y) / 2
     return "positive" if is_near or is_skewed else "real"
@@ -73,7 +76,7 @@ def _positive(y: Floats) -> Transform:
     values = y[y > 0]
     a, b = (float(np.median(values)), float(values.max())) if len(values) else (1.0, 1.0)
     few_zeros = len(values) > (1 - MANY_ZEROS) * len(y)
-    if few_zeros and _skewness(y) > SKEWED and 1.5 * a < b < MOST_RATIO * a:
+    if few_zeros and _skewness(y) > SKEWED and max(1.5 * a, 1e-60) < b < MOST_RATIO * a:
         return Transform.logarithmic(a, b)
     return Transform.straight(0.0)
 
