@@ -42,6 +42,7 @@ from batchensemble.metrics.regression import (
     rmse,
     sharpness,
 )
+from batchensemble.metrics.scorers import neg_crps, neg_nll
 from batchensemble.metrics.selective import (
     COVERAGES,
     RiskCurve,
@@ -90,6 +91,8 @@ __all__ = [
     "member_disagreement",
     "miscalibration_area",
     "mixture_nll",
+    "neg_crps",
+    "neg_nll",
     "pit",
     "pit_coverage_curve",
     "reliability_curve",
