@@ -191,7 +191,7 @@ class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: igno
             start += len(dist)
         return replace(IntervalCalibration.joined(parts), groups=groups)
 
-    def _parts(self) -> tuple[list[str], Callable[[GaussianPredictive], NDArray[np.float64]]]:
+    def _parts(self) -> tuple[list[str], Callable[[NumberPredictive], NDArray[np.float64]]]:
         return ["mean", "aleatoric", "epistemic"], lambda dist: np.column_stack(
             [dist.mean, dist.aleatoric, dist.epistemic]
         )
