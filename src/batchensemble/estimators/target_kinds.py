@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 KINDS = ("auto", "real", "positive", "count", "bounded")
 FEWEST_ROWS = 30  # fewer show too little to recognise anything
 NEAR_ZERO = 0.2  # standard deviations: a smallest value so near to 0 is hardly there by chance
-SKEWED = 1.0
+SKEWED, VERY_SKEWED = 1.0, 2.0
 REPEATED = 10  # rows for each value
 MANY_ZEROS = 0.1  # a share of rows
 MOST_RATIO = 1e30
@@ -69,14 +69,14 @@ def described(kind: str, transform: Transform | None) -> str:
 
 
 def _positive(y: Floats) -> Transform:
-    """Of a skewed target, large values count by their ratio; counts have errors that grow less.
+    """Of a very skewed target, large values count by their ratio: measured to pay only there.
 
     From the median on: from lower values on it would cost as much as it brings.
     """
     values = y[y > 0]
     a, b = (float(np.median(values)), float(values.max())) if len(values) else (1.0, 1.0)
     few_zeros = len(values) > (1 - MANY_ZEROS) * len(y)
-    if few_zeros and _skewness(y) > SKEWED and max(1.5 * a, 1e-60) < b < MOST_RATIO * a:
+    if few_zeros and _skewness(y) > VERY_SKEWED and max(1.5 * a, 1e-60) < b < MOST_RATIO * a:
         return Transform.logarithmic(a, b)
     return Transform.straight(0.0)
 
