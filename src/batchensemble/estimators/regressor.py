@@ -48,8 +48,7 @@ class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: igno
         a number between two bounds. Predictions, intervals and quantiles then stay there. With
         "auto" the rows decide; `target_kind_` says how.
     target_bounds : (float, float) or None
-        The bounds of target="bounded"; None for 0 and 1, or 0 and 100, or the smallest and
-        largest target, whichever fits first.
+        The bounds of target="bounded"; None for 0 and 1, or else 0 and 100.
     target_scaling : None or one of "standard", "minmax"
         Of the target, inside; predictions are in the target's own units.
     log_variance_bounds : (float, float) or None

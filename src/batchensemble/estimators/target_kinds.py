@@ -101,10 +101,15 @@ def _is_share(y: Floats) -> bool:
 
 
 def _checked_bounds(y: Floats, bounds: Sequence[float] | None) -> tuple[float, float]:
-    """Those given, or 0 and 1, or 0 and 100, or the smallest and largest target."""
+    """Those given, or 0 and 1, or 0 and 100."""
     if bounds is None:
         known = [each for each in USUAL_BOUNDS if each[0] <= y.min() and y.max() <= each[1]]
-        low, high = known[0] if known else (float(y.min()), float(y.max()))
+        if not known:
+            raise ValueError(
+                f"target='bounded': which bounds? The targets go from {y.min():g} to {y.max():g}; "
+                "pass target_bounds=(low, high)"
+            )
+        low, high = known[0]
     else:
         low, high = (float(end) for end in bounds)
     if not -1e100 <= low < high <= 1e100:
@@ -131,5 +136,6 @@ def _check_range(y: Floats, kind: str) -> None:
 
 
 def _skewness(y: Floats) -> float:
-    z = (y - y.mean()) / y.std()
+    """0 if all are the same."""
+    z = (y - y.mean()) / max(float(y.std()), 1e-90)
     return float((z**3).mean())
