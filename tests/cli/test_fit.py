@@ -3,7 +3,7 @@ from typing import get_args
 
 import numpy as np
 import pandas as pd
-from sample_files import QUICK, sales
+from sample_files import QUICK, houses, sales
 
 from batchensemble.cli import fit
 from batchensemble.estimators.presets import PRESETS, SERIES_PRESETS
@@ -72,3 +72,21 @@ def test_the_kind_of_a_target_is_said_and_can_be_chosen(shell):
     for words in (("--task", "classification"), ("--time", "x")):
         refused = shell("fit", "shop.csv", "-t", "visits", "--target-kind", "real", *words, code=2)
         assert "--target-kind is for a regression" in plain(refused.stderr)
+
+
+def test_rows_of_a_group_or_the_last_rows_are_held_out_together(shell):
+    shell("fit", "houses.csv", "-t", "price", "--groups", "town", "--holdout", 0.3, *QUICK)
+    found = json.loads(shell("inspect", "houses.be", "--json").stdout)["origin"]
+    assert found["judged_on"].endswith("held-out rows of other groups")
+    sizes = houses().dropna(subset=["price"]).town.value_counts()
+    assert {found["n_judged"], found["n_judged"] - 1} & {*sizes}  # a town, and a row without one
+    shell("fit", "houses.csv", "-t", "price", "--in-time", "sold", *QUICK)
+    found = json.loads(shell("inspect", "houses.be", "--json").stdout)["origin"]
+    assert (found["judged_on"], found["n_judged"]) == ("the 24 last rows", 24)
+    for words, said in (
+        (("--groups", "twon"), "did you mean 'town'"),
+        (("--in-time", "town"), "expected dates or numbers without gaps in the --in-time column"),
+    ):
+        refused = shell("fit", "houses.csv", "-t", "price", *words, code=1)
+        assert said in plain(refused.stderr)
+    shell("fit", "houses.csv", "-t", "price", "--groups", "town", "--in-time", "sold", code=2)

@@ -128,6 +128,14 @@ def test_fewer_groups_than_folds_are_held_out_instead():
     assert len(kept) == 300
 
 
+def test_groups_of_unequal_size_are_held_out_by_their_rows():
+    groups = np.repeat(np.arange(12), [1000, *[10] * 10, 1])
+    kept, held_out = Order(groups).cut(len(groups), 60, seed=0)
+    assert 60 <= len(held_out) <= 90
+    kept, held_out = Order(np.repeat([0, 1], [300, 200])).cut(500, 50, seed=0)
+    assert (len(kept), len(held_out)) == (300, 200)
+
+
 def test_of_rows_in_time_the_last_are_held_out_and_there_are_no_folds():
     order = Order(in_time=True)
     assert folds_of(np.arange(400.0), 5, 0, order) is None

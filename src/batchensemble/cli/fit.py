@@ -46,6 +46,13 @@ def fit(
             metavar="KIND",
         ),
     ] = None,
+    groups: Annotated[
+        str | None,
+        option("A column: rows with the same value in it are held out together."),
+    ] = None,
+    in_time: Annotated[
+        str | None, option("A column that says when: the last rows are held out.")
+    ] = None,
     drop: Annotated[Names, option("A column not to learn from; may be repeated.")] = None,
     holdout: Annotated[
         float, option("Share of rows held out for scoring.", min=0, max=0.5, metavar="SHARE")
@@ -118,6 +125,10 @@ def fit(
         raise typer.BadParameter(
             "--preset recurrent is for series, which have --time; take fast, default, best or paper"
         )
+    if groups and in_time:
+        raise typer.BadParameter("expected --groups or --in-time, got both; omit one of the two")
+    if time and (groups or in_time):
+        raise typer.BadParameter("--groups and --in-time are for tables, not for a forecast")
     if target_kind and (time or task == "classification"):
         raise typer.BadParameter("--target-kind is for a regression; omit it")
     from batchensemble.cli.holdout import model_path, train
@@ -140,7 +151,9 @@ def fit(
         source = read_training_series(data, target, time=time, series=series, **columns)
     else:
         task = "regression" if target_kind else task
-        source = read_training_table(data, target, task=task, drop=drop or ())
+        source = read_training_table(
+            data, target, task=task, drop=drop or (), groups=groups, in_time=in_time
+        )
         if source.origin.task == "regression":
             settings["target"] = target_kind
     print_source(console, asdict(source.origin))

@@ -13,6 +13,7 @@ from batchensemble.cli.columns import long_frame
 from batchensemble.cli.format import counted
 from batchensemble.data.frames import Kind
 from batchensemble.data.tables import FileTable, read_file, read_target, recognise_task
+from batchensemble.estimators.splits import ANY_ORDER, Order, read_order
 from batchensemble.words import one_of
 
 
@@ -47,15 +48,23 @@ class TrainingData:
     origin: Origin
     frame: pd.DataFrame
     y: NDArray[Any] | None = None
+    order: Order = ANY_ORDER  # of a table's rows
     roles: Mapping[str, Any] = field(default_factory=dict)  # parameters of Forecaster
 
 
 def read_training_table(
-    path: Path, target: str, *, task: str | None, drop: Sequence[str]
+    path: Path,
+    target: str,
+    *,
+    task: str | None,
+    drop: Sequence[str],
+    groups: str | None = None,
+    in_time: str | None = None,
 ) -> TrainingData:
     """A table for a regression or a classification."""
     table = read_file(path)
     rows, facts = _with_target(table, target)
+    rows, order = _in_order(table, rows, groups=groups, in_time=in_time)
     for name in drop:
         one_of(name, [n for n in table.kinds if n != target], f"the --drop column of {table.name}")
     if task != "classification":
@@ -77,7 +86,7 @@ def read_training_table(
             + "; ".join(["none", *reasons])
         )
     origin = Origin(task=task, why=why, columns=columns, left_out=left_out, **facts)
-    return TrainingData(origin, rows[list(columns)], y)
+    return TrainingData(origin, rows[list(columns)], y, order)
 
 
 def read_training_series(
@@ -146,6 +155,24 @@ def _with_target(table: FileTable, target: str) -> tuple[pd.DataFrame, dict[str,
         "n_without_target": n - len(rows),
         "notes": (*table.notes.values(), *([nameless] if table.nameless else [])),
     }
+
+
+def _in_order(
+    table: FileTable, rows: pd.DataFrame, *, groups: str | None, in_time: str | None
+) -> tuple[pd.DataFrame, Order]:
+    """The rows, sorted if they come in time, and which of them belong together."""
+    if groups is not None:
+        one_of(groups, table.kinds, f"the --groups column of {table.name}")
+        return rows, read_order(rows[groups].astype(str).to_numpy(), False, len(rows))
+    if in_time is None:
+        return rows, ANY_ORDER
+    one_of(in_time, table.kinds, f"the --in-time column of {table.name}")
+    if table.kinds[in_time] not in ("date", "number") or rows[in_time].isna().any():
+        raise ValueError(
+            f"{table.name}: expected dates or numbers without gaps in the --in-time column "
+            f"{in_time!r}, got {table.kinds[in_time]} values or gaps; choose another column"
+        )
+    return rows.sort_values(in_time, kind="stable"), Order(in_time=True)
 
 
 def _refuse_ambiguous(table: FileTable, name: str, wanted: str, cure: str = "") -> None:

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import (
     GroupKFold,
-    GroupShuffleSplit,
     KFold,
     StratifiedGroupKFold,
     StratifiedKFold,
@@ -17,6 +16,7 @@ from sklearn.model_selection import (
 from batchensemble.conformal import read_groups
 
 FEWEST_ROWS_HELD_OUT = 8
+MOST_OVER = 1.5  # times as many rows as wanted, where groups stay together
 CALIBRATION_SHARE = 0.2  # of the rows or of the shortest series, with fit(calibrate=True)
 
 Ints = NDArray[np.int64]
@@ -40,9 +40,15 @@ class Order:
         rows = np.arange(n_rows)
         if self.groups is None:
             return rows[: n_rows - n_held_out], rows[n_rows - n_held_out :]
-        splitter = GroupShuffleSplit(1, test_size=n_held_out / n_rows, random_state=seed)
-        kept, held_out = next(splitter.split(rows, groups=self.groups))
-        return kept, held_out
+        labels, counts = np.unique(self.groups, return_counts=True)
+        chosen, total = [], 0
+        for i in np.random.default_rng([seed, 2]).permutation(len(labels)):
+            if total < n_held_out and total + counts[i] <= MOST_OVER * n_held_out:
+                chosen.append(labels[i])
+                total += counts[i]
+        # Where every group is too large, the smallest.
+        is_held_out = np.isin(self.groups, chosen or [labels[counts.argmin()]])
+        return rows[~is_held_out], rows[is_held_out]
 
     @property
     def matters(self) -> bool:
