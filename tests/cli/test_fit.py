@@ -67,6 +67,8 @@ def test_the_kind_of_a_target_is_said_and_can_be_chosen(shell):
     assert "count: never below 0" in shown
     shell("predict", "shop.be", "shop.csv", "-o", "answers.csv")
     assert shell.read("answers.csv").lower.min() >= 0
+    found = json.loads(shell("fit", "shop.csv", "-t", "visits", "--json", *QUICK).stdout)
+    assert found["target_kind"] == "count"
     said = plain(shell("fit", "shop.csv", "-t", "visits", "--target-kind", "real", *QUICK).stdout)
     assert "Target: real: any number Scores" in said
     for words in (("--task", "classification"), ("--time", "x")):

@@ -167,7 +167,8 @@ def fit(
     console.print(f"Model: [bold]{name}[/] ({about})", soft_wrap=True)
     console.print(f"Next: batchensemble predict {name}{new}", soft_wrap=True)
     if json:
-        typer.echo(as_json({"model": path, **model.origin_}))
+        kind = {"target_kind": model.target_kind_} if hasattr(model, "target_kind_") else {}
+        typer.echo(as_json({"model": path, **model.origin_, **kind}))
 
 
 def print_source(console: Console, origin: Mapping[str, Any]) -> None:
