@@ -14,7 +14,8 @@ Floats = NDArray[np.float64]
 KINDS = ("auto", "real", "positive", "count", "bounded")
 FEWEST_ROWS = 30  # fewer show too little to recognise anything
 NEAR_ZERO = 0.2  # standard deviations: a smallest value so near to 0 is hardly there by chance
-SKEWED, VERY_SKEWED = 1.0, 2.0
+SKEWED, VERY_SKEWED = 1.0, 1.5
+LOGARITHMIC_FROM = 0.25  # a quantile of the targets
 REPEATED = 10  # rows for each value
 MANY_ZEROS = 0.1  # a share of rows
 MOST_RATIO = 1e30
@@ -69,12 +70,15 @@ def described(kind: str, transform: Transform | None) -> str:
 
 
 def _positive(y: Floats) -> Transform:
-    """Of a very skewed target, large values count by their ratio: measured to pay only there.
+    """Of a very skewed target, all but the smallest values count by their ratio.
 
-    From the median on: from lower values on it would cost as much as it brings.
+    From lower values on, it was measured to cost more than it brings where noise is additive; and
+    for less skewed targets it brings nothing.
     """
     values = y[y > 0]
-    a, b = (float(np.median(values)), float(values.max())) if len(values) else (1.0, 1.0)
+    a, b = 1.0, 1.0
+    if len(values):
+        a, b = float(np.quantile(values, LOGARITHMIC_FROM)), float(values.max())
     few_zeros = len(values) > (1 - MANY_ZEROS) * len(y)
     if few_zeros and _skewness(y) > VERY_SKEWED and max(1.5 * a, 1e-60) < b < MOST_RATIO * a:
         return Transform.logarithmic(a, b)
