@@ -1,6 +1,6 @@
 """What recognising the target brings: scores relative to target="real", as a table.
 
-    BATCHENSEMBLE_DATA=FOLDER python benchmarks/targets.py [--preset fast] [--splits 2] [NAME ...]
+    BATCHENSEMBLE_DATA=FOLDER python benchmarks/targets.py [--preset fast] [--splits 3] [NAME ...]
 
 Made-up targets of known kinds and, from the folder of real tables, `diamonds` and `keggdirected`
 (whose target is a logarithm: here its exponential). One thread; NLL is left out where targets lie
@@ -21,7 +21,7 @@ from batchensemble import Regressor
 sys.path.insert(0, str(Path(__file__).parent / "quality"))
 import loader
 
-ROWS = 3000
+TRAIN, TEST = 2400, 2000  # rows
 MADE = {
     "log-normal noise": lambda r, f: np.exp(f + 0.5 * r.normal(size=len(f))),
     "mild log-normal noise": lambda r, f: np.exp(0.4 * f + 0.2 * r.normal(size=len(f))),
@@ -42,7 +42,7 @@ REAL = {"diamonds": lambda y: y, "keggdirected": np.exp}
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--preset", default="fast")
-    parser.add_argument("--splits", type=int, default=2)
+    parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("names", nargs="*", default=[*REAL, *MADE])
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -67,9 +67,9 @@ def table(name: str) -> tuple[pd.DataFrame, NDArray[np.float64]]:
     random = np.random.default_rng(0)
     if name in REAL:
         X, y, _ = loader.load(name)
-        some = random.permutation(len(y))[:ROWS]
+        some = random.permutation(len(y))[: 2 * (TRAIN + TEST)]
         return X.iloc[some].reset_index(drop=True), REAL[name](y[some])
-    X = random.normal(size=(ROWS, 6))
+    X = random.normal(size=(TRAIN + TEST, 6))
     signal = X[:, 0] + np.sin(2 * X[:, 1]) + 0.5 * X[:, 2] * X[:, 3]
     return pd.DataFrame(X, columns=[*"abcdef"]), MADE[name](random, signal)
 
@@ -77,9 +77,9 @@ def table(name: str) -> tuple[pd.DataFrame, NDArray[np.float64]]:
 def fitted(
     X: pd.DataFrame, y: NDArray[np.float64], split: int, target: str, preset: str
 ) -> tuple[Regressor, list[float]]:
-    """The model, and its CRPS, RMSE, NLL and coverage on a fifth of the rows."""
+    """The model, and its CRPS, RMSE, NLL and coverage on other rows."""
     order = np.random.default_rng(1000 + split).permutation(len(y))
-    test, train = np.split(order, [len(y) // 5])
+    train, test = order[:TRAIN], order[TRAIN : TRAIN + TEST]
     model = Regressor(preset=preset, target=target, random_state=split, device="cpu")
     dist, truth = model.fit(X.iloc[train], y[train]).predict_dist(X.iloc[test]), y[test]
     low, high = dist.interval(0.9).T
