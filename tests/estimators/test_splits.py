@@ -30,6 +30,9 @@ def test_too_few_rows_to_hold_back_say_how_many_are_needed():
     with pytest.raises(ValueError, match=r"expected at least 9 rows among the 20% .* got 8 of 40"):
         hold_back(40, 9, seed=0)
     assert len(hold_back(45, 9, seed=0)[1]) == 9
+    few = Order(np.repeat([0, 1], [95, 5]))
+    with pytest.raises(ValueError, match=r"expected at least 9 rows among the 20% .* got 5 of 100"):
+        hold_back(100, 9, 0, few)
 
 
 def test_a_table_too_small_to_spare_eight_rows_trains_on_all():

@@ -76,16 +76,17 @@ def hold_back(n_rows: int, fewest: int, seed: int, order: Order = ANY_ORDER) -> 
     At random, not by class: the guarantee is about rows as they come.
     """
     n_held_back = round(CALIBRATION_SHARE * n_rows)
-    if n_held_back < fewest:
+    shuffled = np.random.default_rng([seed, 1]).permutation(n_rows)
+    learned, held_back = np.sort(shuffled[n_held_back:]), np.sort(shuffled[:n_held_back])
+    if order.matters:
+        learned, held_back = order.cut(n_rows, n_held_back, seed)
+    if len(held_back) < fewest:
         raise ValueError(
             f"expected at least {fewest} rows among the {CALIBRATION_SHARE:.0%} held back for "
-            f"calibration, got {n_held_back} of {n_rows}; collect more, or fit without "
+            f"calibration, got {len(held_back)} of {n_rows}; collect more, or fit without "
             "calibrate=True"
         )
-    if order.matters:
-        return order.cut(n_rows, n_held_back, seed)
-    shuffled = np.random.default_rng([seed, 1]).permutation(n_rows)
-    return np.sort(shuffled[n_held_back:]), np.sort(shuffled[:n_held_back])
+    return learned, held_back
 
 
 def folds_of(
