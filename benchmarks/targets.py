@@ -1,6 +1,7 @@
 """What recognising the target brings: scores relative to target="real", as a table.
 
-    BATCHENSEMBLE_DATA=FOLDER python benchmarks/targets.py [--preset fast] [--splits 3] [NAME ...]
+    BATCHENSEMBLE_DATA=FOLDER python benchmarks/targets.py [--scaling log] [--preset fast]
+        [--splits 3] [NAME ...]
 
 Made-up targets of known kinds and, from the folder of real tables, `diamonds` and `keggdirected`
 (whose target is a logarithm: here its exponential). One thread; NLL is left out where targets lie
@@ -42,6 +43,7 @@ REAL = {"diamonds": lambda y: y, "keggdirected": np.exp}
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--preset", default="fast")
+    parser.add_argument("--scaling", choices=["standard", "log"], default="standard")
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("names", nargs="*", default=[*REAL, *MADE])
     args = parser.parse_args()
@@ -53,7 +55,8 @@ def main() -> None:
         real, auto = ([], [])
         for split in range(args.splits):
             for target, scores in (("real", real), ("auto", auto)):
-                model, values = fitted(X, y, split, target, args.preset)
+                scaling = args.scaling if target == "auto" else "standard"
+                model, values = fitted(X, y, split, target, args.preset, scaling)
                 scores.append(values)
         before, after = np.mean(real, axis=0), np.mean(auto, axis=0)
         on_bound = np.isin(y, (model.transform_.low, model.transform_.high)).mean() > 0.01
@@ -75,12 +78,14 @@ def table(name: str) -> tuple[pd.DataFrame, NDArray[np.float64]]:
 
 
 def fitted(
-    X: pd.DataFrame, y: NDArray[np.float64], split: int, target: str, preset: str
+    X: pd.DataFrame, y: NDArray[np.float64], split: int, target: str, preset: str, scaling: str
 ) -> tuple[Regressor, list[float]]:
     """The model, and its CRPS, RMSE, NLL and coverage on other rows."""
     order = np.random.default_rng(1000 + split).permutation(len(y))
     train, test = order[:TRAIN], order[TRAIN : TRAIN + TEST]
-    model = Regressor(preset=preset, target=target, random_state=split, device="cpu")
+    model = Regressor(
+        preset=preset, target=target, target_scaling=scaling, random_state=split, device="cpu"
+    )
     dist, truth = model.fit(X.iloc[train], y[train]).predict_dist(X.iloc[test]), y[test]
     low, high = dist.interval(0.9).T
     return model, [

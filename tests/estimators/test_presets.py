@@ -151,17 +151,22 @@ def test_calibration_and_weights_work_with_every_preset(preset, folds, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("preset", "target"), list(itertools.product(PRESETS, ("real", "positive", "count", "bounded")))
+    ("preset", "target", "scaling"),
+    [
+        *itertools.product(PRESETS, ("real", "positive", "count", "bounded"), (None,)),
+        *itertools.product(PRESETS, ("positive", "bounded"), ("log",)),
+    ],
 )
-def test_every_kind_of_target_works_with_every_preset(preset, target, tmp_path):
+def test_every_kind_of_target_works_with_every_preset(preset, target, scaling, tmp_path):
     y = {"real": Y - 1e4, "positive": np.exp((Y - 1e4) / 30), "count": np.round(Y - Y.min())}
     y["bounded"] = 1 / (1 + np.exp((1e4 - Y) / 20))
     weight = np.random.default_rng(0).integers(0, 3, len(Y)).astype(float)
-    model = Regressor(preset=preset, target=target, **TINY)
+    model = Regressor(preset=preset, target=target, target_scaling=scaling, **TINY)
     model.fit(X, y[target], sample_weight=weight, calibrate=True)
     assert model.target_kind_ == target
     assert (model.transform_ is None) == (target == "real")
     if target != "real":
+        assert any(model.transform_.rates) == (scaling == "log")
         interval = model.predict_interval(ROWS, coverage=0.8)
         assert interval.min() >= model.transform_.low
         assert interval.max() <= model.transform_.high

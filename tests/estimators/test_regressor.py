@@ -259,13 +259,14 @@ SKEWED_Y = {
 TINY = {"epochs": 3, "hidden": (8,), "n_members": 2, "random_state": 0}
 
 
+@pytest.mark.parametrize("scaling", [None, "log"])
 @pytest.mark.parametrize("kind", SKEWED_Y)
-def test_no_answer_lies_outside_of_what_the_target_can_be(kind):
+def test_no_answer_lies_outside_of_what_the_target_can_be(kind, scaling):
     y, far = SKEWED_Y[kind], 5 * SKEWED_X
-    model = Regressor(**TINY).fit(SKEWED_X, y, calibrate=True)
+    model = Regressor(**TINY, target_scaling=scaling).fit(SKEWED_X, y, calibrate=True)
     assert model.target_kind_ == kind
     low, high = model.transform_.low, model.transform_.high
-    plain = Regressor(**TINY).fit(SKEWED_X, y)
+    plain = Regressor(**TINY, target_scaling=scaling).fit(SKEWED_X, y)
     for answer in (
         model.predict(far),
         model.predict_interval(far, 0.95),
@@ -283,7 +284,7 @@ def test_no_answer_lies_outside_of_what_the_target_can_be(kind):
 
 def test_the_interval_of_a_skewed_target_is_calibrated_before_the_transform():
     y = SKEWED_Y["positive"]
-    model = Regressor(**TINY).fit(SKEWED_X[:200], y[:200])
+    model = Regressor(**TINY, target_scaling="log").fit(SKEWED_X[:200], y[:200])
     model.calibrate(SKEWED_X[200:], y[200:])
     dist, transform = model.predict_dist(SKEWED_X), model.transform_
     z = np.abs(transform.inverse(y[200:]) - dist.latent.mean[200:]) / dist.latent.std[200:]

@@ -43,25 +43,23 @@ def test_the_transform_of_a_kind_keeps_every_target_and_goes_no_further_than_it_
     if transform is None:
         return
     np.testing.assert_allclose(transform(transform.inverse(y)), y, rtol=1e-12, atol=1e-12)
+    assert not any(transform.rates)
     ends = transform(np.array([-1e30, 1e30]))
     assert ends[0] == 0
     assert ends[1] <= {"bounded": 100}.get(kind, math.inf)
 
 
-def test_only_skewed_targets_that_are_no_counts_are_seen_on_a_logarithmic_scale():
-    def is_curved(name, word="auto"):
-        return any(learn_kind(EXAMPLES[name][0], word)[1].rates)
-
-    assert is_curved("prices")
-    assert is_curved("prices without cents")
-    assert is_curved("waiting times")
-    assert not is_curved("rain, often none")
-    assert not is_curved("heights", "positive")
-    assert not is_curved("many visits")
-    assert is_curved("many visits", "positive")
-    crowded = RANDOM.beta(0.2, 2.0, 500)
-    assert any(learn_kind(crowded, "bounded")[1].rates)
-    assert not any(learn_kind(RANDOM.beta(2, 2, 500), "bounded")[1].rates)
+@pytest.mark.parametrize("name", ["prices", "visits", "shares", "heights"])
+def test_a_logarithmic_scale_is_used_where_it_was_asked_for(name):
+    y, kind = EXAMPLES[name]
+    found, transform = learn_kind(y, "auto", logarithmic=True)
+    assert found == ("positive" if kind == "real" else kind)
+    assert any(transform.rates)
+    np.testing.assert_allclose(transform(transform.inverse(y)), y, rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match="'log' is for targets of at least 0, got target='real'"):
+        learn_kind(y, "real", logarithmic=True)
+    with pytest.raises(ValueError, match="at least 0 with target='positive'"):
+        learn_kind(EXAMPLES["errors"][0], "auto", logarithmic=True)
 
 
 def test_bounds_are_those_given_or_the_usual():
@@ -93,7 +91,7 @@ def test_targets_that_are_not_of_their_kind_are_refused(y, word, bounds, said):
 @pytest.mark.parametrize("word", ["auto", "positive", "count", "bounded"])
 @pytest.mark.parametrize("y", [np.zeros(50), np.ones(50), np.r_[np.zeros(49), 1.0]])
 def test_targets_that_hardly_vary_are_no_harm(word, y):
-    transform = learn_kind(y, word)[1]
+    transform = learn_kind(y, word, logarithmic=True)[1]
     assert transform is None or not any(transform.rates)
 
 

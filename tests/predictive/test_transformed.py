@@ -211,3 +211,14 @@ def test_total_is_aleatoric_plus_epistemic_and_rows_can_be_chosen():
     assert repr(some) == "TransformedPredictive(2 samples, 3 members)"
     with pytest.raises(ValueError, match="read-only"):
         dist.latent_means[0, 0] = 1
+
+
+def test_bounds_that_hold_never_cost_anything_in_crps():
+    random = np.random.default_rng(0)
+    latent = GaussianPredictive(
+        random.normal(1, 1, (300, 3)), random.uniform(0.1, 2, (300, 3)), 0.1, 4.0
+    )
+    y = np.abs(random.normal(1, 2, 300))
+    bounded = TransformedPredictive.of(latent, TRANSFORMS["above"]).crps(y)
+    assert (bounded <= latent.crps(y) + 1e-9).all()
+    assert (bounded < latent.crps(y) - 1e-3).any()

@@ -19,6 +19,7 @@ from batchensemble.training.losses import CategoricalNLL, GaussianCRPS, Gaussian
 from batchensemble.words import one_of
 
 AS_TRAINED = Spread()
+TARGET_SCALINGS = ("log", "minmax", "standard")
 ROWS_A_LEVEL = 10  # at least so many rows for each value make targets a grid
 SHARE_OF_GRID = 0.1  # of the distance between two levels
 
@@ -73,7 +74,7 @@ class NumberHead:
     ) -> Self:
         """The scale of the targets of fit."""
         y = _before(transform, read_numbers(values))
-        one_of(scaling, ("minmax", "standard"), "target_scaling")
+        one_of(scaling, TARGET_SCALINGS, "target_scaling")
         location, scale = (y.min(), np.ptp(y)) if scaling == "minmax" else (y.mean(), y.std())
         if scale <= 1e-15 * abs(location):  # all targets are the same number
             scale = np.float64(1e-6 * (abs(location) or 1.0))

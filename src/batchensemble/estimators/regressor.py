@@ -49,8 +49,9 @@ class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: igno
         "auto" the rows decide; `target_kind_` says how.
     target_bounds : (float, float) or None
         The bounds of target="bounded"; None for 0 and 1, or else 0 and 100.
-    target_scaling : None or one of "standard", "minmax"
-        Of the target, inside; predictions are in the target's own units.
+    target_scaling : None or one of "standard", "minmax", "log"
+        Of the target, inside; predictions are in the target's own units. With "log", targets of
+        at least 0 count by their ratio, from their lower quartile on.
     log_variance_bounds : (float, float) or None
         Smooth bounds of the predicted log-variance, in units of the scaled target;
         `(-inf, inf)` for none.
@@ -146,10 +147,13 @@ class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: igno
             )
         if self.beta and self.loss is None:
             self.settings_["loss"] = "nll"
-        self.target_kind_, self.transform_ = learn_kind(
-            read_numbers(values[learned]), self.settings_["target"], self.target_bounds
-        )
         scaling = self.settings_["target_scaling"]
+        self.target_kind_, self.transform_ = learn_kind(
+            read_numbers(values[learned]),
+            self.settings_["target"],
+            self.target_bounds,
+            logarithmic=scaling == "log",
+        )
         head = NumberHead.learned(values[learned], scaling, self._loss(), self.transform_)
         self.target_location_, self.target_scale_ = head.location, head.scale
         self.spread_ = AS_TRAINED

@@ -14,19 +14,22 @@ Floats = NDArray[np.float64]
 KINDS = ("auto", "real", "positive", "count", "bounded")
 FEWEST_ROWS = 30  # fewer show too little to recognise anything
 NEAR_ZERO = 0.2  # standard deviations: a smallest value so near to 0 is hardly there by chance
-SKEWED, VERY_SKEWED = 1.0, 1.5
+SKEWED = 1.0
 LOGARITHMIC_FROM = 0.25  # a quantile of the targets
 REPEATED = 10  # rows for each value
-MANY_ZEROS = 0.1  # a share of rows
 MOST_RATIO = 1e30
 FULL = 0.05  # shares that come so near to 0 and 1
 USUAL_BOUNDS = ((0.0, 1.0), (0.0, 100.0))
 
 
 def learn_kind(
-    y: Floats, word: str, bounds: Sequence[float] | None = None
+    y: Floats, word: str, bounds: Sequence[float] | None = None, *, logarithmic: bool = False
 ) -> tuple[str, Transform | None]:
-    """The kind of target, and the transform that keeps predictions where it can be."""
+    """The kind of target, and the transform that keeps predictions where it can be.
+
+    `logarithmic` is never chosen by itself: the likelihood gains by it, and the error of large
+    values grows as often as not.
+    """
     kind = one_of(word, KINDS, "target")
     if bounds is not None and kind not in ("auto", "bounded"):
         raise ValueError(
@@ -34,12 +37,19 @@ def learn_kind(
         )
     if kind == "auto":
         kind = recognise(y) if bounds is None else "bounded"
+        kind = "positive" if logarithmic and kind == "real" else kind
+    if kind == "real" and logarithmic:
+        raise ValueError(
+            "target_scaling='log' is for targets of at least 0, got target='real'; omit one of "
+            "the two"
+        )
     if kind == "real":
         return kind, None
     if kind == "bounded":
-        return kind, _bounded(y, *_checked_bounds(y, bounds))
+        low, high = _checked_bounds(y, bounds)
+        return kind, (logarithmic and _between(y, low, high)) or Transform.straight(low, high)
     _check_range(y, kind)
-    return kind, _positive(y) if kind == "positive" else Transform.straight(0.0)
+    return kind, (logarithmic and _logarithmic(y)) or Transform.straight(0.0)
 
 
 def recognise(y: Floats) -> str:
@@ -69,29 +79,21 @@ def described(kind: str, transform: Transform | None) -> str:
     return f"{kind}: {ends}{', on a logarithmic scale' if any(transform.rates) else ''}"
 
 
-def _positive(y: Floats) -> Transform:
-    """Of a very skewed target, all but the smallest values count by their ratio.
-
-    From lower values on, it was measured to cost more than it brings where noise is additive; and
-    for less skewed targets it brings nothing.
-    """
+def _logarithmic(y: Floats) -> Transform | None:
+    """All but the smallest values count by their ratio; None if they are all alike."""
     values = y[y > 0]
-    a, b = 1.0, 1.0
-    if len(values):
-        a, b = float(np.quantile(values, LOGARITHMIC_FROM)), float(values.max())
-    few_zeros = len(values) > (1 - MANY_ZEROS) * len(y)
-    if few_zeros and _skewness(y) > VERY_SKEWED and max(1.5 * a, 1e-60) < b < MOST_RATIO * a:
-        return Transform.logarithmic(a, b)
-    return Transform.straight(0.0)
+    if not len(values):
+        return None
+    a, b = float(np.quantile(values, LOGARITHMIC_FROM)), float(values.max())
+    return Transform.logarithmic(a, b) if max(1.001 * a, 1e-60) < b < MOST_RATIO * a else None
 
 
-def _bounded(y: Floats, low: float, high: float) -> Transform:
-    """Where values crowd at an end, as `_positive` from that end."""
+def _between(y: Floats, low: float, high: float) -> Transform | None:
+    """The same from both ends."""
     from_end = np.minimum(y - low, high - y)
-    a, middle = float(np.median(from_end)), (high - low) / 2
-    if abs(_skewness(y)) > SKEWED and middle / MOST_RATIO < a < middle / 1.5:
-        return Transform.between(low, high, a)
-    return Transform.straight(low, high)
+    a, middle = float(np.quantile(from_end, LOGARITHMIC_FROM)), (high - low) / 2
+    fits = middle / MOST_RATIO < a < middle / 1.001
+    return Transform.between(low, high, a) if fits else None
 
 
 def _is_share(y: Floats) -> bool:
