@@ -147,7 +147,7 @@ def test_predicting_before_fitting_and_bad_levels_are_refused(fitted):
     with pytest.raises(ValueError, match="q"):
         model.predict_quantiles(x, 1.5)
     with pytest.raises(ValueError, match="target_scaling to be one of"):
-        Regressor(target_scaling="log", **QUICK).fit(*regression_table())
+        Regressor(target_scaling="quantile", **QUICK).fit(*regression_table())
 
 
 def test_beta_nll_and_unbounded_variance_are_options():
