@@ -6,7 +6,10 @@ found is the one claimed, and holds partly if the one claimed is inside a larger
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.stats import t
 
 from batchensemble.plots.sheets import MeanSE
 
@@ -29,6 +32,24 @@ def best_set(intervals: Mapping[str, MeanSE], *, highest: bool = False) -> list[
     best = (max if highest else min)(own.mean for own in intervals.values())
     leaders = [own for own in intervals.values() if own.mean == best]
     return [name for name, own in intervals.items() if any(overlap(own, one) for one in leaders)]
+
+
+class Gap(NamedTuple):
+    """The mean of paired differences, and Student's 95 % interval of it."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def paired_gap(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Gap | None:
+    """Theirs - ours on the seeds that both have; None with fewer than two."""
+    gaps = [theirs[seed] - ours[seed] for seed in ours if seed in theirs]
+    if len(gaps) < 2 or not np.isfinite(gaps).all():
+        return None
+    mean, se = MeanSE.of(gaps)
+    reach = se * float(t.ppf(0.975, len(gaps) - 1))
+    return Gap(mean, mean - reach, mean + reach)
 
 
 def set_word(claimed: Collection[str], found: Collection[str]) -> Word:

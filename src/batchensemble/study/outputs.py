@@ -7,7 +7,7 @@ from batchensemble.study.best_sets import WORDS
 from batchensemble.study.claims import claims_sheet, judge_claims, write_claims
 from batchensemble.study.costs_file import read_costs
 from batchensemble.study.figures import draw_figures
-from batchensemble.study.report import write_report
+from batchensemble.study.report import grube, write_report
 from batchensemble.study.results import Study, read_results, write_runs
 from batchensemble.study.sheets import make_sheets
 from batchensemble.study.store import Result
@@ -39,6 +39,7 @@ def write_outputs(folder: Path) -> tuple[list[Result], list[str]]:
     missing = [what for what, own in NEEDED.items() if any(find_spec(p) is None for p in own)]
     if "figures" not in missing:
         draw_figures(study, folder / "figures")
+        (folder / "figures" / "grube.svg").write_text(grube())
         said.append(f"Figures: {folder / 'figures'}")
     if missing:
         said.append(f"No {', no '.join(missing)}: pip install 'batchensemble[study]'")

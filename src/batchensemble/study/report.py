@@ -1,15 +1,20 @@
 """The study on one page: an HTML file that needs no other file and no network."""
 
+import re
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from batchensemble.metrics import COVERAGES, LEVELS
-from batchensemble.plots.looks import dataset_name, label, look
+from batchensemble.plots.looks import LOOKS, dataset_name, label, look
 from batchensemble.plots.page import check_packages, render_page
+from batchensemble.plots.sheets import brief
+from batchensemble.study.abstract import judge_abstract, told
 from batchensemble.study.best_sets import WORDS as VERDICT_WORDS
 from batchensemble.study.claims import judge_claims
 from batchensemble.study.costs_file import read_costs
+from batchensemble.study.overview import claim_strengths, nll_gaps
 from batchensemble.study.published import SHAPES
 from batchensemble.study.results import Study, read_results
 from batchensemble.study.sections import (
@@ -31,6 +36,12 @@ VERDICTS = {
     "partly": ("holds in part", "hold in part"),
     "does not hold": ("does not hold", "do not hold"),
 }
+SHOWN_ABOVE = ("abstract", "main", "ablation")
+
+
+def grube() -> str:
+    """The diagram of the recurrent cell, as SVG."""
+    return (files("batchensemble.study") / "page" / "grube.svg").read_text(encoding="utf-8")
 
 
 def write_report(folder: Path, path: Path) -> Path:
@@ -54,18 +65,20 @@ def render(study: Study) -> str:
     return render_page(
         "batchensemble.study",
         "report.html.jinja",
-        filters={"numbers": _numbers},
+        filters={"numbers": _numbers, "plain": plain, "told": told},
         note=study.note,
         summary=_summary(study, full=full),
         counts={word: words.count(word) for word in VERDICT_WORDS},
         phrases=VERDICTS,
         n_open=words.count(None),
         verdicts=verdicts,
-        verdict_order=(*VERDICTS, None),
+        abstract=judge_abstract(study),
+        pictures=[c for c in (nll_gaps(study), claim_strengths(study, verdicts)) if c and full],
+        grube=grube(),
         wins=wins(study) if full and study.places() else None,
         main=main_tables(study, mark_best=full),
         sections=sections(study, sheets),
-        sheets=[s for name, s in sheets.items() if name.split("-")[0] not in ("main", "ablation")],
+        sheets=[s for name, s in sheets.items() if name.split("-")[0] not in SHOWN_ABOVE],
         questions=questions(study, sheets, verdicts, full=full),
         looks=[look(method) for method in study.methods()],
         words=WORDS,
@@ -149,6 +162,30 @@ def _count(n: int, thing: str) -> str:
     return f"{n:,} {thing}{'s' * (n != 1)}"
 
 
+# How results name things, and how people do.
+PLAIN_WORDS = (
+    (r",?\bn_hidden=\d+,dropout=0\.0", ""),
+    (r"\blast=(\d+)", r"\1 layers"),
+    (r"\bpenalty=([\d.]+)", r"penalty \1"),
+    (r"\binit=(\w+)", r"\1"),
+    (r"\badapters=(\w+)", r"vectors \1"),
+    (r"\bgates=(\w+)", lambda found: f"gates {found[1].upper()}"),
+    (r"\b([a-z_]+) shift - id\b", lambda found: f"{dataset_name(found[1])}, change under shift"),
+    (r"\b([a-z_]+) id\b", lambda found: dataset_name(found[1])),
+    (r"\b([a-z_]+) shift\b", lambda found: f"shifted {dataset_name(found[1])}"),
+    (r"^([a-z_]+)(?=:| on )", lambda found: dataset_name(found[1])),
+    (r"\b(\w+)_set(s?)\b", r"\1 set\2"),
+    (r"\b(" + "|".join(LOOKS) + r")\b", lambda found: label(found[1])),
+)
+
+
+def plain(text: str) -> str:
+    """A text of the results without the names that only programs use."""
+    for pattern, words in PLAIN_WORDS:
+        text = re.sub(pattern, words, text)
+    return text
+
+
 def _numbers(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The numbers behind a verdict, by name; of curves the ends."""
     return [(name, _told(value)) for name, value in numbers.items()]
@@ -160,9 +197,11 @@ def _told(value: Any) -> str:
             ends = f"{_told([first, first_se])} to {_told([last, last_se])}"
             return f"{ends} ({len(means)} points)"
         case [float() as mean, float() as se]:
-            return f"{mean:.4g} ± {se:.2g}"
+            return f"{brief(mean)} ± {brief(se)}" if se else brief(mean)
         case float():
-            return f"{value:.4g}"
+            return brief(value)
+        case dict():
+            return ", ".join(f"{name} {_told(own)}" for name, own in value.items())
         case list():
             return "{" + ", ".join(_told(one) for one in value) + "}"
         case _:

@@ -3,19 +3,21 @@
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from scipy import stats
 
 from batchensemble.plots.looks import METRICS, NAMES, dataset_name, label
-from batchensemble.plots.sheets import Cell, MeanSE, Sheet
+from batchensemble.plots.sheets import Cell, Sheet
 from batchensemble.study import published
 from batchensemble.study.ablation_sheets import ablation_sheet, diversity
 from batchensemble.study.ablations import ABLATIONS
+from batchensemble.study.abstract import abstract_sheet
+from batchensemble.study.best_sets import paired_gap
 from batchensemble.study.costs_file import cost_sheet
 from batchensemble.study.results import CHANGE, ID, SHIFT, Place, Study
 from batchensemble.study.spec import PLAIN, VARIANTS, Change, Run
 from batchensemble.study.store import Result
 
 PARTS = ("total", "aleatoric", "epistemic")
+SCORES = ("rmse", "accuracy", "nll", "brier", "ece", "rmsce", "miscalibration_area", "epistemic")
 BE, DE = "batch_ensemble", "deep_ensemble"
 Rows = list[tuple[Cell, ...]]
 
@@ -23,6 +25,7 @@ Rows = list[tuple[Cell, ...]]
 def make_sheets(study: Study) -> list[Sheet]:
     """Every table for which there is something to show."""
     sheets = [
+        abstract_sheet(study),
         data_overview(study),
         params_size(study),
         uncertainty(study, "unc_id_shift_delta_reg", "regression"),
@@ -202,12 +205,9 @@ def paired(study: Study) -> Sheet:
         for method in study.methods(place):
             for metric in metrics if method != BE else ():
                 ours, theirs = (study.values(place, who, metric) for who in (BE, method))
-                gaps = [theirs[seed] - ours[seed] for seed in ours if seed in theirs]
-                if len(gaps) > 1:
-                    mean, se = MeanSE.of(gaps)
-                    reach = se * float(stats.t.ppf(0.975, len(gaps) - 1))
-                    names = (*_names(place), label(method), NAMES[metric])
-                    rows.append((*names, mean, mean - reach, mean + reach))
+                gap = paired_gap(ours, theirs)
+                if gap is not None:
+                    rows.append((*_names(place), label(method), NAMES[metric], *gap))
     return Sheet(
         "paired",
         "Differences to BatchEnsemble, seed by seed",
@@ -272,10 +272,9 @@ def _entrants(
     if all(first.run.change == PLAIN for first in shown.values()):
         return form
     cells = {
-        metric: {(d, v, e): study.mean((d, v), e, metric) for d, v, e in shown}
-        for metric in METRICS
+        metric: {(d, v, e): study.mean((d, v), e, metric) for d, v, e in shown} for metric in SCORES
     }
-    metrics = [metric for metric in METRICS if any(cells[metric].values())]
+    metrics = [metric for metric in SCORES if any(cells[metric].values())]
     rows: Rows = [
         (
             *_names(Place(*key[:2])),
