@@ -26,7 +26,7 @@ def experiment_of(dataset, variant="id", settings=SHORT, change=PLAIN, seeds=SEE
 
 def untrained(experiment):
     """A network for each seed, at its initialisation."""
-    make = experiment.network(8, PLAIN)
+    make = experiment.network((8, 8), PLAIN)
     streams = (torch.Generator().manual_seed(seed) for seed in SEEDS)
     return Bank([METHOD.network(make, stream) for stream in streams])
 

@@ -154,12 +154,20 @@ def test_lost_runs_are_counted_and_do_not_spoil_the_means_of_the_others():
     assert cell(found, "diverged runs", **key) == 0
 
 
-def test_matched_rivals_stand_beside_batch_ensemble_alone():
-    found = sheet(
-        "matched", results(changes=(PLAIN, MATCHED), methods=("batch_ensemble", "single"))
+def test_rivals_of_equal_size_stand_beside_batch_ensemble_alone():
+    own = results(methods=("batch_ensemble", "single")) + results(
+        methods=("single",), changes=[MATCHED]
     )
-    entrants = {row[found.columns.index("entrant")] for row in found.rows}
-    assert entrants == {"BatchEnsemble", "BatchEnsemble, matched", "Single, matched"}
+    own += results(methods=("deep_ensemble",), changes=(MATCHED, Change(budget="batch_ensemble")))
+    own += results(methods=("batch_ensemble",), changes=[Change(budget="deep_ensemble")])
+    found = sheet("matched", own)
+    assert {row[found.columns.index("entrant")] for row in found.rows} == {
+        "BatchEnsemble",
+        "BatchEnsemble, wider",
+        "Deep ensemble, narrower",
+        "Deep ensemble, as many networks as fit",
+        "Single, wider",
+    }
 
 
 def test_a_method_and_a_dataset_of_ones_own_are_in_the_tables():

@@ -12,7 +12,7 @@ from batchensemble.plots.page import check_packages, render_page
 from batchensemble.plots.sheets import brief
 from batchensemble.study.abstract import judge_abstract, told
 from batchensemble.study.best_sets import WORDS as VERDICT_WORDS
-from batchensemble.study.claims import judge_claims
+from batchensemble.study.claims import Verdict, judge_claims
 from batchensemble.study.costs_file import read_costs
 from batchensemble.study.overview import claim_strengths, nll_gaps
 from batchensemble.study.published import SHAPES
@@ -27,6 +27,7 @@ from batchensemble.study.sections import (
     sections,
     wins,
 )
+from batchensemble.study.sensitivity import sensitivity_sheet
 from batchensemble.study.sheets import make_sheets
 from batchensemble.study.spec import Settings
 
@@ -50,17 +51,21 @@ def write_report(folder: Path, path: Path) -> Path:
     `folder/runs` holds the runs; `folder/costs.json`, if there, the measured costs.
     """
     check_packages()
-    page = render(Study(read_results(folder), read_costs(folder / "costs.json")))
+    results, costs = read_results(folder), read_costs(folder / "costs.json")
+    page = render(Study(results, costs), Study(results, costs, paired=True))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
     return path
 
 
-def render(study: Study) -> str:
-    """The page as text."""
+def render(study: Study, paired: Study | None = None) -> str:
+    """The page as text; `paired` are the same results, for verdicts by paired differences."""
     full = not study.note
     sheets = {sheet.name: sheet for sheet in make_sheets(study)}
-    verdicts = judge_claims(study) if full else []
+    verdicts = judge_claims(study, paired) if full else []
+    if full:
+        sensitivity = sensitivity_sheet((paired or study).results, study.costs, verdicts)
+        sheets |= {sensitivity.name: sensitivity} if sensitivity.rows else {}
     words = [verdict.verdict for verdict in verdicts]
     return render_page(
         "batchensemble.study",
@@ -72,6 +77,7 @@ def render(study: Study) -> str:
         phrases=VERDICTS,
         n_open=words.count(None),
         verdicts=verdicts,
+        paired_counts=_paired_counts(verdicts),
         abstract=judge_abstract(study),
         pictures=[c for c in (nll_gaps(study), claim_strengths(study, verdicts)) if c and full],
         grube=grube(),
@@ -86,6 +92,20 @@ def render(study: Study) -> str:
         levels=LEVELS,
         coverages=COVERAGES,
     )
+
+
+def _paired_counts(verdicts: Sequence[Verdict]) -> dict[str, list[int]]:
+    """Of all parts that count: how many have each verdict, by intervals and by pairs."""
+    both = [
+        (part.verdict, beside)
+        for verdict in verdicts
+        for part, beside in zip(verdict.parts, verdict.paired_parts, strict=False)
+        if part.counts
+    ]
+    return {
+        word: [sum(own[i] == word for own in both) for i in (0, 1)]
+        for word in (VERDICT_WORDS if both else ())
+    }
 
 
 def _summary(study: Study, *, full: bool) -> list[str]:
@@ -141,6 +161,10 @@ def _made(study: Study) -> dict[str, str]:
         "Trained on": ", ".join(every("device")),
         "Machine": "; ".join(every("machine")),
         "Python": ", ".join(every("python")),
+        "Code": "; ".join(
+            f"commit {code['commit']}, folder src/batchensemble {code['tree'][:12]}"
+            for code in {c["tree"]: c for c in (a.get("code") for a in abouts) if c}.values()
+        ),
         "Versions": ", ".join(f"{name} {' or '.join(own)}" for name, own in versions.items()),
         "Training": "; ".join(settings),
     }

@@ -218,24 +218,32 @@ def paired(study: Study) -> Sheet:
 
 
 def matched(study: Study) -> Sheet:
-    """Rivals limited to BatchEnsemble's number of parameters."""
-    change = Change(matched=True)
+    """Rivals limited to BatchEnsemble's number of parameters, and BatchEnsemble given theirs."""
     return _entrants(
         study,
-        lambda run: run.change == change or (run.method, run.change) == (BE, PLAIN),
-        lambda r: (
-            label(r.run.method) + ("" if r.run.change == PLAIN else ", matched"),
-            r.about["n_networks"],
-        ),
+        lambda run: run.change in SIZED or (run.method, run.change) == (BE, PLAIN),
+        lambda r: (_sized(r), r.about["n_networks"]),
         Sheet(
             "matched",
-            "Rivals with as many parameters as BatchEnsemble",
+            "Rivals of equal size",
             ("entrant", "networks"),
             (),
-            "Matched: one network widened to BatchEnsemble's count of parameters, or as many "
-            "networks as fit in it.",
+            "Narrower: ten networks with 95 to 100 % of BatchEnsemble's parameters; wider: one "
+            "network with as many, or BatchEnsemble with 95 to 100 % of the deep ensemble's.",
         ),
     )
+
+
+SIZED = (Change(matched=True), Change(budget=BE), Change(budget=DE))
+
+
+def _sized(result: Result) -> str:
+    name, change = label(result.run.method), result.run.change
+    if change == PLAIN:
+        return name
+    if change.matched and result.run.method == DE:
+        return f"{name}, as many networks as fit"
+    return f"{name}, {'narrower' if change.budget == BE else 'wider'}"
 
 
 def as_written(study: Study) -> Sheet:
