@@ -95,6 +95,19 @@ def test_the_page_of_the_study_tells_the_numbers_of_the_results(results):
     (said,) = re.findall(r"Of the (\d+) claims, (\d+) hold, (\d+) hold in part", page)
     counts = (len(verdicts), verdicts.count("holds"), verdicts.count("partly"))
     assert tuple(map(int, said)) == counts
+    parts = [part for claim in claims for part in claim["parts"] if part["counts"]]
+    (paired, n) = re.search(r"(\d+) of the (\d+) parts hold", page).groups()
+    assert int(paired) == sum(part["paired"] == "holds" for part in parts)
+    assert int(n) == len(parts)
+    with (FOLDER / "tables" / "sensitivity.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    cells = [row["objective as written"] for row in rows]
+    for pattern, note in (
+        (r"leaves (\d+) parts undecided", "diverged"),
+        (r"and (\d+) parts of", "changed"),
+    ):
+        (told,) = re.findall(pattern, " ".join(page.split()))
+        assert int(told) == sum(int(m) for c in cells for m in re.findall(rf"(\d+) {note}", c))
 
 
 def test_the_page_of_the_study_opens_with_the_verdict_on_the_abstract(results):

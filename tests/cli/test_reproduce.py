@@ -157,6 +157,7 @@ def test_another_target_or_profile_in_the_same_folder_is_refused_before_anything
     assert "expected only runs of" in " ".join(done.output.replace("│", " ").split())
 
 
+@pytest.mark.slow
 def test_one_command_makes_the_main_study_ablations_costs_and_all_outputs(swift, tmp_path):
     done = swift.invoke(app, ["reproduce", "--profile", "quick", "--only", "diabetes"])
     assert done.exit_code == 0, done.output

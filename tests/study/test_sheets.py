@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from batchensemble.plots.sheets import MeanSE, show
-from batchensemble.study.published import N_PARAMETERS, UNCERTAINTY
+from batchensemble.study.published import N_PARAMETERS, SOURCES, UNCERTAINTY
 from batchensemble.study.results import Study
 from batchensemble.study.sheets import main_sheet, make_sheets
 from batchensemble.study.spec import Change, Run
@@ -89,6 +89,14 @@ def test_training_sizes_stand_before_test_sizes():
     found = sheet("data_overview", results())
     for column in ("training + test", "training + test, shifted"):
         assert cell(found, column, dataset="California") == "20 + 5"
+
+
+def test_datasets_stand_with_their_source_and_licence_and_ones_own_without():
+    found = sheet("data_overview", results("adult"))
+    assert cell(found, "licence", dataset="Adult") == "CC BY 4.0"
+    assert "UCI" in cell(found, "source", dataset="Adult")
+    assert cell(sheet("data_overview", results("mine")), "source", dataset="Mine") == ""
+    assert {*SOURCES} == {*N_PARAMETERS}
 
 
 def test_the_table_of_the_tails_has_the_numbers_of_the_tails_alone():

@@ -205,6 +205,8 @@ def _table(unit: Unit, device: torch.device) -> TableExperiment:
         "n_train": n_train,
         "n_test": [len(split.y_test) for split in splits],
     }
+    if unit.variant == "shift":
+        facts["shifted_features"] = [list(split.shifted) for split in splits]
     loss = _gaussian(unit) if splits[0].is_regression else CategoricalNLL()
     return TableExperiment(data, rows, loss, facts, splits)
 

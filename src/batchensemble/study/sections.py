@@ -183,6 +183,9 @@ def _view_facts(study: Study, place: Place) -> str:
     things = "windows" if study.tasks()[place.dataset] == "forecasting" else "rows"
     sizes = [_span(about.get(f"n_{part}", [])) for part in ("train", "test")]
     words = f"{sizes[0]} training and {sizes[1]} test {things}; {seeds} seed{'s' * (seeds != 1)}."
+    if "shifted_features" in about:
+        pairs = dict.fromkeys(" and ".join(own) for own in about["shifted_features"])
+        words += f" Tail rows are extreme in {', or '.join(pairs)}."
     for method in study.methods(place):
         n, n_diverged = len(study.runs[(*place, method)]), study.n_diverged(place, method)
         if n_diverged:
