@@ -10,10 +10,9 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-import batchensemble
 from batchensemble.modelfile.persistence import library_version
 
-PACKAGE = Path(batchensemble.__file__).parent
+PACKAGE = Path(__file__).parents[1]
 COMMIT = "BATCHENSEMBLE_COMMIT"  # an environment variable, for copies of the code without git
 
 
