@@ -1,3 +1,4 @@
+import dataclasses
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from batchensemble.study import experiments
 from batchensemble.study.experiments import prepare
 from batchensemble.study.published import N_PARAMETERS
 from batchensemble.study.runner import entrants, run_unit, run_units, training_of
+from batchensemble.study.sensitivity import CHOICES
 from batchensemble.study.spec import Change, Settings, Unit, units_of
 from batchensemble.study.store import Store
 from batchensemble.training.methods import METHODS
@@ -210,6 +212,17 @@ def test_a_rival_of_equal_size_keeps_its_networks_and_uses_95_to_100_percent_of_
     assert 0.95 * budget <= n * own <= budget
     if n_parameters is not None:
         assert own == n_parameters
+
+
+@pytest.mark.parametrize("choice", [c for c in CHOICES if c.change], ids=lambda c: c.name)
+def test_every_open_choice_can_be_run_and_gives_other_numbers(choice):
+    dataset = "seasonal" if choice.tasks == ("forecasting",) else "diabetes"
+    unit = dataclasses.replace(changed(dataset, "single"), changes=(choice.change,))
+    plain = run_unit(changed(dataset, "single"), CPU)
+    for before, after in zip(plain, run_unit(unit, CPU), strict=True):
+        assert after.run.change == choice.change
+        assert np.isfinite(after.metrics["nll"])
+        assert after.metrics["nll"] != before.metrics["nll"]
 
 
 def test_another_start_keeps_the_split_and_changes_the_networks():

@@ -13,6 +13,8 @@ def widths_within(n_parameters: Callable[[int, int], int], budget: int) -> tuple
     n_parameters   of all networks of a model, by the widths of its first and its later layers
     """
     equal = next(width for width in from_number(1) if n_parameters(width + 1, width + 1) > budget)
+    if n_parameters(equal, equal) >= SHARE * budget:
+        return equal, equal
     near = range(max(1, equal - 4), equal + 9)
     sizes = {(a, b): n_parameters(a, b) for a, b in product(near, near)}
     fitting = [widths for widths, size in sizes.items() if SHARE * budget <= size <= budget]
