@@ -19,7 +19,7 @@ import torch
 from batchensemble.metrics import selective_rmse, summarise_paths
 from batchensemble.predictive import SamplePredictive
 from batchensemble.study.experiments import PAPER_TRAINING, prepare
-from batchensemble.study.spec import Settings, Unit
+from batchensemble.study.spec import Change, Settings, Unit
 from batchensemble.training.methods import METHODS, make_method
 from batchensemble.training.networks import FEEDBACK
 
@@ -62,7 +62,7 @@ def main() -> None:
                 method = make_method(word)
                 key = "single" if word == "mc_dropout" else word  # one network, two predictions
                 if key not in trained:
-                    make = experiment.network(feedback=feedback)
+                    make = experiment.network(change=Change(feedback=feedback))
                     trained[key] = experiment.train(method, training, [make])
                 members = [experiment.members(i, trained[key], method) for i in range(args.seeds)]
                 dists = [experiment.predict(i, [each]) for i, each in enumerate(members)]

@@ -1,14 +1,17 @@
 """The results that are kept in the repository, and what is said about them."""
 
 import csv
+import html
 import json
 import re
 from pathlib import Path
 
 import pytest
+from browser import visiting
 
 from batchensemble.plots.looks import dataset_name, label
 from batchensemble.plots.sheets import show
+from batchensemble.study.abstract import abstract_sheet
 from batchensemble.study.claims import judge_claims
 from batchensemble.study.costs_file import read_costs
 from batchensemble.study.published import N_PARAMETERS
@@ -92,6 +95,70 @@ def test_the_page_of_the_study_tells_the_numbers_of_the_results(results):
     (said,) = re.findall(r"Of the (\d+) claims, (\d+) hold, (\d+) hold in part", page)
     counts = (len(verdicts), verdicts.count("holds"), verdicts.count("partly"))
     assert tuple(map(int, said)) == counts
+    parts = [part for claim in claims for part in claim["parts"] if part["counts"]]
+    (paired, n) = re.search(r"(\d+) of the (\d+) parts hold", page).groups()
+    assert int(paired) == sum(part["paired"] == "holds" for part in parts)
+    assert int(n) == len(parts)
+    with (FOLDER / "tables" / "sensitivity.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    cells = [row["objective as written"] for row in rows]
+    for pattern, note in (
+        (r"leaves (\d+) parts undecided", "diverged"),
+        (r"and (\d+) parts of", "changed"),
+    ):
+        (told,) = re.findall(pattern, " ".join(page.split()))
+        assert int(told) == sum(int(m) for c in cells for m in re.findall(rf"(\d+) {note}", c))
+
+
+def test_the_page_of_the_study_opens_with_the_verdict_on_the_abstract(results):
+    study = Study(results, read_costs(FOLDER / "costs.json"))
+    sheet = abstract_sheet(study)
+    rows = [f"| {quote} | **{verdict}** | {found} |" for quote, verdict, found in sheet.rows]
+    page = (ROOT / "docs" / "study.md").read_text()
+    head = f"| {' | '.join(sheet.columns)} |\n| --- | --- | --- |\n"
+    assert head + "\n".join(rows) + "\n" in page
+    assert page.index(head) < page.index("## Summary")
+    assert "better on 6 of 12 test sets, no clear difference on 5, worse on 1 (Phoneme)" in rows[3]
+
+
+def test_the_tables_and_the_report_have_the_same_verdicts_on_the_abstract(results):
+    sheet = abstract_sheet(Study(results, read_costs(FOLDER / "costs.json")))
+    with (FOLDER / "tables" / "abstract.csv").open(newline="") as file:
+        assert [tuple(row) for row in csv.reader(file)] == [sheet.columns, *sheet.rows]
+    page = (FOLDER / "report.html").read_text(encoding="utf-8")
+    opening = html.unescape(page[page.index('id="abstract"') : page.index('id="pictures"')])
+    for _, verdict, found in sheet.rows:
+        assert f">{verdict}<" in opening
+        assert found in opening
+
+
+def test_every_table_of_the_report_fits_a_screen_of_1280_pixels(browser):
+    wider = "boxes => boxes.filter(b => b.scrollWidth > b.clientWidth).map(b => b.ariaLabel)"
+    with visiting(browser, FOLDER / "report.html", width=1280) as visit:
+        for variant in ("id", "shift"):
+            visit.page.locator(f"label[for=show-{variant}]").click()
+            assert visit.page.locator(".scroll").evaluate_all(wider) == []
+        visit.page.set_viewport_size({"width": 800, "height": 900})
+        assert visit.page.locator(".scroll").evaluate_all(wider) != []
+
+
+def test_the_diagram_of_grube_is_the_same_in_docs_results_and_report():
+    diagram = (ROOT / "docs" / "images" / "grube.svg").read_text()
+    assert (FOLDER / "figures" / "grube.svg").read_text() == diagram
+    assert diagram in (FOLDER / "report.html").read_text(encoding="utf-8")
+
+
+CODE_NAMES = r"batch_ensemble|deep_ensemble|mc_dropout|n_hidden|[a-z]+=\w|\b\d(\.\d+)?e[+-]\d"
+
+
+def test_the_report_has_no_code_names_and_no_numbers_as_machines_write_them():
+    page = (FOLDER / "report.html").read_text(encoding="utf-8")
+    body = page[page.index("<main>") : page.index("</main>")]
+    for left_out in (r"<svg.*?</svg>", r"<pre>.*?</pre>", r"<[^>]+>"):
+        body = re.sub(left_out, " ", body, flags=re.DOTALL)
+    assert {match[0] for match in re.finditer(CODE_NAMES, html.unescape(body))} == set()
+    assert re.search(CODE_NAMES, "4.61e+04 ± 0")
+    assert "46,100" in body
 
 
 def test_the_report_says_that_one_part_holds_and_that_two_hold():

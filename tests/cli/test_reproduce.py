@@ -6,11 +6,8 @@ import pytest
 
 from batchensemble.cli.app import app
 from batchensemble.study.datasets import TABLES
-from batchensemble.study.plans import ABLATION_PROFILES, PROFILES, Profile
+from batchensemble.study.plans import PROFILES, Profile
 from batchensemble.study.spec import Settings
-
-SHORT = Settings(epochs=2, most_rows=100, most_windows=20)
-
 
 MINE = """
 import numpy as np
@@ -36,7 +33,7 @@ TABLES["wave"] = wave
 
 
 def test_reproduce_compares_the_methods_and_says_what_it_left_out(swift):
-    done = swift.invoke(app, ["reproduce", "--profile", "quick"])
+    done = swift.invoke(app, ["reproduce", "--profile", "quick", "--only", "main"])
     assert done.exit_code == 0, done.output
     words = "diabetes breast_cancer seasonal batch_ensemble 3,788 21,140 10,790 55,380 QUICK"
     for word in words.split():
@@ -45,23 +42,25 @@ def test_reproduce_compares_the_methods_and_says_what_it_left_out(swift):
         assert f"Left out: the dataset '{name}' needs the file" in done.output
 
 
-def test_only_runs_only_that_dataset_and_nothing_twice(swift, tmp_path):
+def test_only_runs_only_that_part_and_dataset_and_nothing_twice(swift, tmp_path):
     arguments = ["reproduce", "--profile", "quick", "--only", "diabetes"]
+    arguments += [word for part in ("main", "matched", "as_written") for word in ("--only", part)]
     done = swift.invoke(app, arguments)
     assert "breast_cancer" not in done.output
     assert "rmse" in done.output
-    assert "44 runs, 0 of them done before" in done.output
+    assert "48 runs, 0 of them done before" in done.output
     files = {path: path.stat().st_mtime_ns for path in tmp_path.glob("results/quick/runs/*/*.json")}
-    assert len(files) == 44
+    assert len(files) == 48
     assert (tmp_path / "results/quick/runs.csv").is_file()
     assert (tmp_path / "results/quick/figures/reg_main.png").is_file()
     again = swift.invoke(app, arguments)
-    assert "44 of them done before" in again.output
+    assert "48 of them done before" in again.output
     assert all(path.stat().st_mtime_ns == then for path, then in files.items())
 
 
 def test_results_of_other_settings_are_refused_in_one_line(swift, monkeypatch):
     arguments = ["reproduce", "--profile", "quick", "--only", "diabetes", "--out", "mine"]
+    arguments += ["--only", "main"]
     assert swift.invoke(app, arguments).exit_code == 0
     other = Profile(2, Settings(epochs=3, most_rows=100), 1, "QUICK")
     monkeypatch.setitem(PROFILES, "quick", other)
@@ -158,16 +157,38 @@ def test_another_target_or_profile_in_the_same_folder_is_refused_before_anything
     assert "expected only runs of" in " ".join(done.output.replace("│", " ").split())
 
 
-def test_an_ablation_runs_and_a_wrong_word_is_answered_with_the_known_ones(swift, monkeypatch):
-    monkeypatch.setitem(ABLATION_PROFILES, "quick", Profile(2, SHORT, 1, "QUICK"))
-    words = ["ablate", "--profile", "quick", "--only", "diabetes"]
-    done = swift.invoke(app, [*words, "first_values", "bounds"])
+@pytest.mark.slow
+def test_one_command_makes_the_main_study_ablations_costs_and_all_outputs(swift, tmp_path):
+    done = swift.invoke(app, ["reproduce", "--profile", "quick", "--only", "diabetes"])
+    assert done.exit_code == 0, done.output
+    folder = tmp_path / "results/quick"
+    methods = {*pd.read_csv(folder / "runs.csv").method}
+    assert methods >= {"single", "deep_ensemble budget=batch_ensemble", "single bounded=False"}
+    assert methods >= {"batch_ensemble adapters=r", "batch_ensemble n_members=32"}
+    for name in ("main", "matched", "as_written", "cost", "ablation-adapters", "ablation-init"):
+        assert (folder / f"tables/{name}.csv").is_file()
+    for name in ("reg_main.png", "adapter_reg.pdf", "members_reg.png", "grube.svg"):
+        assert (folder / f"figures/{name}").is_file()
+    assert (folder / "report.html").is_file()
+
+
+def test_one_ablation_runs_alone_and_a_wrong_word_is_answered_with_the_known_ones(swift):
+    words = ["reproduce", "--profile", "quick", "--only", "diabetes", "--only"]
+    done = swift.invoke(app, [*words, "first_values", "--only", "bounds"])
     assert done.exit_code == 0, done.output
     assert "8 runs, 0 of them done before" in done.output
-    assert Path("results/quick-ablations/figures/first_values_reg.png").is_file()
+    assert Path("results/quick/figures/first_values_reg.png").is_file()
     done = swift.invoke(app, [*words, "adapter"])
     assert done.exit_code == 1
     assert "did you mean 'adapters'" in " ".join(done.output.replace("│", " ").split())
+
+
+def test_seeds_are_as_many_as_asked_for(swift):
+    words = ["reproduce", "--profile", "quick", "--only", "diabetes", "--only", "main"]
+    done = swift.invoke(app, [*words, "--method", "single", "--seeds", "3"])
+    assert done.exit_code == 0, done.output
+    assert "3 seeds, 2 epochs" in done.output
+    assert "6 runs, 0 of them done before" in done.output
 
 
 def test_an_interruption_keeps_what_is_done_and_says_so(swift, monkeypatch):

@@ -79,12 +79,15 @@ def test_a_dot_has_its_error_bar_its_name_on_the_axis_and_its_numbers_under_the_
     ]
 
 
-def test_a_number_that_would_hide_the_others_is_written_at_the_edge():
+def test_a_number_that_would_hide_the_others_is_written_beside_the_panel_in_its_colour():
     close = [(OWN, MeanSE(1.0 + i / 10, 0.1)) for i in range(3)]
-    for far, arrow in ((1e3, "1000.000±1.000 →"), (-9e2, "-900.000±1.000 ←")):
+    for far, arrow in ((1e3, "→ 1000.000 ± 1.000"), (-9e2, "← -900.000 ± 1.000")):
         chart = dots("NLL", [*close, (OTHER, MeanSE(far, 1.0))], None)
         axes = axes_of(chart)
-        assert [text.get_text() for text in axes.texts] == [arrow]
+        (text,) = axes.texts
+        assert (text.get_text(), text.get_color()) == (arrow, OTHER.colour)
+        axes.figure.draw_without_rendering()
+        assert text.get_window_extent().x0 >= axes.get_window_extent().x1
         assert max(map(abs, axes.get_xlim())) < 10
         assert len(tips(chart)) == 3
 
@@ -164,11 +167,29 @@ def test_the_times_below_a_fan_do_not_touch(freq):
 
 def test_a_grid_has_charts_in_rows_their_titles_above_and_one_legend():
     row = [CHARTS["curve"], Chart("Adult: NLL", "", lambda axes: None)]
-    figure = grid([row, row], "a note", width=2.0, height=2.0)
+    figure = grid([row, row], "A title", "a note", width=2.0, height=2.0)
     assert [axes.get_title() for axes in figure.axes] == ["Error", "Adult\nNLL"] * 2
-    assert figure.get_suptitle() == "a note"
+    assert figure.get_suptitle() == "A title\na note"
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.texts] == [OWN.label, OTHER.label]
+
+
+@pytest.mark.parametrize(
+    ("arrow", "label"),
+    [("←", ("← better", "")), ("→", ("better →", "")), ("↓", ("", "↓ better")), ("", ("", ""))],
+)
+def test_a_grid_marks_on_the_axis_which_direction_is_better(arrow, label):
+    chart = Chart("NLL", "", lambda axes: None, better=arrow)
+    (axes,) = grid([[chart]], "A title", "", width=2.0, height=2.0).axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == label
+
+
+def test_a_plot_of_coverage_is_square_and_its_axes_have_the_same_range():
+    chart = curve("Coverage", AT, [(OWN, VALUES)], x="nominal", y="empirical", diagonal=True)
+    axes = axes_of(chart)
+    assert axes.get_box_aspect() == 1
+    assert axes.get_xlim() == axes.get_ylim() == (0, 1)
+    assert axes_of(CHARTS["curve"]).get_box_aspect() is None
 
 
 def test_a_hostile_name_stays_text():

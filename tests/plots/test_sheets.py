@@ -1,6 +1,6 @@
 import pytest
 
-from batchensemble.plots.sheets import MeanSE, brief, near_range, show
+from batchensemble.plots.sheets import MeanSE, Sheet, brief, fold, near_range, show
 
 
 def test_only_what_would_hide_the_rest_is_left_out_of_the_range():
@@ -19,7 +19,7 @@ def test_only_what_would_hide_the_rest_is_left_out_of_the_range():
 
 def test_a_cell_is_written_as_people_read_it():
     cells = [None, 1234567, 0.12345, 123456.0, MeanSE(1.0, 0.25), "word"]
-    written = ["", "1,234,567", "0.123", "1.2e+05", "1.000 ± 0.250", "word"]
+    written = ["", "1,234,567", "0.123", "123,456", "1.000 ± 0.250", "word"]
     assert [show(cell) for cell in cells] == written
 
 
@@ -43,3 +43,36 @@ def test_one_run_has_no_standard_error_but_equal_ones_have_that_of_0():
 )
 def test_numbers_are_written_with_four_digits_that_count(number, text):
     assert brief(number) == text
+
+
+def wide(n_columns, rows=3):
+    names = ("dataset", "method", *(f"metric {i}" for i in range(n_columns)))
+    cells = tuple(("Adult", f"m{r}", *[MeanSE(0.5, 0.1)] * n_columns) for r in range(rows))
+    return Sheet("main", "Main", names, cells, "a note")
+
+
+def test_a_table_that_fits_the_page_is_left_as_it_is():
+    assert fold(wide(5)) == [wide(5)]
+    assert fold(Sheet("none", "", ("a", "b", "c"), ())) == [Sheet("none", "", ("a", "b", "c"), ())]
+
+
+def test_a_table_too_wide_for_the_page_is_folded_and_loses_no_cell():
+    own = wide(20)
+    parts = fold(own)
+    assert len(parts) > 1
+    assert [c for part in parts for c in part.columns[2:]] == list(own.columns[2:])
+    for part in parts:
+        assert part.columns[:2] == own.columns[:2]
+        assert [row[:2] for row in part.rows] == [row[:2] for row in own.rows]
+    assert len({part.name for part in parts}) == len(parts)
+    assert [part.note for part in parts] == [""] * (len(parts) - 1) + ["a note"]
+
+
+def test_rows_that_have_other_columns_become_a_table_of_their_own():
+    cell = MeanSE(0.123, 0.001)
+    names = ("dataset", *(f"number {i}" for i in range(6)), *(f"class {i}" for i in range(6)))
+    rows = (("Diabetes", *[cell] * 6, *[None] * 6), ("Adult", *[None] * 6, *[cell] * 6))
+    first, second = fold(Sheet("both", "Both", names, rows))
+    assert first.columns == names[:7]
+    assert second.columns == (names[0], *names[7:])
+    assert None not in (*first.rows[0], *second.rows[0])

@@ -184,12 +184,12 @@ def test_an_ablation_becomes_a_figure_a_table_and_a_line_on_diversity(tmp_path):
     assert all(np.isclose(row[3], 1.0) for row in sheets["diversity"].rows)
 
 
-def test_a_figure_shows_the_variants_in_order_with_their_error_and_nll():
+def test_a_figure_shows_the_variants_in_order_with_all_metrics_that_claims_are_judged_by():
     results = synthetic("init", better=["0"], n_seeds=2)
     axes = FIGURES["init_reg"].draw(Study(results)).axes
-    assert [a.get_title() for a in axes[:3]] == [
-        "California\nRMSE", "California\nNLL", "California\ndisagreement"
-    ]  # fmt: skip
+    names = ("RMSE", "NLL", "RMSCE", "miscalibration area", "disagreement")
+    assert [a.get_title() for a in axes[:5]] == [f"California\n{name}" for name in names]
+    assert [a.get_ylabel() for a in axes[:5]] == ["↓ better"] * 4 + [""]
     assert [tick.get_text() for tick in axes[0].get_xticklabels()] == ["0", "0.01", "0.1", "1"]
     random_sign = np.asarray(axes[1].containers[0].lines[0].get_ydata(), dtype=float)
     np.testing.assert_allclose(random_sign, [0.5005, 1.0005, 1.0005, 1.0005])
@@ -207,9 +207,9 @@ def test_a_variant_whose_networks_all_diverged_is_said_to_have_diverged():
         "bounded", "as written (all runs diverged)", "bounded", "as written"
     ]  # fmt: skip
     axes = FIGURES["bounds_reg"].draw(Study(results)).axes
-    assert [text.get_text() for text in axes[0].texts] == ["diverged"]
+    assert [text.get_text() for text in axes[0].texts] == ["5 of 5\ndiverged"]
     assert [tick.get_text() for tick in axes[0].get_xticklabels()] == ["bounded", "as written"]
-    assert not axes[3].texts
+    assert not axes[5].texts  # Diabetes
     (question,) = questions(
         Study(results), {s.name: s for s in make_sheets(Study(results))}, [], full=True
     )

@@ -2,9 +2,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from batchensemble.plots.sheets import MeanSE
-from batchensemble.study.best_sets import best_set, names, overlap, set_word, together, yes
+from batchensemble.study.best_sets import (
+    best_set,
+    names,
+    overlap,
+    paired_best_set,
+    paired_gap,
+    set_word,
+    together,
+    yes,
+)
 
 
 def test_touching_intervals_overlap_and_the_next_number_does_not():
@@ -81,3 +91,28 @@ def test_entrants_are_named_without_the_settings_that_all_of_them_share():
     among = ("batch_ensemble last=1,n_hidden=9", "batch_ensemble last=2,n_hidden=9")
     assert names(among[:1], among) == "last=1"
     assert names(["single"], ("single", "mc_dropout")) == "single"
+
+
+def test_a_paired_difference_has_students_interval_over_the_seeds_that_both_have():
+    ours, theirs = {0: 1.0, 1: 2.0, 2: 5.0, 7: 9.0}, {0: 1.5, 1: 2.2, 2: 5.9, 3: 0.0}
+    expected = stats.ttest_1samp([0.5, 0.2, 0.9], 0).confidence_interval(0.95)
+    gap = paired_gap(ours, theirs)
+    assert (gap.low, gap.high) == pytest.approx((expected.low, expected.high))
+    assert paired_gap(ours, {0: 1.0}) is None
+    assert paired_gap(ours, {0: 1.0, 1: np.inf}) is None
+
+
+def test_seeds_that_differ_more_than_methods_hide_a_difference_from_intervals_but_not_from_pairs():
+    seeds = np.array([0.0, 3.0, 1.0, 5.0, 2.0])
+    noise = 0.01 * np.array([1, -1, 0, 1, -1])
+    values = {"a": seeds, "b": seeds + 0.1 + noise, "c": seeds + noise}
+    intervals = {name: MeanSE.of(own.tolist()) for name, own in values.items()}
+    assert best_set(intervals) == ["a", "b", "c"]
+    assert paired_best_set(values) == ["a", "c"]
+    assert paired_best_set(values, highest=True) == ["b"]
+
+
+def test_with_more_seeds_a_paired_difference_is_decided_that_five_leave_open():
+    gaps = np.tile([1.2, -0.5, 1.0, -0.2, 0.6], 4)
+    for n, expected in ((5, ["a", "b"]), (20, ["a"])):
+        assert paired_best_set({"a": np.zeros(n), "b": gaps[:n]}) == expected

@@ -504,3 +504,25 @@ def test_what_is_missing_is_said_once_and_entrants_are_named_where_some_are_ther
         "(batch_ensemble); costs"
     )
     assert write_needs([]) == ""
+
+
+def test_verdicts_by_pairs_of_all_seeds_stand_beside_those_of_five():
+    """BatchEnsemble leads MC dropout by less than seeds differ, but on every one of them."""
+    random = np.random.default_rng(0)
+    levels, results = random.normal(size=20), []
+    for seed, level in enumerate(levels):
+        for i, method in enumerate(ALL):
+            metrics = {"nll": level + 0.1 * i + 0.01 * random.normal()}
+            results.append(Result(Run("adult", "id", method, seed, FULL), metrics))
+    both = judge_claims(Study(results), Study(results, paired=True))
+    (verdict,) = [one for one in both if one.id == "C20"]
+    (i,) = [i for i, part in enumerate(verdict.parts) if part.text.startswith("adult id")]
+    assert verdict.parts[i].verdict == "partly"  # all four overlap
+    assert verdict.paired_parts[i] == "holds"
+    assert len(verdict.paired_parts) == len(verdict.parts)
+    sheet = claims_sheet(both)
+    row = next(row for row in sheet.rows if row[0] == "C20")
+    cells = dict(zip(sheet.columns, row, strict=True))
+    assert (cells["parts: holds"], cells["paired parts: holds"]) == (0, 1)
+    alone = claims_sheet(judge_claims(Study(results)))
+    assert not any(name.startswith("paired") for name in alone.columns)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from batchensemble.study import experiments
-from batchensemble.study.datasets import load_series, load_table
+from batchensemble.study.datasets import load_series, load_table, make_shift
 from batchensemble.study.experiments import N_PATHS, PAPER, PAPER_TRAINING, prepare
 from batchensemble.study.spec import PLAIN, Change, Settings, Unit
 from batchensemble.study.splits import split_series, split_table
@@ -26,7 +26,7 @@ def experiment_of(dataset, variant="id", settings=SHORT, change=PLAIN, seeds=SEE
 
 def untrained(experiment):
     """A network for each seed, at its initialisation."""
-    make = experiment.network(8, PLAIN)
+    make = experiment.network((8, 8), PLAIN)
     streams = (torch.Generator().manual_seed(seed) for seed in SEEDS)
     return Bank([METHOD.network(make, stream) for stream in streams])
 
@@ -277,3 +277,31 @@ def test_another_error_in_predicting_or_judging_is_not_taken_for_divergence(
     monkeypatch.setattr(experiments, name, fail)
     with pytest.raises(ValueError, match="expected shape"):
         experiment.judge(bank, METHOD)
+
+
+def test_the_features_chosen_for_the_shift_are_kept_for_each_seed():
+    units = (
+        Unit("diabetes", variant, ("single",), (0, 1), Settings()) for variant in ("shift", "id")
+    )
+    shifted, plain = (prepare(unit).facts for unit in units)
+    table = load_table("diabetes")
+    expected = [
+        list(make_shift(table.X, table.y, task="regression", seed=seed).features) for seed in (0, 1)
+    ]
+    assert shifted["shifted_features"] == expected
+    assert all(len(own) == 2 for own in expected)
+    assert "shifted_features" not in plain
+
+
+def test_uniform_biases_lie_within_the_bound_of_a_linear_layer_and_zero_ones_are_zero():
+    experiment = prepare(Unit("diabetes", "id", ("batch_ensemble",), (0,), Settings()))
+    for how, is_zero in (("zero", True), ("uniform", False)):
+        make = experiment.network(change=Change(bias=how))
+        network = make(torch.Generator().manual_seed(0), n_members=10)
+        for layer in network.modules():
+            if getattr(layer, "bias", None) is not None:
+                bound = layer.weight.shape[-1] ** -0.5
+                assert bool((layer.bias == 0).all()) == is_zero
+                assert layer.bias.abs().max() <= bound
+    with pytest.raises(ValueError, match="did you mean 'uniform'"):
+        experiment.network(change=Change(bias="uniforme"))

@@ -51,7 +51,10 @@ def test_a_panel_shows_means_and_standard_errors_and_the_near_end_of_ours():
         ours = [r.metrics[metric] for r in own if r.run.method == "batch_ensemble"]
         limit = np.mean(ours) + sign * np.std(ours, ddof=1) / 3**0.5
         assert axes.lines[0].get_xdata()[0] == pytest.approx(limit)
-    assert figure.get_suptitle() == "a note"
+    title, note = figure.get_suptitle().splitlines()
+    assert title.startswith("Classification, in-distribution")
+    assert note == "a note"
+    assert (accuracy.get_xlabel(), nll.get_xlabel()) == ("better →", "← better")
 
 
 def test_a_curve_is_the_mean_over_seeds():
@@ -107,15 +110,23 @@ def test_a_method_and_a_dataset_of_ones_own_are_drawn_beside_the_papers(tmp_path
     assert draw_figures(Study(results(methods=("mine",))), tmp_path)
 
 
-def test_a_number_that_would_hide_the_others_is_written_at_the_edge():
+def test_a_number_that_would_hide_the_others_is_written_beside_its_panel():
     own = results()
     far = [r for r in own if r.run.method == "single"]
     for result in far:
         result.metrics["nll"] = 1e3 + result.run.seed
     rmse, nll = FIGURES["reg_main"].draw(Study(own)).axes[:2]
     assert nll.get_xlim()[1] < 100
-    assert [text.get_text() for text in nll.texts] == ["1001.000±0.577 →"]
+    assert [text.get_text() for text in nll.texts] == ["→ 1001.000 ± 0.577"]
     assert not rmse.texts
+
+
+def test_a_method_some_of_whose_runs_diverged_says_how_many():
+    own = results()
+    own[-1] = Result(own[-1].run, {"diverged": 1.0}, about=own[-1].about)
+    axes = FIGURES["reg_main"].draw(Study(own)).axes[0]
+    names = [tick.get_text() for tick in axes.get_yticklabels()]
+    assert names == ["BatchEnsemble", "Deep ensemble", "MC dropout", "Single\n1 of 3 diverged"]
 
 
 def test_one_seed_is_drawn_without_a_band(tmp_path):

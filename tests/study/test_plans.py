@@ -2,25 +2,34 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from batchensemble.study.ablations import ABLATIONS
 from batchensemble.study.datasets import TABLES, Table
 from batchensemble.study.plans import (
-    ABLATION_PROFILES,
+    PARTS,
     PROFILES,
+    STANDARD,
     Profile,
+    choose,
     longest_first,
     plan,
     variants_of,
 )
+from batchensemble.study.sensitivity import CHOICES
 from batchensemble.study.spec import Change, Settings, units_of
 
 METHODS = ("batch_ensemble", "deep_ensemble", "mc_dropout", "single")
-RIVALS = ("deep_ensemble", "mc_dropout", "single")
+MATCHED = {
+    "batch_ensemble": "budget=deep_ensemble",
+    "deep_ensemble": "budget=batch_ensemble",
+    "mc_dropout": "matched=True",
+    "single": "matched=True",
+}
+MAIN = ("main", "matched", "as_written")
 PROFILE = Profile(3, Settings(epochs=7, most_rows=11, most_windows=13), 1, "a note")
 
 
-@pytest.mark.parametrize("profiles", [PROFILES, ABLATION_PROFILES])
-def test_the_full_study_is_the_papers_and_a_quick_one_is_a_tenth_of_it_and_says_so(profiles):
-    full, quick = profiles["full"], profiles["quick"]
+def test_the_full_study_is_the_papers_and_a_quick_one_is_a_tenth_of_it_and_says_so():
+    full, quick = PROFILES["full"], PROFILES["quick"]
     assert (full.n_seeds, full.settings) == (5, Settings(epochs=500))
     assert (quick.n_seeds, quick.n_repeats) == (2, 1)
     assert quick.settings.epochs <= full.settings.epochs / 10
@@ -68,10 +77,10 @@ def test_a_plan_has_all_methods_rivals_of_equal_size_and_for_numbers_the_objecti
     dataset, variants, is_regression, methods
 ):
     entrants = [*methods]
-    entrants += [f"{method} matched=True" for method in methods if method in RIVALS]
+    entrants += [f"{method} {MATCHED[method]}" for method in methods]
     entrants += [f"{method} bounded=False" for method in methods if is_regression]
     expected = [(v, entrant, seed) for v in variants for entrant in entrants for seed in range(3)]
-    runs = [run for unit in plan(dataset, PROFILE, methods) for run in unit.runs]
+    runs = [run for unit in plan(dataset, PROFILE, methods, MAIN) for run in unit.runs]
     assert sorted((run.variant, run.entrant, run.seed) for run in runs) == sorted(expected)
     assert {(run.dataset, run.settings) for run in runs} == {(dataset, PROFILE.settings)}
 
@@ -84,3 +93,51 @@ def test_units_of_more_rows_and_more_variants_come_first():
     changes = [Change(penalty=weight) for weight in (0.1, 1.0)]
     both = units_of("diabetes", "id", ("single",), 1, Settings(), changes)
     assert longest_first([small, large, *both]) == [*both, large, small]
+
+
+def test_words_of_only_are_parts_and_datasets_and_without_a_part_all_standard_ones_are_run():
+    assert choose([]) == (STANDARD, [])
+    assert choose(["diabetes"]) == (STANDARD, ["diabetes"])
+    assert choose(["gates", "electric", "main"]) == (("gates", "main"), ["electric"])
+    with pytest.raises(ValueError, match="did you mean 'ablations'"):
+        choose(["ablation"])
+
+
+def runs_of(dataset, *parts):
+    return [run for unit in plan(dataset, PROFILE, METHODS, parts) for run in unit.runs]
+
+
+def test_ablations_are_run_by_their_common_name_or_one_by_one_each_run_once():
+    every = runs_of("diabetes", "main", "ablations")
+    assert len(every) == len({*every})
+    alone = [run for name in ABLATIONS for run in runs_of("diabetes", name)]
+    assert {*every} == {*alone, *runs_of("diabetes", "main")}
+    assert {*STANDARD} <= {*PARTS}
+
+
+def test_the_ackley_function_has_ablations_alone():
+    assert runs_of("ackley_regression", "main", "matched", "sensitivity") == []
+    assert {run.change.last for run in runs_of("ackley_regression", *STANDARD)} == {*range(1, 11)}
+    readings = {
+        (run.change.lr, run.change.bias) for run in runs_of("ackley_classification", "ackley")
+    }
+    assert readings == {(lr, bias) for lr in (0.005, 0.001) for bias in ("zero", "uniform")}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "n_choices"), [("diabetes", 3), ("breast_cancer", 2), ("seasonal", 4)]
+)
+def test_each_open_choice_that_concerns_a_dataset_is_run_for_all_methods(dataset, n_choices):
+    """All but the floor of probabilities, which needs no runs."""
+    runs = runs_of(dataset, "sensitivity")
+    changes = {run.change for run in runs}
+    assert len(changes) == n_choices
+    for choice in CHOICES:
+        if choice.change in changes:
+            tried = {run.method for run in runs if run.change == choice.change}
+            assert tried == {*METHODS} - {*choice.unchanged}
+
+
+def test_initialisations_of_the_same_split_are_runs_of_their_own():
+    starts = {(run.change.start, run.seed) for run in runs_of("diabetes", "starts")}
+    assert starts == {(start, seed) for start in (1, 2, 3) for seed in range(3)}

@@ -389,13 +389,37 @@ def test_the_commands_that_do_it_again_lead_to_the_folder_that_they_write(quick)
 
     plain = commands(render(results()))
     assert "export BATCHENSEMBLE_DATA=folder\n" in plain
-    assert plain.endswith("--profile full\nbatchensemble report results/full -o report.html")
-    assert "ablate" not in plain
-    both = results() + results(variants=("id",), methods=METHODS[:1], change=Change(adapters="r"))
-    for one in both:
-        one.metrics["member_disagreement"] = 0.1
-    assert "\nbatchensemble ablate all --profile full\n" in commands(render(both))
-    assert "batchensemble report results/quick -o" in commands(quick.read_text(encoding="utf-8"))
+    assert plain.endswith("\nbatchensemble reproduce --profile full")
+    page = quick.read_text(encoding="utf-8")
+    assert commands(page).endswith("\nbatchensemble reproduce --profile quick")
+    assert "It writes results/quick, with this page in it." in page
+
+
+def test_a_full_study_opens_with_the_abstract_and_its_pictures_and_a_quick_one_does_not(
+    full, quick
+):
+    page = full.read_text(encoding="utf-8")
+    parts = ("summary", "abstract", "pictures", "claims", "main")
+    places = [page.index(f'id="{part}"') for part in parts]
+    assert places == sorted(places)
+    other = quick.read_text(encoding="utf-8")
+    assert 'id="abstract"' not in other
+    assert 'id="pictures"' not in other
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("adult shift: batch_ensemble is better", "shifted Adult: BatchEnsemble is better"),
+        ("breast_cancer id: best set is {mc_dropout}", "Breast_cancer: best set is {MC dropout}"),
+        ("batch_ensemble last=3,n_hidden=9,dropout=0.0", "BatchEnsemble 3 layers"),
+        ("batch_ensemble init=orthogonal,penalty=0.1", "BatchEnsemble orthogonal,penalty 0.1"),
+        ("california: mean RMSE grows", "California: mean RMSE grows"),
+        ("best_sets", "best sets"),
+    ],
+)
+def test_texts_of_claims_are_told_without_the_names_of_programs(text, words):
+    assert report.plain(text) == words
 
 
 def test_runs_outside_the_main_study_alone_make_a_page_without_sections():

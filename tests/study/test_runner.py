@@ -1,3 +1,4 @@
+import dataclasses
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from batchensemble.study import experiments
 from batchensemble.study.experiments import prepare
 from batchensemble.study.published import N_PARAMETERS
 from batchensemble.study.runner import entrants, run_unit, run_units, training_of
+from batchensemble.study.sensitivity import CHOICES
 from batchensemble.study.spec import Change, Settings, Unit, units_of
 from batchensemble.study.store import Store
 from batchensemble.training.methods import METHODS
@@ -174,25 +176,60 @@ def test_a_network_that_diverges_in_training_says_so_and_leaves_the_others_alone
     assert [result.metrics.get("diverged") for result in plain] == [1.0, None]
 
 
-@pytest.mark.parametrize(
-    ("dataset", "method", "n_networks", "n_parameters"),
-    [
-        ("diabetes", "deep_ensemble", 2, 2 * 1_474),
-        ("breast_cancer", "deep_ensemble", 2, 2 * 2_114),
-        ("seasonal", "deep_ensemble", 1, 5_538),
-        ("diabetes", "single", 1, 54**2 + 14 * 54 + 2),
-        ("breast_cancer", "single", 1, 50**2 + 34 * 50 + 2),
-        ("seasonal", "single", 1, 5 * 45**2 + 13 * 45 + 2),
-    ],
-)
-def test_a_matched_rival_has_as_many_parameters_as_fit_in_batch_ensembles(
-    dataset, method, n_networks, n_parameters
-):
-    unit = changed(dataset, method, matched=True)
+def count(unit):
     (entrant,), (make,) = entrants(unit, prepare(unit))
     network = entrant.network(make, torch.Generator())
-    count = entrant.n_networks * sum(p.numel() for p in network.parameters())
-    assert (entrant.n_networks, count) == (n_networks, n_parameters)
+    return entrant.n_networks, sum(p.numel() for p in network.parameters())
+
+
+@pytest.mark.parametrize(
+    ("dataset", "n_parameters"),
+    [
+        ("diabetes", 54**2 + 14 * 54 + 2),
+        ("breast_cancer", 50**2 + 34 * 50 + 2),
+        ("seasonal", 5 * 45**2 + 13 * 45 + 2),
+    ],
+)
+def test_a_matched_network_is_as_wide_as_batch_ensembles_parameters_allow(dataset, n_parameters):
+    assert count(changed(dataset, "single", matched=True)) == (1, n_parameters)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "method", "rival", "n_networks", "n_parameters", "budget"),
+    [
+        ("diabetes", "deep_ensemble", "batch_ensemble", 10, 377, 3_788),
+        ("breast_cancer", "deep_ensemble", "batch_ensemble", 10, 429, 4_308),
+        ("diabetes", "batch_ensemble", "deep_ensemble", 1, 14_588, 14_740),
+        ("seasonal", "deep_ensemble", "batch_ensemble", 10, None, 10_790),
+        ("seasonal", "batch_ensemble", "deep_ensemble", 1, None, 55_380),
+    ],
+)
+def test_a_rival_of_equal_size_keeps_its_networks_and_uses_95_to_100_percent_of_the_parameters(
+    dataset, method, rival, n_networks, n_parameters, budget
+):
+    n, own = count(changed(dataset, method, budget=rival))
+    assert n == n_networks
+    assert 0.95 * budget <= n * own <= budget
+    if n_parameters is not None:
+        assert own == n_parameters
+
+
+@pytest.mark.parametrize("choice", [c for c in CHOICES if c.change], ids=lambda c: c.name)
+def test_every_open_choice_can_be_run_and_gives_other_numbers(choice):
+    dataset = "seasonal" if choice.tasks == ("forecasting",) else "diabetes"
+    unit = dataclasses.replace(changed(dataset, "single"), changes=(choice.change,))
+    plain = run_unit(changed(dataset, "single"), CPU)
+    for before, after in zip(plain, run_unit(unit, CPU), strict=True):
+        assert after.run.change == choice.change
+        assert np.isfinite(after.metrics["nll"])
+        assert after.metrics["nll"] != before.metrics["nll"]
+
+
+def test_another_start_keeps_the_split_and_changes_the_networks():
+    first, other = (run_unit(changed("diabetes", "single", start=start), CPU) for start in (0, 1))
+    for one, two in zip(first, other, strict=True):
+        np.testing.assert_array_equal(one.arrays["y"], two.arrays["y"])
+        assert one.metrics["nll"] != two.metrics["nll"]
 
 
 SCRIPT = """

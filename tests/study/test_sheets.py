@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from batchensemble.plots.sheets import MeanSE, show
-from batchensemble.study.published import N_PARAMETERS, UNCERTAINTY
+from batchensemble.study.published import N_PARAMETERS, SOURCES, UNCERTAINTY
 from batchensemble.study.results import Study
 from batchensemble.study.sheets import main_sheet, make_sheets
 from batchensemble.study.spec import Change, Run
@@ -91,6 +91,14 @@ def test_training_sizes_stand_before_test_sizes():
         assert cell(found, column, dataset="California") == "20 + 5"
 
 
+def test_datasets_stand_with_their_source_and_licence_and_ones_own_without():
+    found = sheet("data_overview", results("adult"))
+    assert cell(found, "licence", dataset="Adult") == "CC BY 4.0"
+    assert "UCI" in cell(found, "source", dataset="Adult")
+    assert cell(sheet("data_overview", results("mine")), "source", dataset="Mine") == ""
+    assert {*SOURCES} == {*N_PARAMETERS}
+
+
 def test_the_table_of_the_tails_has_the_numbers_of_the_tails_alone():
     own = results()
     found = sheet("tails", own)
@@ -154,12 +162,20 @@ def test_lost_runs_are_counted_and_do_not_spoil_the_means_of_the_others():
     assert cell(found, "diverged runs", **key) == 0
 
 
-def test_matched_rivals_stand_beside_batch_ensemble_alone():
-    found = sheet(
-        "matched", results(changes=(PLAIN, MATCHED), methods=("batch_ensemble", "single"))
+def test_rivals_of_equal_size_stand_beside_batch_ensemble_alone():
+    own = results(methods=("batch_ensemble", "single")) + results(
+        methods=("single",), changes=[MATCHED]
     )
-    entrants = {row[found.columns.index("entrant")] for row in found.rows}
-    assert entrants == {"BatchEnsemble", "BatchEnsemble, matched", "Single, matched"}
+    own += results(methods=("deep_ensemble",), changes=(MATCHED, Change(budget="batch_ensemble")))
+    own += results(methods=("batch_ensemble",), changes=[Change(budget="deep_ensemble")])
+    found = sheet("matched", own)
+    assert {row[found.columns.index("entrant")] for row in found.rows} == {
+        "BatchEnsemble",
+        "BatchEnsemble, wider",
+        "Deep ensemble, narrower",
+        "Deep ensemble, as many networks as fit",
+        "Single, wider",
+    }
 
 
 def test_a_method_and_a_dataset_of_ones_own_are_in_the_tables():

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from batchensemble.metrics import LEVELS
 from batchensemble.plots.sheets import MeanSE
@@ -32,6 +33,7 @@ from batchensemble.study.statements import (
     Need,
     Reading,
     S,
+    jackknife,
 )
 from batchensemble.study.store import Result
 
@@ -364,3 +366,42 @@ def test_a_change_needs_both_variants():
 def test_a_curve_of_accuracy_is_the_better_the_higher_it_is():
     assert kept(ACCURACY, 30, 35).up
     assert not kept(RMSE, 30, 35).up
+
+
+def judged(values, sign, limit, *, paired=True):
+    own = Sample(np.array(values, dtype=float)[:, None])
+    bound = Bound((Reading(Place("a", ID), "single", RMSE),), "mean", sign, limit)
+    return bound.judge(dict.fromkeys(bound.reads, own), paired=paired)[0]
+
+
+@pytest.mark.parametrize(
+    ("sign", "limit", "word"),
+    [
+        ("at most", 3.0, "holds"),
+        ("at most", 1.1, "partly"),
+        ("at most", -1.0, "does not hold"),
+        ("at least", -1.0, "holds"),
+        ("at least", 0.9, "partly"),
+        ("at least", 3.0, "does not hold"),
+        ("within", 3.0, "holds"),
+        ("within", 1.1, "partly"),
+        ("within", 0.01, "does not hold"),
+    ],
+)
+def test_by_pairs_the_whole_interval_has_to_be_on_the_side_of_the_limit(sign, limit, word):
+    values = [0.8, 0.9, 1.0, 1.1, 1.2]  # the mean is 1, its 95 % interval 0.80 to 1.20
+    assert judged(values, sign, limit) == word
+
+
+def test_an_interval_around_zero_that_leaves_the_limits_is_within_them_only_partly():
+    assert judged([-2, -1, 0, 1, 2], "within", 0.5) == "partly"
+    assert judged([-2, -1, 0, 1, 2], "within", 9.0) == "holds"
+
+
+def test_the_interval_of_a_mean_is_students_and_that_of_equal_seeds_a_point():
+    values = np.array([0.8, 0.9, 1.0, 1.1, 1.5])
+    expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    gap = jackknife(lambda samples: samples[0].mean, [Sample(values[:, None])])
+    assert (gap.low, gap.high) == pytest.approx((expected.low, expected.high))
+    assert judged([2, 2, 2], "at most", 2.0) == "holds"
+    assert judged([1, 2], "at most", 1.6) == "holds"  # two seeds have no jackknife

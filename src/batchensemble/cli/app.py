@@ -9,7 +9,7 @@ from batchensemble.cli.export import export
 from batchensemble.cli.fit import fit
 from batchensemble.cli.inspect import inspect
 from batchensemble.cli.predict import predict
-from batchensemble.cli.reproduce import ablate, report, reproduce
+from batchensemble.cli.reproduce import report, reproduce
 
 RESUME = "Stopped. Finished runs are kept: run the same command again to continue."
 
@@ -30,5 +30,5 @@ def main() -> None:
 
 for own in (fit, predict, evaluate, inspect, export):
     app.command(rich_help_panel="Your own data", epilog=CODES)(one_line_errors()(own))
-for study in (datasets, reproduce, ablate, report):
+for study in (datasets, reproduce, report):
     app.command(rich_help_panel="The study")(one_line_errors(RESUME)(study))

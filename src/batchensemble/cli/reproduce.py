@@ -1,4 +1,4 @@
-"""`batchensemble reproduce`, `ablate` and `report`: the study."""
+"""`batchensemble reproduce` and `report`: the study."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,12 @@ from rich.console import Console
 from batchensemble.cli.options import DeviceOption, Names, option
 
 ProfileOption = Annotated[str, option("full, or quick: fewer epochs, seeds and rows, in minutes.")]
-OnlyOption = Annotated[Names, option("Run only this dataset; may be repeated.")]
+ONLY = (
+    "Run only this part or dataset; may be repeated. Parts: main, matched, as_written, costs, "
+    "ablations (or one of adapters, init, gates, layers, members, batching, first_values, bounds). "
+    "Beyond the paper, and only if named: sensitivity, ackley, starts."
+)
+OnlyOption = Annotated[Names, option(ONLY)]
 JobsOption = Annotated[int, option("Parallel processes; -1 for one per core, or one on a GPU.")]
 
 
@@ -29,11 +34,16 @@ def reproduce(
         Path | None, option("Results folder; by default results/PROFILE.", "--out", "-o")
     ] = None,
     jobs: JobsOption = -1,
+    seeds: Annotated[
+        int | None,
+        option("Seeds, instead of the profile's: 20 for verdicts by paired differences."),
+    ] = None,
 ) -> None:
-    """Compare the methods on all available datasets; write tables, figures, verdicts and a report.
+    """Make everything of the paper, on all available datasets.
 
-    Every run is saved as soon as it is finished: after an interruption, the same command runs only
-    what is missing.
+    The main study, rivals of equal size, the objective as written, ablations, costs; then tables,
+    figures, verdicts and a report. Every run is saved as soon as it is finished: after an
+    interruption, the same command runs only what is missing.
     """
     from batchensemble.study.additions import Additions
     from batchensemble.study.reproduction import reproduce as run
@@ -51,41 +61,7 @@ def reproduce(
         folder=out or Path("results") / profile,
         n_jobs=jobs,
         console=Console(),
-    )
-
-
-def ablate(
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="ABLATION...",
-            help="adapters, init, gates, layers, members, batching, first_values, bounds, or all.",
-        ),
-    ],
-    profile: ProfileOption = "full",
-    only: OnlyOption = None,
-    device: DeviceOption = "auto",
-    out: Annotated[
-        Path | None,
-        option("Results folder; by default results/full or quick-ablations.", "--out", "-o"),
-    ] = None,
-    jobs: JobsOption = -1,
-) -> None:
-    """Change one part of BatchEnsemble at a time, to see which parts matter.
-
-    Full ablations share the results folder of the full study and reuse its runs.
-    """
-    from batchensemble.study.reproduction import ablate as run
-
-    folder = Path("results") / (profile if profile == "full" else f"{profile}-ablations")
-    run(
-        names=names,
-        profile=profile,
-        only=only or (),
-        device=device,
-        folder=out or folder,
-        n_jobs=jobs,
-        console=Console(),
+        n_seeds=seeds,
     )
 
 

@@ -35,6 +35,8 @@ class Chart:
     height: float = 2.4  # inches, in a page
     note: str = ""  # below its title
     strips: Sequence[tuple[float, float, str]] = ()
+    better: str = ""  # an arrow that points to the better numbers
+    n_above: int = 0  # lines of text above the axes
 
     def svg(self) -> str:
         """For a page: as wide as there is room, in the page's font and colours."""
@@ -62,8 +64,10 @@ class Chart:
         return inline(buffer.getvalue())
 
 
-def grid(rows: Sequence[Sequence[Chart]], note: str, *, width: float, height: float) -> Figure:
-    """Charts side by side in one figure, with the note above."""
+def grid(
+    rows: Sequence[Sequence[Chart]], title: str, note: str, *, width: float, height: float
+) -> Figure:
+    """Charts side by side in one figure, with the title and the note above."""
     from matplotlib.figure import Figure
 
     size = (width * len(rows[0]) + 0.4, height * len(rows) + 0.9)
@@ -71,9 +75,12 @@ def grid(rows: Sequence[Sequence[Chart]], note: str, *, width: float, height: fl
     axes = figure.subplots(len(rows), len(rows[0]), squeeze=False)
     for chart, each in zip((c for row in rows for c in row), axes.flat, strict=True):
         chart.draw(each)
-        each.set_title(chart.title.replace(": ", "\n", 1), fontsize=9)
-    if note:
-        figure.suptitle(note, fontsize=8)
+        each.set_title(chart.title.replace(": ", "\n", 1), fontsize=9, pad=6 + 9 * chart.n_above)
+        if chart.better in ("←", "→"):
+            each.set_xlabel("← better" if chart.better == "←" else "better →")
+        elif chart.better:
+            each.set_ylabel(f"{each.get_ylabel()} {chart.better} better".strip())
+    figure.suptitle("\n".join(filter(None, (title, note))), fontsize=10)
     finish(figure)
     return figure
 
@@ -110,7 +117,8 @@ def dots(title: str, cells: Sequence[tuple[Look, MeanSE]], limit: float | None) 
         axes.set_yticks(range(len(cells)), [look.label for look, _ in cells])
         axes.set_ylim(len(cells) - 0.4, -0.6)
         axes.locator_params(axis="x", nbins=4)
-        write_far(axes, [(y, cell) for y, (_, cell) in enumerate(cells)], shown, axis="x")
+        far = [(y, cell, look.colour) for y, (look, cell) in enumerate(cells)]
+        write_far(axes, far, shown, axis="x")
 
     words = "; ".join(f"{look.label} {show(cell)}" for look, cell in cells)
     return Chart(title, f"{title}: {words}.", draw, height=0.45 + 0.22 * len(cells))
@@ -126,20 +134,30 @@ def is_near(cell: MeanSE, shown: tuple[float, float] | None) -> bool:
 
 
 def write_far(
-    axes: Axes, cells: Sequence[tuple[int, MeanSE]], shown: tuple[float, float] | None, *, axis: str
+    axes: Axes,
+    cells: Sequence[tuple[int, MeanSE, str]],
+    shown: tuple[float, float] | None,
+    *,
+    axis: str,
 ) -> None:
-    """What would hide the rest is written at the edge instead of drawn."""
+    """What would hide the rest is written beside the axes, in its colour, instead of drawn.
+
+    cells   the place on the other axis, the number, and the colour
+    """
     if shown is None:
         return
     (axes.set_xlim if axis == "x" else axes.set_ylim)(shown)
-    for place, cell in cells:
-        if not is_near(cell, shown):
-            far = int(cell.mean > shown[1])
-            text = f"{show(cell).replace(' ± ', '±')} {'←→↓↑'[far + 2 * (axis == 'y')]}"
-            align = {"ha": "right" if far or axis == "y" else "left"}
-            align |= {"va": "top" if far else "bottom"} if axis == "y" else {"va": "center"}
-            at = (shown[far], place) if axis == "x" else (place, shown[far])
-            axes.annotate(text, at, fontsize=7, **align)  # type: ignore[arg-type]
+    far = [one for one in cells if not is_near(one[1], shown)]
+    for i, (place, cell, colour) in enumerate(far):
+        arrow = "←→↓↑"[int(cell.mean > shown[1]) + 2 * (axis == "y")]
+        text = f"{arrow} {show(cell)}"
+        if axis == "x":
+            beside: Any = {"x": 1.02, "y": place, "ha": "left", "va": "center"}
+            beside["transform"] = axes.get_yaxis_transform()
+        else:
+            beside = {"x": place, "y": 1.01 + 0.08 * i, "ha": "center", "va": "bottom"}
+            beside["transform"] = axes.get_xaxis_transform()
+        axes.text(s=text, color=colour, fontsize=7, **beside)
 
 
 def curve(
@@ -181,13 +199,16 @@ def curve(
                 axes.scatter(at, means, s=sizes, color=look.colour, alpha=0.8, lw=0, zorder=3)
         axes.xaxis.set_major_formatter(PercentFormatter(1))
         axes.set(xlabel=x, ylabel=y, xlim=(low, high))
+        if diagonal:
+            axes.set(ylim=(low, high), box_aspect=1)
 
     ends = "; ".join(
         f"{look.label} {_written(cells[0])} to {_written(cells[-1])}" for look, cells in lines
     )
     words = f"{title}: {y} from {at[0]:.1%} to {at[-1]:.1%}: {ends}."
     legend = 0.2 * math.ceil(len(lines) / 2) if len(lines) > 1 else 0.0
-    return Chart(title, words, draw, 2.4 + legend, strips=strips)
+    height = WIDTH if diagonal else 2.4
+    return Chart(title, words, draw, height + legend, strips=strips)
 
 
 def scatter(

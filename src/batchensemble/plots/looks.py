@@ -17,6 +17,7 @@ LOOKS = {
     "mc_dropout": Look("MC dropout", "#009E73", "^"),
     "single": Look("Single", "#CC79A7", "D"),
 }
+BAD = "#9b2318"  # of what went wrong
 SPARE = (("#E69F00", "v"), ("#56B4E9", "P"), ("#7F7F7F", "X"), ("#AA4499", "*"))
 
 NAMES = {
@@ -64,5 +65,8 @@ def label(method: str) -> str:
 
 
 def dataset_name(dataset: str) -> str:
-    """As in headings."""
+    """As in headings; the paper writes Breast_cancer."""
+    name, _, task = dataset.partition("_")
+    if name == "ackley":
+        return f"Ackley {task}".strip()
     return dataset[:1].upper() + dataset[1:]

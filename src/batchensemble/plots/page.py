@@ -6,7 +6,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
-from batchensemble.plots.sheets import Cell, MeanSE, show
+from batchensemble.plots.sheets import Cell, MeanSE, fold, show
 
 PACKAGES = ("itables", "jinja2", "matplotlib")
 
@@ -55,7 +55,7 @@ def render_page(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    pages.filters.update({"show": show, "order": _order, **(filters or {})})
+    pages.filters.update({"show": show, "order": _order, "fold": fold, **(filters or {})})
     pages.tests["numeric"] = lambda cell: isinstance(cell, int | float | MeanSE)
     # A closing tag inside a script would end it there.
     libraries = {

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +42,66 @@ class Sheet:
     note: str = ""
 
 
+PAGE = 118  # characters across a page of 1,280 pixels beside its contents
+GAP = 2.2  # characters between columns
+
+
+def fold(sheet: Sheet) -> list[Sheet]:
+    """Tables of a sheet that fit a page: rows that lack the same columns, and columns in turns.
+
+    The leading columns of words stand in each of them; names after the first end in a number.
+    """
+    words = next(
+        (
+            i
+            for i, cell in enumerate(sheet.rows[0] if sheet.rows else ())
+            if not isinstance(cell, str)
+        ),
+        len(sheet.columns),
+    )
+    if len(sheet.columns) <= 2 or words == len(sheet.columns):
+        return [sheet]
+    groups: dict[frozenset[int], list[tuple[Cell, ...]]] = {}
+    for row in sheet.rows:
+        key = frozenset(i for i, cell in enumerate(row) if cell is not None and i >= words)
+        same = next((own for own in groups if own <= key or key <= own), key)
+        groups.setdefault(same, []).append(row)
+    if _width(sheet.columns, sheet.rows, range(len(sheet.columns))) <= PAGE:
+        return [sheet]
+    made: list[Sheet] = []
+    for rows in groups.values():
+        columns: list[int] = []
+        shown = [i for i in range(words, len(sheet.columns)) if any(r[i] is not None for r in rows)]
+        for i in (*shown, -1):
+            if i < 0 or _width(sheet.columns, rows, [*range(words), *columns, i]) > PAGE:
+                at = [*range(words), *columns]
+                made.append(
+                    Sheet(
+                        sheet.name + (f"-{len(made) + 1}" if made else ""),
+                        sheet.title + (" (continued)" if made else ""),
+                        tuple(sheet.columns[c] for c in at),
+                        tuple(tuple(row[c] for c in at) for row in rows),
+                    )
+                )
+                columns = []
+            columns.append(i)
+    made[-1] = replace(made[-1], note=sheet.note)
+    return made
+
+
+def _width(names: Sequence[str], rows: Sequence[tuple[Cell, ...]], columns: Sequence[int]) -> float:
+    """In characters, where titles of columns may be broken between words."""
+    widest = (
+        max(
+            *(len(show(row[i])) for row in rows),
+            *(len(word) + 2 for word in names[i].split()),  # an arrow for sorting
+            0,
+        )
+        for i in columns
+    )
+    return sum(widest) + GAP * len(columns)
+
+
 def show(cell: Cell) -> str:
     """A cell as people read it."""
     match cell:
@@ -60,7 +120,9 @@ def show(cell: Cell) -> str:
 
 
 def _short(number: float) -> str:
-    return f"{number:.3f}" if abs(number) < 1e4 else f"{number:.1e}"
+    if abs(number) < 1e4:
+        return f"{number:.3f}"
+    return f"{number:,.0f}" if abs(number) < 1e9 else f"{number:.1e}"
 
 
 def brief(number: float) -> str:

@@ -47,6 +47,8 @@ class Ablation:
     """figures      their names by task; each shows the datasets of that task
     is_ordered   whether its variants are steps on a scale
     claim        of the paper about it
+    shows_seeds  whether figures have a dot for each seed: where means hide what happened
+    caption      further words of its figures
     """
 
     question: str
@@ -56,6 +58,8 @@ class Ablation:
     figures: dict[str, str]
     is_ordered: bool = False
     claim: str = ""
+    shows_seeds: bool = False
+    caption: str = ""
 
     def units(self, datasets: Sequence[str], n_seeds: int, settings: Settings) -> list[Unit]:
         changes = [variant.change for variant in self.variants]
@@ -139,6 +143,8 @@ ABLATIONS = {
         {REG: "layers_reg", CLF: "layers_clf"},
         is_ordered=True,
         claim="C39",
+        shows_seeds=True,
+        caption="Small dots are seeds; accuracy near 0.5 is a network that never learned.",
     ),
     "members": Ablation(
         "How many members are enough?",
@@ -173,3 +179,27 @@ ABLATIONS = {
         {REG: "bounds_reg"},
     ),
 }
+
+# Readings of the layer ablation's classification that might train: a network of ten ReLU layers
+# seldom leaves the constant answer at the paper's learning rate. Which members-in-layers each has
+# is the extremes: one and ten.
+ACKLEY_READINGS = Ablation(
+    "Which reading of the Ackley classification trains?",
+    "last layers that have members, of ten",
+    ("ackley_classification",),
+    tuple(
+        Variant(
+            str(n), Change(last=n, n_hidden=DEPTH - 1, dropout=0.0, lr=lr, bias=bias), f"{words}"
+        )
+        for words, lr, bias in (
+            ("as published", 0.005, "zero"),
+            ("uniform biases", 0.005, "uniform"),
+            ("learning rate 0.001", 0.001, "zero"),
+            ("both", 0.001, "uniform"),
+        )
+        for n in (1, 4, 7, 8, 9, 10)
+    ),
+    {CLF: "ackley_readings"},
+    shows_seeds=True,
+    caption="Small dots are seeds; accuracy near 0.5 is a network that never learned.",
+)

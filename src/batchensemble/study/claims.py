@@ -18,18 +18,36 @@ from batchensemble.study.statements import ALL, Need, Part
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a claim; `verdict` is None if it is not judged, and `why_not` says why."""
+    """What came of a claim; `verdict` is None if it is not judged, and `why_not` says why.
+
+    paired   the verdict by paired differences, where it was asked for, and those of the parts
+    """
 
     id: str
     text: str
     verdict: Word | None
     why_not: str
     parts: tuple[Part, ...]
+    paired: Word | None = None
+    paired_parts: tuple[Word | None, ...] = ()
 
 
-def judge_claims(study: Study) -> list[Verdict]:
-    """Every claim in order; what is missing makes a claim unjudged, never an error."""
-    return [_judge(claim, study) for claim in CLAIMS]
+def judge_claims(study: Study, paired: Study | None = None) -> list[Verdict]:
+    """Every claim in order; what is missing makes a claim unjudged, never an error.
+
+    With a study that is judged by paired differences, its verdicts stand beside the others.
+    """
+    verdicts = [_judge(claim, study) for claim in CLAIMS]
+    if paired is None:
+        return verdicts
+    return [
+        dataclasses.replace(
+            verdict,
+            paired=beside.verdict,
+            paired_parts=tuple(part.verdict for part in beside.parts),
+        )
+        for verdict, beside in zip(verdicts, judge_claims(paired), strict=True)
+    ]
 
 
 def write_claims(verdicts: Sequence[Verdict], path: Path) -> None:
@@ -38,24 +56,34 @@ def write_claims(verdicts: Sequence[Verdict], path: Path) -> None:
     for verdict in verdicts:
         entry = dataclasses.asdict(verdict)
         entry["numbers"] = {part["text"]: part.pop("numbers") for part in entry["parts"]}
+        for part, word in zip(entry["parts"], entry.pop("paired_parts"), strict=False):
+            part["paired"] = word
         entries.append(entry)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(entries, indent=1, allow_nan=False) + "\n")
 
 
 def claims_sheet(verdicts: Sequence[Verdict]) -> Sheet:
-    """One row for each claim: how many of its parts hold, hold partly, or do not."""
+    """One row for each claim: how many of its parts hold, hold partly, or do not, by both rules."""
     rows: list[tuple[Cell, ...]] = []
+    is_paired = any(verdict.paired_parts for verdict in verdicts)
     for verdict in verdicts:
-        words = [part.verdict for part in verdict.parts if part.counts]
-        counts = (words.count(word) for word in WORDS)
-        rows.append((verdict.id, verdict.text, verdict.verdict or "not judged", *counts))
+        counted = [i for i, part in enumerate(verdict.parts) if part.counts]
+        words = [verdict.parts[i].verdict for i in counted]
+        cells: list[Cell] = [verdict.verdict or "not judged", *map(words.count, WORDS)]
+        if is_paired:
+            beside = [verdict.paired_parts[i] for i in counted]
+            cells += [verdict.paired or "not judged", *map(beside.count, WORDS)]
+        rows.append((verdict.id, verdict.text, *cells))
+    names = ("verdict", *(f"parts: {word}" for word in WORDS))
     return Sheet(
         "claims",
         "The paper's claims",
-        ("id", "claim", "verdict", *(f"parts: {word}" for word in WORDS)),
+        ("id", "claim", *names, *(f"paired {name}" for name in names if is_paired)),
         tuple(rows),
-        "Partly: the claimed winners are inside a larger best set, or only some parts hold.",
+        "Partly: the claimed winners are inside a larger best set, or only some parts hold. "
+        "Paired: by the 95 % interval of differences on the same seeds, of all seeds there are; "
+        "the others are the paper's rule, mean ± standard error of five seeds.",
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from batchensemble.estimators.presets import PRESETS, SERIES_PRESETS
+from batchensemble.estimators.presets import PRESETS
 from batchensemble.predictive import (
     CategoricalPredictive,
     GaussianPredictive,
@@ -47,13 +47,16 @@ from batchensemble.training.models import (
     predict_rows,
     sample_paths,
 )
-from batchensemble.training.networks import MLP, Recurrent
+from batchensemble.training.networks import MLP, Network, Recurrent
+from batchensemble.words import one_of
 
 PAPER = PRESETS["paper"]
 PAPER_TRAINING = Training(
     **{name: PAPER[name] for name in ("epochs", "batch_size", "lr", "weight_decay", "clip_norm")}
 )
 WIDTH: int = PAPER["hidden"][0]
+Widths = tuple[int, int]
+EQUAL: Widths = (WIDTH, WIDTH)
 N_PATHS = 2000
 CPU = torch.device("cpu")
 
@@ -74,8 +77,8 @@ class Experiment(ABC):
     dtype: ClassVar[torch.dtype]  # of networks that predict
 
     @abstractmethod
-    def network(self, width: int = WIDTH, change: Change = PLAIN) -> MakeNetwork:
-        """Builds the paper's network with layers of that width, changed as `change` says."""
+    def network(self, widths: Widths = EQUAL, change: Change = PLAIN) -> MakeNetwork:
+        """Builds the paper's network with first and later layers of these widths, changed so."""
 
     @abstractmethod
     def predict(self, seed_number: int, members: Sequence[Members]) -> Predictive:
@@ -116,6 +119,28 @@ class Experiment(ABC):
         return judgements
 
 
+def with_biases(make: MakeNetwork, how: str) -> MakeNetwork:
+    """Biases as `make` has them, or uniform within 1 / sqrt(inputs), as torch.nn.Linear's are."""
+    if one_of(how, ("zero", "uniform"), "initialisation of biases") == "zero":
+        return make
+
+    def made(generator: torch.Generator, *, n_members: int | None = None) -> Network:
+        network = make(generator, n_members=n_members)
+        for layer in network.modules():
+            weight, bias = getattr(layer, "weight", None), getattr(layer, "bias", None)
+            if weight is not None and bias is not None:
+                bound = weight.shape[-1] ** -0.5
+                torch.nn.init.uniform_(bias, -bound, bound, generator=generator)
+        return network
+
+    return made
+
+
+def training_seed(unit: Unit, seed: int) -> int:
+    """Of initialisation, shuffling and dropout; the split has the seed itself."""
+    return seed + 1_000 * unit.changes[0].start
+
+
 def prepare(unit: Unit, device: torch.device = CPU) -> Experiment:
     """The data of a unit, loaded, cut and scaled."""
     return (_table if unit.dataset in TABLES else _series)(unit, device)
@@ -126,18 +151,19 @@ class TableExperiment(Experiment):
     splits: Sequence[TableSplit]
     dtype = torch.float64
 
-    def network(self, width: int = WIDTH, change: Change = PLAIN) -> MakeNetwork:
+    def network(self, widths: Widths = EQUAL, change: Change = PLAIN) -> MakeNetwork:
         n_layers = change.n_hidden + 1
         last = n_layers if change.last is None else change.last
-        return maker(
+        make = maker(
             MLP,
             self.splits[0].x_train.shape[1],
             self.splits[0].outputs,
-            hidden=(width,) * change.n_hidden,
+            hidden=(widths[0], *[widths[1]] * (change.n_hidden - 1)),
             dropout=change.dropout,
             adapters=("",) * (n_layers - last) + (change.adapters,) * last,
             init=change.init,
         )
+        return with_biases(make, change.bias)
 
     def predict(self, seed_number: int, members: Sequence[Members]) -> Predictive:
         x, device = self.splits[seed_number].x_test, self.data.device
@@ -169,7 +195,8 @@ def _table(unit: Unit, device: torch.device) -> TableExperiment:
         torch.tensor(np.concatenate([split.y_train for split in splits]), device=device),
     )
     n_train = [len(split.y_train) for split in splits]
-    rows = [*map(Rows, unit.seeds, torch.arange(len(data.x)).split(n_train))]
+    seeds = [training_seed(unit, seed) for seed in unit.seeds]
+    rows = [*map(Rows, seeds, torch.arange(len(data.x)).split(n_train))]
     facts = {
         "task": table.task,
         "n_rows": len(table.y),
@@ -178,6 +205,8 @@ def _table(unit: Unit, device: torch.device) -> TableExperiment:
         "n_train": n_train,
         "n_test": [len(split.y_test) for split in splits],
     }
+    if unit.variant == "shift":
+        facts["shifted_features"] = [list(split.shifted) for split in splits]
     loss = _gaussian(unit) if splits[0].is_regression else CategoricalNLL()
     return TableExperiment(data, rows, loss, facts, splits)
 
@@ -189,28 +218,23 @@ class SeriesExperiment(Experiment):
     split: SeriesSplit
     dtype = torch.float32
 
-    def network(
-        self,
-        width: int = WIDTH,
-        change: Change = PLAIN,
-        *,
-        feedback: str = SERIES_PRESETS["paper"]["feedback"],
-    ) -> MakeNetwork:
-        return maker(
+    def network(self, widths: Widths = EQUAL, change: Change = PLAIN) -> MakeNetwork:
+        make = maker(
             Recurrent,
             0,
             (1, 1),
             draw=self.loss.draw,
             context=CONTEXT,
             horizon=HORIZON,
-            feedback=feedback,
+            feedback=change.feedback,
             gates=change.gates,
             adapters=change.adapters,
             init=change.init,
-            hidden_size=width,
-            hidden=(width,) * change.n_hidden,
+            hidden_size=widths[0],
+            hidden=(widths[1],) * change.n_hidden,
             dropout=change.dropout,
         )
+        return with_biases(make, change.bias)
 
     def predict(self, seed_number: int, members: Sequence[Members]) -> Predictive:
         """Every method draws the same number of paths, shared among its members."""
@@ -232,7 +256,7 @@ def _series(unit: Unit, device: torch.device) -> SeriesExperiment:
     values = torch.tensor(split.values, device=device)
     location, scale = torch.zeros_like(values), torch.ones_like(values)
     windows = Windows(values.unsqueeze(1), location, scale, CONTEXT, HORIZON)
-    rows = [Rows(seed, torch.tensor(split.train)) for seed in unit.seeds]
+    rows = [Rows(training_seed(unit, seed), torch.tensor(split.train)) for seed in unit.seeds]
     facts = {
         "task": "forecasting",
         "n_rows": len(series.values),

@@ -16,10 +16,11 @@ from batchensemble.plots.charts import (
     mean_words,
     write_far,
 )
-from batchensemble.plots.looks import ERROR, NAMES, SPARE, UP, dataset_name, look
+from batchensemble.plots.looks import BAD, ERROR, NAMES, SPARE, UP, dataset_name, label, look
 from batchensemble.plots.sheets import MeanSE, near_range, show
 from batchensemble.plots.svg import SOFT, tip
 from batchensemble.study.ablations import ABLATIONS, Ablation, plain_of
+from batchensemble.study.overview import claim_strengths, nll_gaps
 from batchensemble.study.results import CURVES, ID, SHIFT, Place, Study
 
 REGRESSION, CLASSES, SERIES = "regression", "classification", "forecasting"
@@ -35,9 +36,20 @@ Rows = list[list[Chart]]
 def panel(study: Study, place: Place, metric: str) -> Chart:
     """A dot with its standard error for each method, and how far rivals have to get."""
     means = study.means(place, metric)
-    finite = [(look(m), cell) for m, cell in means.items() if math.isfinite(cell.mean)]
+    finite = [
+        (look(m)._replace(label=label(m) + _lost(study, place, m)), cell)
+        for m, cell in means.items()
+        if math.isfinite(cell.mean)
+    ]
     limit = near_end(means.get("batch_ensemble"), metric)
-    return _noted(dots(f"{dataset_name(place.dataset)}: {NAMES[metric]}", finite, limit), metric)
+    chart = dots(f"{dataset_name(place.dataset)}: {NAMES[metric]}", finite, limit)
+    return _noted(chart, metric, "←→")
+
+
+def _lost(study: Study, place: tuple[str, str], entrant: str) -> str:
+    """How many runs diverged, on a line of its own; nothing if none did."""
+    n, n_lost = len(study.runs[(*place, entrant)]), study.n_diverged(place, entrant)
+    return f"\n{n_lost} of {n} diverged" if n_lost else ""
 
 
 def line(study: Study, place: Place, name: str) -> Chart | None:
@@ -51,7 +63,7 @@ def line(study: Study, place: Place, name: str) -> Chart | None:
     title, x, y = f"{error} of the most certain {things}", f"share of {things} kept", error
     if name == "coverage":
         title, x, y = "nominal and empirical coverage", "nominal", "empirical coverage"
-    return curve(
+    chart = curve(
         f"{dataset_name(place.dataset)}: {title}",
         CURVES[name].tolist(),
         lines,
@@ -59,26 +71,39 @@ def line(study: Study, place: Place, name: str) -> Chart | None:
         y=y,
         diagonal=name == "coverage",
     )
+    return chart if name == "coverage" else _noted(chart, ERROR[task], "↓↑")
 
 
 def variants(study: Study, ablation: Ablation, dataset: str, metric: str) -> Chart:
-    """A point with its standard error for each variant; "diverged" where no run gave a number."""
+    """A point with its standard error for each variant, and where asked a dot for each seed.
+
+    Runs that diverged are counted below their variant.
+    """
     cells = ablation.means(study, dataset, metric)
-    lost = ablation.diverged(study, dataset)
-    ticks = list(dict.fromkeys(v.label for v in (*(v for v, _ in cells), *lost)))
+    diverged = ablation.diverged(study, dataset)
+    ticks = list(dict.fromkeys(v.label for v in (*(v for v, _ in cells), *diverged)))
     lines = list(dict.fromkeys(variant.line for variant, _ in cells))
+    colours = dict(zip(lines, (look("batch_ensemble")[1:], *SPARE), strict=False))
     shown = near_range([cell for _, cell in cells])
     is_score = metric != "member_disagreement"  # which is neither good nor bad
     limit = near_end(plain_of(cells), metric) if is_score else None
+    place = (dataset, ID)
 
     def draw(axes: Any) -> None:
-        for name, (colour, mark) in zip(lines, (look("batch_ensemble")[1:], *SPARE), strict=False):
+        for name, (colour, mark) in colours.items():
             own = [(v, c) for v, c in cells if v.line == name]
+            if ablation.shows_seeds:
+                seeds = [
+                    (ticks.index(v.label), value)
+                    for v, _ in own
+                    for value in study.values(place, v.entrant, metric).values()
+                ]
+                axes.plot(*zip(*seeds, strict=True), "o", color=colour, alpha=0.35, ms=3, mew=0)
             axes.errorbar(
                 [ticks.index(v.label) for v, _ in own],
                 *zip(*(cell for _, cell in own), strict=True),
                 color=colour, marker=mark, capsize=3, lw=1, ms=4, label=name or None,
-                ls="-" if ablation.is_ordered else "",
+                ls="-" if ablation.is_ordered and not ablation.shows_seeds else "",
             )  # fmt: skip
             near = [(v, cell) for v, cell in own if is_near(cell, shown)]
             at = ([ticks.index(v.label) for v, _ in near], [cell.mean for _, cell in near])
@@ -87,18 +112,26 @@ def variants(study: Study, ablation: Ablation, dataset: str, metric: str) -> Cha
         axes.set_xticks(range(len(ticks)), ticks)
         axes.set_xlabel(ablation.axis)
         axes.margins(x=0.1)
-        at_tick = {"transform": axes.get_xaxis_transform(), "ha": "center", "fontsize": 8}
-        for variant in lost:
-            axes.text(ticks.index(variant.label), 0.5, "diverged", color=SOFT, **at_tick)
+        for variant in dict.fromkeys((*(v for v, _ in cells), *diverged)):
+            if words := _lost(study, place, variant.entrant):
+                at_tick = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
+                where = (
+                    ticks.index(variant.label),
+                    0.02,
+                    words.strip().replace(" diverged", "\ndiverged"),
+                )
+                axes.text(*where, color=BAD, fontsize=7, **at_tick)
         if limit is not None:
             axes.axhline(limit, color=SOFT, ls=":", lw=1, zorder=0)
-        places = [(ticks.index(v.label), cell) for v, cell in cells]
-        write_far(axes, places, shown, axis="y")
+        far = [(ticks.index(v.label), cell, colours[v.line][0]) for v, cell in cells]
+        write_far(axes, far, shown, axis="y")
 
     title = f"{dataset_name(dataset)}: {NAMES[metric]}"
     words = "; ".join(f"{variant.name} {show(cell)}" for variant, cell in cells)
-    chart = Chart(title, f"{title}: {words}.", draw, height=2.2 + 0.2 * (len(lines) > 1))
-    return _noted(chart, metric) if is_score else chart
+    n_above = sum(not is_near(cell, shown) for _, cell in cells)
+    height = 2.2 + 0.2 * (len(lines) > 1)
+    chart = Chart(title, f"{title}: {words}.", draw, height=height, n_above=n_above)
+    return _noted(chart, metric, "↓↑") if is_score else chart
 
 
 def near_end(ours: MeanSE | None, metric: str) -> float | None:
@@ -108,22 +141,31 @@ def near_end(ours: MeanSE | None, metric: str) -> float | None:
     return ours.mean + ours.se if metric in UP else ours.mean - ours.se
 
 
-def _noted(chart: Chart, metric: str) -> Chart:
-    return replace(chart, note=f"{'Higher' if metric in UP else 'Lower'} is better.")
+def _noted(chart: Chart, metric: str, arrows: str) -> Chart:
+    """Says which numbers are better; of the arrows the first points to lower ones."""
+    note = f"{'Higher' if metric in UP else 'Lower'} is better."
+    return replace(chart, note=note, better=arrows[metric in UP])
 
 
 @dataclass(frozen=True)
 class Panels:
-    """A figure of a file: its charts in rows, and the size of each in inches."""
+    """A figure of a file: its title, its charts in rows, and the size of each in inches.
 
+    A height of None is that of each chart in a page.
+    """
+
+    title: str
     rows: Callable[[Study], Rows]
     width: float
-    height: float
+    height: float | None
 
     def draw(self, study: Study, note: str = "") -> Any:
         """None where there is nothing to show."""
         rows = self.rows(study)
-        return grid(rows, note, width=self.width, height=self.height) if rows else None
+        if not rows:
+            return None
+        height = rows[0][0].height if self.height is None else self.height
+        return grid(rows, self.title, note, width=self.width, height=height)
 
 
 def _places(study: Study, task: str, variant: str) -> list[Place]:
@@ -146,14 +188,38 @@ def _lines(task: str, variant: str, name: str, study: Study) -> Rows:
 
 def _variants(ablation: Ablation, task: str, study: Study) -> Rows:
     """Datasets down, metrics across."""
-    metrics = (ERROR[task], "nll", "member_disagreement")
     datasets = ablation.present(study, task)
+    metrics = [
+        metric
+        for metric in (*SHOWN[task], "member_disagreement")
+        if all(ablation.means(study, dataset, metric) for dataset in datasets)
+    ]
     return [[variants(study, ablation, dataset, m) for m in metrics] for dataset in datasets]
 
 
+def _alone(make: Callable[[Study], Chart | None], study: Study) -> Rows:
+    chart = None if study.note else make(study)
+    return [[chart]] if chart else []
+
+
+WORDS = {REGRESSION: "Regression", CLASSES: "Classification", SERIES: "Series"}
+PLACED = {ID: "in-distribution", SHIFT: "with tail rows unseen in training"}
+SEEDS = "mean ± standard error over the seeds; dotted: what a rival has to pass"
+CURVE_TITLES = {
+    "selective": "The error that is left when only the most certain are kept",
+    "coverage": "How many truths lie inside the predicted intervals",
+}
 FIGURES = {
+    "abstract_nll": Panels(
+        "BatchEnsemble against its rivals: differences in NLL, seed by seed, 95 % intervals",
+        partial(_alone, nll_gaps), 6.5, None,
+    ),
+    "claims": Panels("The paper's claims by strength", partial(_alone, claim_strengths), 6.0, None),
     **{
-        name: Panels(partial(_panels, task, variant), 2.5, 1.7)
+        name: Panels(
+            f"{WORDS[task]}, {PLACED[variant]}: {SEEDS}",
+            partial(_panels, task, variant), 2.7, 1.8,
+        )
         for name, task, variant in (
             ("reg_main", REGRESSION, ID),
             ("reg_tails", REGRESSION, SHIFT),
@@ -163,7 +229,10 @@ FIGURES = {
         )
     },
     **{
-        name: Panels(partial(_lines, task, variant, which), 2.6, 2.8)
+        name: Panels(
+            f"{CURVE_TITLES[which]}\n{WORDS[task]}, {PLACED[variant]}; bands are ± standard error",
+            partial(_lines, task, variant, which), 3.0, 3.0,
+        )
         for name, task, variant, which in (
             ("selective_reg", REGRESSION, ID, "selective"),
             ("selective_clf", CLASSES, ID, "selective"),
@@ -174,11 +243,14 @@ FIGURES = {
         )
     },
     **{
-        name: Panels(partial(_variants, ablation, task), 2.9, 2.1)
+        name: Panels(
+            f"{ablation.question} {ablation.caption}".strip(),
+            partial(_variants, ablation, task), 2.5, 2.1,
+        )
         for ablation in ABLATIONS.values()
         for task, name in ablation.figures.items()
     },
-}
+}  # fmt: skip
 
 
 # The same results give the same files.

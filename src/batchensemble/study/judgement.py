@@ -29,6 +29,7 @@ from batchensemble.predictive import (
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+FLOOR = 1e-12  # of probabilities, where a study has one: of an open choice
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ def judge_classification(
     """Members' probabilities are kept."""
     metrics = summarise_classification(y, dist)
     metrics["member_disagreement"] = class_disagreement(probabilities=dist.probabilities)
+    of_truth = dist.mean[np.arange(len(y)), y]
+    metrics["nll_floored"] = float(-np.log(np.maximum(of_truth, FLOOR)).mean())
     metrics |= _tails(summarise_classification, y, dist, is_tail)
     right = selective_accuracy(y, probabilities=dist.mean, uncertainty=dist.total)
     arrays = {"y": y, "is_tail": is_tail, "probabilities": dist.probabilities}

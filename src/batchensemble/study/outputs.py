@@ -7,8 +7,9 @@ from batchensemble.study.best_sets import WORDS
 from batchensemble.study.claims import claims_sheet, judge_claims, write_claims
 from batchensemble.study.costs_file import read_costs
 from batchensemble.study.figures import draw_figures
-from batchensemble.study.report import write_report
+from batchensemble.study.report import grube, write_report
 from batchensemble.study.results import Study, read_results, write_runs
+from batchensemble.study.sensitivity import sensitivity_sheet
 from batchensemble.study.sheets import make_sheets
 from batchensemble.study.store import Result
 from batchensemble.study.tables import write_sheet
@@ -23,12 +24,17 @@ NEEDED = {
 def write_outputs(folder: Path) -> tuple[list[Result], list[str]]:
     """Write all outputs into the folder; returns the results, and lines that say what is where."""
     results = read_results(folder)
-    study = Study(results, read_costs(folder / "costs.json"))
+    costs = read_costs(folder / "costs.json")
+    study = Study(results, costs)
     write_runs(results, folder / "runs.csv")
-    verdicts = judge_claims(study)
+    verdicts = judge_claims(study, Study(results, costs, paired=True))
     write_claims(verdicts, folder / "claims.json")
-    for sheet in (*make_sheets(study), claims_sheet(verdicts)):
-        write_sheet(sheet, folder / "tables", study.note)
+    sheets = [*make_sheets(study), claims_sheet(verdicts)]
+    if not study.note:
+        sheets.append(sensitivity_sheet(results, costs, verdicts))
+    for sheet in sheets:
+        if sheet.rows:
+            write_sheet(sheet, folder / "tables", study.note)
     label = folder / "NOTE.txt"  # numbers for machines have no place for it
     label.write_text(study.note + "\n") if study.note else label.unlink(missing_ok=True)
     said = [f"Numbers: {folder / 'runs.csv'}; tables: {folder / 'tables'}"]
@@ -39,6 +45,7 @@ def write_outputs(folder: Path) -> tuple[list[Result], list[str]]:
     missing = [what for what, own in NEEDED.items() if any(find_spec(p) is None for p in own)]
     if "figures" not in missing:
         draw_figures(study, folder / "figures")
+        (folder / "figures" / "grube.svg").write_text(grube())
         said.append(f"Figures: {folder / 'figures'}")
     if missing:
         said.append(f"No {', no '.join(missing)}: pip install 'batchensemble[study]'")

@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from batchensemble.data.frames import read_columns
+from batchensemble.study.ablations import ABLATIONS, ACKLEY, ACKLEY_READINGS
 from batchensemble.study.additions import fingerprint
 from batchensemble.study.datasets import SERIES, TABLES, load_series, load_table
+from batchensemble.study.results import N_SEEDS, QUICK
+from batchensemble.study.sensitivity import CHOICES
 from batchensemble.study.spec import PLAIN, VARIANTS, Change, Settings, Unit, units_of
-from batchensemble.study.tables import N_SEEDS, QUICK
 from batchensemble.words import one_of
 
-RIVALS = ("deep_ensemble", "mc_dropout", "single")
+BE, DE = "batch_ensemble", "deep_ensemble"
+N_STARTS = 4  # initialisations of a split, where its variance is told apart
+EXTRAS = ("sensitivity", "ackley", "starts")
 
 
 @dataclass(frozen=True)
@@ -21,31 +25,79 @@ class Profile:
     settings: Settings
     n_repeats: int  # of timings
     note: str
+    ablated: tuple[str, ...] | None = None  # datasets that ablations are limited to
 
 
+SMALL = ("diabetes", "breast_cancer", "electric", *ACKLEY)
 PROFILES = {
     "full": Profile(N_SEEDS, Settings(), 5, "the paper's setting"),
-    "quick": Profile(2, Settings(epochs=50, most_rows=2_000, most_windows=150), 1, QUICK),
+    "quick": Profile(2, Settings(epochs=20, most_rows=500, most_windows=30), 1, QUICK, SMALL),
 }
-ABLATION_PROFILES = {
-    "full": PROFILES["full"],
-    "quick": Profile(2, Settings(epochs=20, most_rows=1_000, most_windows=100), 1, QUICK),
-}
+STANDARD = ("main", "matched", "as_written", "costs", "ablations")
+PARTS = (*STANDARD, *ABLATIONS, *EXTRAS)
+"""What `--only` chooses from: parts of the study, ablations one by one, and what is extra."""
 
 
-def plan(dataset: str, profile: Profile, methods: tuple[str, ...]) -> list[Unit]:
-    """The units of a dataset: the main study, rivals of equal size, the objective as written."""
-    rivals = tuple(method for method in methods if method in RIVALS)
-    entries = [(methods, PLAIN), (rivals, Change(matched=True))]
-    if dataset in TABLES and load_table(dataset).task == "regression":
-        entries.append((methods, Change(bounded=False)))
+def choose(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Parts and datasets among the words of `--only`; all standard parts if it names none."""
+    for word in words:
+        one_of(word, (*PARTS, *TABLES, *SERIES), "part of the study or dataset")
+    parts = tuple(word for word in words if word in PARTS)
+    return parts or STANDARD, [word for word in words if word not in PARTS]
+
+
+def plan(
+    dataset: str,
+    profile: Profile,
+    methods: tuple[str, ...],
+    parts: Sequence[str] = STANDARD,
+) -> list[Unit]:
+    """The units of a dataset in these parts, each once."""
+    is_table = dataset in TABLES
+    task = load_table(dataset).task if is_table else "forecasting"
+    is_ackley = dataset in ACKLEY  # a dataset of ablations alone
+    entries = [] if is_ackley else _entries(parts, task, methods)
     size = (profile.n_seeds, profile.settings)
-    return [
+    units = [
         unit
         for variant in variants_of(dataset)
-        for words, change in entries
-        for unit in units_of(dataset, variant, words, *size, [change], fingerprint(dataset))
+        for words, changes in entries
+        for unit in units_of(dataset, variant, words, *size, changes, fingerprint(dataset))
     ]
+    if BE in methods and (profile.ablated is None or dataset in profile.ablated):
+        named = [*ABLATIONS] if "ablations" in parts else [p for p in parts if p in ABLATIONS]
+        ablations = [ABLATIONS[name] for name in named]
+        ablations += [ACKLEY_READINGS] if "ackley" in parts else []
+        units += [unit for own in ablations for unit in own.units([dataset], *size)]
+    return list(dict.fromkeys(units))
+
+
+Entry = tuple[tuple[str, ...], list[Change]]
+
+
+def _entries(parts: Sequence[str], task: str, methods: tuple[str, ...]) -> list[Entry]:
+    """Methods and changes of the parts that are run on every dataset and variant."""
+
+    def those(*words: str) -> tuple[str, ...]:
+        return tuple(method for method in methods if method in words)
+
+    entries: list[Entry] = []
+    if "main" in parts:
+        entries.append((methods, [PLAIN]))
+    if "matched" in parts:
+        entries.append((those("mc_dropout", "single"), [Change(matched=True)]))
+        entries.append((those(DE), [Change(budget=BE)]))
+        entries.append((those(BE), [Change(budget=DE)]))
+    if "as_written" in parts and task == "regression":
+        entries.append((methods, [Change(bounded=False)]))
+    if "sensitivity" in parts:
+        for choice in CHOICES:
+            if task in choice.tasks and choice.change is not None:
+                kept = tuple(m for m in methods if m not in choice.unchanged)
+                entries.append((kept, [choice.change]))
+    if "starts" in parts:
+        entries.append((methods, [Change(start=i) for i in range(1, N_STARTS)]))
+    return [(words, changes) for words, changes in entries if words]
 
 
 def variants_of(dataset: str) -> tuple[str, ...]:
@@ -63,11 +115,6 @@ def longest_first(units: Sequence[Unit]) -> list[Unit]:
         for name in {unit.dataset for unit in units}
     }
     return sorted(units, key=lambda unit: -rows[unit.dataset] * len(unit.changes))
-
-
-def check_names(names: Sequence[str]) -> list[str]:
-    """The names, all of known datasets."""
-    return [one_of(name, (*TABLES, *SERIES), "dataset") for name in names]
 
 
 def loadable(names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -28,6 +28,17 @@ SHAPES = {
     "temperature": Shape(3_650, 1),
 }
 
+# Where the data come from, and the licence that the source states; the paper names neither.
+SOURCES = {
+    "adult": ("Becker and Kohavi, UCI 2", "CC BY 4.0"),
+    "breast_cancer": ("Wolberg and others, UCI 17, in scikit-learn", "CC BY 4.0"),
+    "phoneme": ("ELENA project, OpenML 1489", "none stated"),
+    "diabetes": ("Efron and others (2004), in scikit-learn", "none stated"),
+    "california": ("Pace and Barry (1997), StatLib", "none stated"),
+    "electric": ("US Federal Reserve, G.17, FRED IPG2211A2N", "public domain"),
+    "temperature": ("Australian Bureau of Meteorology, Time Series Data Library", "none stated"),
+}
+
 # MC dropout is the single network, so its count is that of `single`.
 N_PARAMETERS = {
     "adult": {"batch_ensemble": 7_584, "single": 4_610, "deep_ensemble": 46_100},

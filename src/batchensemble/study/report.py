@@ -1,15 +1,20 @@
 """The study on one page: an HTML file that needs no other file and no network."""
 
+import re
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from batchensemble.metrics import COVERAGES, LEVELS
-from batchensemble.plots.looks import dataset_name, label, look
+from batchensemble.plots.looks import LOOKS, dataset_name, label, look
 from batchensemble.plots.page import check_packages, render_page
+from batchensemble.plots.sheets import brief
+from batchensemble.study.abstract import judge_abstract, told
 from batchensemble.study.best_sets import WORDS as VERDICT_WORDS
-from batchensemble.study.claims import judge_claims
+from batchensemble.study.claims import Verdict, judge_claims
 from batchensemble.study.costs_file import read_costs
+from batchensemble.study.overview import claim_strengths, nll_gaps
 from batchensemble.study.published import SHAPES
 from batchensemble.study.results import Study, read_results
 from batchensemble.study.sections import (
@@ -22,6 +27,7 @@ from batchensemble.study.sections import (
     sections,
     wins,
 )
+from batchensemble.study.sensitivity import sensitivity_sheet
 from batchensemble.study.sheets import make_sheets
 from batchensemble.study.spec import Settings
 
@@ -31,6 +37,12 @@ VERDICTS = {
     "partly": ("holds in part", "hold in part"),
     "does not hold": ("does not hold", "do not hold"),
 }
+SHOWN_ABOVE = ("abstract", "main", "ablation")
+
+
+def grube() -> str:
+    """The diagram of the recurrent cell, as SVG."""
+    return (files("batchensemble.study") / "page" / "grube.svg").read_text(encoding="utf-8")
 
 
 def write_report(folder: Path, path: Path) -> Path:
@@ -39,33 +51,40 @@ def write_report(folder: Path, path: Path) -> Path:
     `folder/runs` holds the runs; `folder/costs.json`, if there, the measured costs.
     """
     check_packages()
-    page = render(Study(read_results(folder), read_costs(folder / "costs.json")))
+    results, costs = read_results(folder), read_costs(folder / "costs.json")
+    page = render(Study(results, costs), Study(results, costs, paired=True))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
     return path
 
 
-def render(study: Study) -> str:
-    """The page as text."""
+def render(study: Study, paired: Study | None = None) -> str:
+    """The page as text; `paired` are the same results, for verdicts by paired differences."""
     full = not study.note
     sheets = {sheet.name: sheet for sheet in make_sheets(study)}
-    verdicts = judge_claims(study) if full else []
+    verdicts = judge_claims(study, paired) if full else []
+    if full:
+        sensitivity = sensitivity_sheet((paired or study).results, study.costs, verdicts)
+        sheets |= {sensitivity.name: sensitivity} if sensitivity.rows else {}
     words = [verdict.verdict for verdict in verdicts]
     return render_page(
         "batchensemble.study",
         "report.html.jinja",
-        filters={"numbers": _numbers},
+        filters={"numbers": _numbers, "plain": plain, "told": told},
         note=study.note,
         summary=_summary(study, full=full),
         counts={word: words.count(word) for word in VERDICT_WORDS},
         phrases=VERDICTS,
         n_open=words.count(None),
         verdicts=verdicts,
-        verdict_order=(*VERDICTS, None),
+        paired_counts=_paired_counts(verdicts),
+        abstract=judge_abstract(study),
+        pictures=[c for c in (nll_gaps(study), claim_strengths(study, verdicts)) if c and full],
+        grube=grube(),
         wins=wins(study) if full and study.places() else None,
         main=main_tables(study, mark_best=full),
         sections=sections(study, sheets),
-        sheets=[s for name, s in sheets.items() if name.split("-")[0] not in ("main", "ablation")],
+        sheets=[s for name, s in sheets.items() if name.split("-")[0] not in SHOWN_ABOVE],
         questions=questions(study, sheets, verdicts, full=full),
         looks=[look(method) for method in study.methods()],
         words=WORDS,
@@ -73,6 +92,20 @@ def render(study: Study) -> str:
         levels=LEVELS,
         coverages=COVERAGES,
     )
+
+
+def _paired_counts(verdicts: Sequence[Verdict]) -> dict[str, list[int]]:
+    """Of all parts that count: how many have each verdict, by intervals and by pairs."""
+    both = [
+        (part.verdict, beside)
+        for verdict in verdicts
+        for part, beside in zip(verdict.parts, verdict.paired_parts, strict=False)
+        if part.counts
+    ]
+    return {
+        word: [sum(own[i] == word for own in both) for i in (0, 1)]
+        for word in (VERDICT_WORDS if both else ())
+    }
 
 
 def _summary(study: Study, *, full: bool) -> list[str]:
@@ -128,6 +161,10 @@ def _made(study: Study) -> dict[str, str]:
         "Trained on": ", ".join(every("device")),
         "Machine": "; ".join(every("machine")),
         "Python": ", ".join(every("python")),
+        "Code": "; ".join(
+            f"commit {code['commit']}, folder src/batchensemble {code['tree'][:12]}"
+            for code in {c["tree"]: c for c in (a.get("code") for a in abouts) if c}.values()
+        ),
         "Versions": ", ".join(f"{name} {' or '.join(own)}" for name, own in versions.items()),
         "Training": "; ".join(settings),
     }
@@ -149,6 +186,30 @@ def _count(n: int, thing: str) -> str:
     return f"{n:,} {thing}{'s' * (n != 1)}"
 
 
+# How results name things, and how people do.
+PLAIN_WORDS = (
+    (r",?\bn_hidden=\d+,dropout=0\.0", ""),
+    (r"\blast=(\d+)", r"\1 layers"),
+    (r"\bpenalty=([\d.]+)", r"penalty \1"),
+    (r"\binit=(\w+)", r"\1"),
+    (r"\badapters=(\w+)", r"vectors \1"),
+    (r"\bgates=(\w+)", lambda found: f"gates {found[1].upper()}"),
+    (r"\b([a-z_]+) shift - id\b", lambda found: f"{dataset_name(found[1])}, change under shift"),
+    (r"\b([a-z_]+) id\b", lambda found: dataset_name(found[1])),
+    (r"\b([a-z_]+) shift\b", lambda found: f"shifted {dataset_name(found[1])}"),
+    (r"^([a-z_]+)(?=:| on )", lambda found: dataset_name(found[1])),
+    (r"\b(\w+)_set(s?)\b", r"\1 set\2"),
+    (r"\b(" + "|".join(LOOKS) + r")\b", lambda found: label(found[1])),
+)
+
+
+def plain(text: str) -> str:
+    """A text of the results without the names that only programs use."""
+    for pattern, words in PLAIN_WORDS:
+        text = re.sub(pattern, words, text)
+    return text
+
+
 def _numbers(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The numbers behind a verdict, by name; of curves the ends."""
     return [(name, _told(value)) for name, value in numbers.items()]
@@ -160,9 +221,11 @@ def _told(value: Any) -> str:
             ends = f"{_told([first, first_se])} to {_told([last, last_se])}"
             return f"{ends} ({len(means)} points)"
         case [float() as mean, float() as se]:
-            return f"{mean:.4g} ± {se:.2g}"
+            return f"{brief(mean)} ± {brief(se)}" if se else brief(mean)
         case float():
-            return f"{value:.4g}"
+            return brief(value)
+        case dict():
+            return ", ".join(f"{name} {_told(own)}" for name, own in value.items())
         case list():
             return "{" + ", ".join(_told(one) for one in value) + "}"
         case _:

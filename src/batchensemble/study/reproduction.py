@@ -1,7 +1,7 @@
 """The study and its ablations, one function each: plan, run what is unfinished, write outputs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -14,16 +14,16 @@ from rich.table import Table as RichTable
 
 from batchensemble.estimators.base import pick_device
 from batchensemble.plots.sheets import MeanSE, Sheet, show
-from batchensemble.study.ablations import ABLATIONS, ACKLEY
+from batchensemble.study.ablations import ACKLEY
 from batchensemble.study.additions import NOTHING, Additions
 from batchensemble.study.cost import measure_costs
 from batchensemble.study.datasets import SERIES, TABLES
 from batchensemble.study.outputs import write_outputs
 from batchensemble.study.plans import (
-    ABLATION_PROFILES,
     PROFILES,
+    STANDARD,
     Profile,
-    check_names,
+    choose,
     loadable,
     longest_first,
     plan,
@@ -47,47 +47,38 @@ def reproduce(
     folder: Path,
     n_jobs: int,
     console: Console,
+    n_seeds: int | None = None,
 ) -> list[Result]:
-    """Run what is unfinished, write all outputs, print the main table; returns all results."""
+    """Run what is unfinished, write all outputs, print the main table; returns all results.
+
+    only      parts of the study (`plans.PARTS`) and names of datasets
+    n_seeds   instead of the profile's
+    """
     chosen = PROFILES[one_of(profile, PROFILES, "profile")]
+    if n_seeds is not None:
+        chosen = replace(chosen, n_seeds=n_seeds)
     session = Session(chosen, pick_device(device), folder, n_jobs, console)
     added = additions.register()
-    names = check_names(only) or added or [n for n in (*TABLES, *SERIES) if n not in ACKLEY]
+    parts, named = choose(only)
+    if methods and parts == STANDARD:
+        parts = tuple(part for part in parts if part != "ablations")  # of BatchEnsemble alone
     words = tuple(one_of(word, METHODS, "method") for word in methods) or tuple(METHODS)
-    here, left_out = loadable(names)
-    session.run([unit for name in here for unit in plan(name, chosen, words)], additions)
+    here, left_out = loadable(named or added or _all_datasets(profile))
+    units = [unit for name in here for unit in plan(name, chosen, words, parts)]
+    session.run(units, additions)
     left_out += [
         f"{name} under shift, which needs two numeric features"
         for name in here
         if name in TABLES and variants_of(name) == ("id",)
     ]
-    if not methods:
-        session.measure(here)
-    return session.conclude(left_out, with_table=True)
+    if "costs" in parts and not methods:
+        session.measure([name for name in here if name not in ACKLEY])
+    return session.conclude(left_out, with_table="main" in parts)
 
 
-def ablate(
-    *,
-    names: Sequence[str],
-    profile: str,
-    only: Sequence[str],
-    device: str,
-    folder: Path,
-    n_jobs: int,
-    console: Console,
-) -> list[Result]:
-    """The same for ablations: BatchEnsemble, changed in one thing at a time."""
-    chosen = ABLATION_PROFILES[one_of(profile, ABLATION_PROFILES, "profile")]
-    session = Session(chosen, pick_device(device), folder, n_jobs, console)
-    words = list(ABLATIONS) if "all" in names else names
-    ablations = [ABLATIONS[one_of(word, (*ABLATIONS, "all"), "ablation")] for word in words]
-    wanted = dict.fromkeys(name for ablation in ablations for name in ablation.datasets)
-    for name in check_names(only):
-        one_of(name, wanted, "dataset of these ablations")
-    here, left_out = loadable([name for name in wanted if name in only or not only])
-    units = [u for a in ablations for u in a.units(here, chosen.n_seeds, chosen.settings)]
-    session.run(list(dict.fromkeys(units)))
-    return session.conclude(left_out)
+def _all_datasets(profile: str) -> list[str]:
+    """The generated series, which is not the paper's, only in a quick study."""
+    return [name for name in (*TABLES, *SERIES) if profile == "quick" or name != "seasonal"]
 
 
 @dataclass(frozen=True)

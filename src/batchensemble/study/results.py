@@ -131,17 +131,27 @@ class Study:
 
     Of an entrant's runs at a place those with full settings are taken, and of these the five seeds
     if they are all there; without any, those of the first settings.
+
+    paired   whether claims are judged by differences seed by seed, of all seeds there are, instead
+             of intervals of five
     """
 
-    def __init__(self, results: Iterable[Result], costs: Sequence[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self,
+        results: Iterable[Result],
+        costs: Sequence[Mapping[str, Any]] = (),
+        *,
+        paired: bool = False,
+    ) -> None:
         every = list(results)
+        self.paired = paired
         groups: dict[tuple[str, str, str], list[Result]] = {}
         for result in every:
             run = result.run
             groups.setdefault((run.dataset, run.variant, run.entrant), []).append(result)
         self.note = label_of(every)
         self.costs = tuple(costs)
-        self.runs = {key: _chosen(own) for key, own in groups.items()}
+        self.runs = {key: _chosen(own, every_seed=paired) for key, own in groups.items()}
         self._methods: dict[Place, list[str]] = {}  # of the main study
         for (dataset, variant, entrant), own in self.runs.items():
             if own[0].run.change == PLAIN:
@@ -289,9 +299,11 @@ def write_runs(results: Iterable[Result], path: Path) -> None:
     )
 
 
-def _chosen(runs: Sequence[Result]) -> list[Result]:
+def _chosen(runs: Sequence[Result], *, every_seed: bool) -> list[Result]:
     settings = FULL if any(r.run.settings == FULL for r in runs) else runs[0].run.settings
     same = [r for r in runs if r.run.settings == settings]
+    if every_seed:
+        return same
     return [r for r in same if r.run.seed in SEEDS] if _is_full(same) else same
 
 

@@ -12,7 +12,8 @@ from joblib.externals.loky import get_reusable_executor
 from torch import Generator
 
 from batchensemble.study.additions import NOTHING, Additions
-from batchensemble.study.experiments import PAPER_TRAINING, WIDTH, Experiment, prepare
+from batchensemble.study.budgets import widths_within
+from batchensemble.study.experiments import EQUAL, PAPER_TRAINING, Experiment, prepare
 from batchensemble.study.spec import Unit
 from batchensemble.study.store import Result, Store, describe_machine
 from batchensemble.training.loop import Training
@@ -53,21 +54,24 @@ def run_unit(unit: Unit, device: torch.device) -> list[Result]:
 def entrants(unit: Unit, experiment: Experiment) -> tuple[list[Method], list[MakeNetwork]]:
     """The methods of a unit, and how the networks of each of its changes are made.
 
-    Matched methods get as many networks, or as wide layers, as BatchEnsemble's parameters allow.
+    Those with a budget get layers that use it up: a wider network, or narrower ones.
     """
     change = unit.changes[0]
     methods = [make_method(word, n_members=change.n_members) for word in unit.methods]
-    width = WIDTH
-    if change.matched:
-        make = experiment.network(WIDTH, change)
-        budget = _n_parameters(make_method("batch_ensemble"), make)
-        if methods[0].n_networks > 1:
-            n_members = budget // _n_parameters(make_method("single"), make)
-            methods = [make_method(word, n_members=n_members) for word in unit.methods]
+    widths = EQUAL
+    rival = "batch_ensemble" if change.matched else change.budget
+    if rival:
+        budget = _n_parameters(make_method(rival), experiment.network(EQUAL, change))
+
+        def count(first: int, later: int) -> int:
+            return _n_parameters(methods[0], experiment.network((first, later), change))
+
+        if change.matched:
+            while count(widths[0] + 1, widths[1] + 1) <= budget:
+                widths = (widths[0] + 1, widths[1] + 1)
         else:
-            while _n_parameters(methods[0], experiment.network(width + 1, change)) <= budget:
-                width += 1
-    return methods, [experiment.network(width, one) for one in unit.changes]
+            widths = widths_within(count, budget)
+    return methods, [experiment.network(widths, one) for one in unit.changes]
 
 
 def training_of(unit: Unit, experiment: Experiment) -> Training:
@@ -83,6 +87,7 @@ def training_of(unit: Unit, experiment: Experiment) -> Training:
     return dataclasses.replace(
         PAPER_TRAINING,
         epochs=unit.settings.epochs,
+        lr=change.lr,
         clip_norm=PAPER_TRAINING.clip_norm if is_clipped else math.inf,
         batching=change.batching,
         penalty=every if len({*penalties}) > 1 else change.penalty,

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from batchensemble.plots.charts import Chart
-from batchensemble.plots.looks import ERROR, NAMES, UP, dataset_name, label
+from batchensemble.plots.looks import NAMES, UP, dataset_name, label
 from batchensemble.plots.sheets import Cell, Sheet
 from batchensemble.study.ablations import ABLATIONS, Ablation
 from batchensemble.study.best_sets import best_set
 from batchensemble.study.claims import Verdict
 from batchensemble.study.figures import SHOWN, line, panel, variants
 from batchensemble.study.results import Place, Study
-from batchensemble.study.sheets import BE, DE, PARTS
+from batchensemble.study.sheets import BE, DE
 from batchensemble.study.spec import VARIANTS
 
 TASKS = {
@@ -174,13 +174,8 @@ def _view(study: Study, place: Place, sheets: Mapping[str, Sheet]) -> View:
     metrics = study.metrics(place, SHOWN[task])
     curves = (line(study, place, name) for name in ("selective", "coverage"))
     charts = (*(panel(study, place, m) for m in metrics), *(chart for chart in curves if chart))
-    tables = [sheets.get(f"main-{place.dataset}-{place.variant}"), _decomposition(study, place)]
-    return View(
-        place.variant,
-        _view_facts(study, place),
-        charts,
-        tuple(Table(sheet) for sheet in tables if sheet and sheet.rows),
-    )
+    sheet = sheets[f"main-{place.dataset}-{place.variant}"]
+    return View(place.variant, _view_facts(study, place), charts, (Table(sheet),))
 
 
 def _view_facts(study: Study, place: Place) -> str:
@@ -188,6 +183,9 @@ def _view_facts(study: Study, place: Place) -> str:
     things = "windows" if study.tasks()[place.dataset] == "forecasting" else "rows"
     sizes = [_span(about.get(f"n_{part}", [])) for part in ("train", "test")]
     words = f"{sizes[0]} training and {sizes[1]} test {things}; {seeds} seed{'s' * (seeds != 1)}."
+    if "shifted_features" in about:
+        pairs = dict.fromkeys(" and ".join(own) for own in about["shifted_features"])
+        words += f" Tail rows are extreme in {', or '.join(pairs)}."
     for method in study.methods(place):
         n, n_diverged = len(study.runs[(*place, method)]), study.n_diverged(place, method)
         if n_diverged:
@@ -203,22 +201,6 @@ def _span(sizes: Sequence[int] | int) -> str:
     return " to ".join(dict.fromkeys(f"{size:,}" for size in (min(every), max(every))))
 
 
-def _decomposition(study: Study, place: Place) -> Sheet:
-    rows = tuple(
-        (label(m), *(study.mean(place, m, part) for part in PARTS))
-        for m in study.means(place, PARTS[0])
-    )
-    is_classes = study.tasks()[place.dataset] == "classification"
-    unit = "entropies in nats" if is_classes else "variances in scaled units"
-    return Sheet(
-        f"parts-{place.variant}",
-        "Uncertainty and its parts",
-        ("method", *PARTS),
-        rows,
-        f"Mean {unit}; total = aleatoric (noise in the data) + epistemic (members disagree).",
-    )
-
-
 def questions(
     study: Study, sheets: Mapping[str, Sheet], verdicts: Sequence[Verdict], *, full: bool
 ) -> list[Question]:
@@ -232,7 +214,8 @@ def questions(
             charts = tuple(
                 variants(study, ablation, dataset, metric)
                 for dataset in datasets
-                for metric in (ERROR[tasks[dataset]], "nll", "member_disagreement")
+                for metric in (*SHOWN[tasks[dataset]], "member_disagreement")
+                if ablation.means(study, dataset, metric)
             )
             finding = _finding(study, ablation, datasets) if full else ""
             sheet, verdict = sheets[f"ablation-{name}"], by_id.get(ablation.claim)

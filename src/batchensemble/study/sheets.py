@@ -1,19 +1,22 @@
 """The study's tables."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
-from scipy import stats
 
 from batchensemble.plots.looks import METRICS, NAMES, dataset_name, label
-from batchensemble.plots.sheets import Cell, MeanSE, Sheet
+from batchensemble.plots.sheets import Cell, Sheet
 from batchensemble.study import published
 from batchensemble.study.ablation_sheets import ablation_sheet, diversity
 from batchensemble.study.ablations import ABLATIONS
+from batchensemble.study.abstract import abstract_sheet
+from batchensemble.study.best_sets import paired_gap
+from batchensemble.study.change_sheets import as_written, matched
 from batchensemble.study.costs_file import cost_sheet
 from batchensemble.study.results import CHANGE, ID, SHIFT, Place, Study
-from batchensemble.study.spec import PLAIN, VARIANTS, Change, Run
+from batchensemble.study.spec import VARIANTS
 from batchensemble.study.store import Result
+from batchensemble.study.variance import variance_sheet
 
 PARTS = ("total", "aleatoric", "epistemic")
 BE, DE = "batch_ensemble", "deep_ensemble"
@@ -23,6 +26,7 @@ Rows = list[tuple[Cell, ...]]
 def make_sheets(study: Study) -> list[Sheet]:
     """Every table for which there is something to show."""
     sheets = [
+        abstract_sheet(study),
         data_overview(study),
         params_size(study),
         uncertainty(study, "unc_id_shift_delta_reg", "regression"),
@@ -32,6 +36,7 @@ def make_sheets(study: Study) -> list[Sheet]:
         *(place_sheet(study, place) for place in study.places()),
         tails(study),
         paired(study),
+        variance_sheet(study),
         matched(study),
         as_written(study),
         *(ablation_sheet(study, name) for name in ABLATIONS),
@@ -54,6 +59,7 @@ def data_overview(study: Study) -> Sheet:
             "series" if about["task"] == "forecasting" else "table",
             *(about[name] for name in facts),
             *(_sizes(study, (dataset, variant)) for variant in VARIANTS),
+            *published.SOURCES.get(dataset, ("", "")),
         )
         for dataset, about in study.facts().items()
     ]
@@ -61,10 +67,11 @@ def data_overview(study: Study) -> Sheet:
     return Sheet(
         "data_overview",
         "Datasets",
-        (*columns, "training + test", "training + test, shifted"),
+        (*columns, "training + test", "training + test, shifted", "source", "licence"),
         tuple(rows),
-        "Inputs are what the network sees after categories are encoded. Training and test are "
-        "rows, or windows of a series; of a shifted table, the mean over the seeds.",
+        "Inputs are what the network sees after categories are encoded. The paper counts 6 "
+        "features of Phoneme, with the target; there are 5. Training and test are rows, or windows "
+        "of a series; of a shifted table, the mean over the seeds.",
     )
 
 
@@ -202,12 +209,9 @@ def paired(study: Study) -> Sheet:
         for method in study.methods(place):
             for metric in metrics if method != BE else ():
                 ours, theirs = (study.values(place, who, metric) for who in (BE, method))
-                gaps = [theirs[seed] - ours[seed] for seed in ours if seed in theirs]
-                if len(gaps) > 1:
-                    mean, se = MeanSE.of(gaps)
-                    reach = se * float(stats.t.ppf(0.975, len(gaps) - 1))
-                    names = (*_names(place), label(method), NAMES[metric])
-                    rows.append((*names, mean, mean - reach, mean + reach))
+                gap = paired_gap(ours, theirs)
+                if gap is not None:
+                    rows.append((*_names(place), label(method), NAMES[metric], *gap))
     return Sheet(
         "paired",
         "Differences to BatchEnsemble, seed by seed",
@@ -215,78 +219,6 @@ def paired(study: Study) -> Sheet:
         tuple(rows),
         "Method - BatchEnsemble on the same split; low to high is Student's 95 % interval.",
     )
-
-
-def matched(study: Study) -> Sheet:
-    """Rivals limited to BatchEnsemble's number of parameters."""
-    change = Change(matched=True)
-    return _entrants(
-        study,
-        lambda run: run.change == change or (run.method, run.change) == (BE, PLAIN),
-        lambda r: (
-            label(r.run.method) + ("" if r.run.change == PLAIN else ", matched"),
-            r.about["n_networks"],
-        ),
-        Sheet(
-            "matched",
-            "Rivals with as many parameters as BatchEnsemble",
-            ("entrant", "networks"),
-            (),
-            "Matched: one network widened to BatchEnsemble's count of parameters, or as many "
-            "networks as fit in it.",
-        ),
-    )
-
-
-def as_written(study: Study) -> Sheet:
-    """The objective as the paper writes it, beside the stabilised one."""
-    written = Change(bounded=False)
-    where = {key[:2] for key, own in study.runs.items() if own[0].run.change == written}
-    return _entrants(
-        study,
-        lambda run: (run.dataset, run.variant) in where and run.change in (PLAIN, written),
-        lambda r: (
-            label(r.run.method),
-            "stabilised" if r.run.change == PLAIN else "as written",
-            study.n_diverged((r.run.dataset, r.run.variant), r.run.entrant),
-        ),
-        Sheet(
-            "as_written",
-            "The objective as written and stabilised",
-            ("method", "objective", "diverged runs"),
-            (),
-            "As written: no bounds on the log-variance, no clipping. A run diverges when its "
-            "network stops giving finite numbers; shown are the others' mean ± standard error.",
-        ),
-    )
-
-
-def _entrants(
-    study: Study,
-    is_shown: Callable[[Run], bool],
-    words: Callable[[Result], tuple[Cell, ...]],
-    form: Sheet,
-) -> Sheet:
-    """One row for each entrant of each place: its words, its size and its metrics."""
-    shown = {key: own[0] for key, own in study.runs.items() if is_shown(own[0].run)}
-    if all(first.run.change == PLAIN for first in shown.values()):
-        return form
-    cells = {
-        metric: {(d, v, e): study.mean((d, v), e, metric) for d, v, e in shown}
-        for metric in METRICS
-    }
-    metrics = [metric for metric in METRICS if any(cells[metric].values())]
-    rows: Rows = [
-        (
-            *_names(Place(*key[:2])),
-            *words(first),
-            first.about["n_parameters"],
-            *(cells[metric][key] for metric in metrics),
-        )
-        for key, first in shown.items()
-    ]
-    columns = ("dataset", "variant", *form.columns, "parameters", *(NAMES[m] for m in metrics))
-    return Sheet(form.name, form.title, columns, tuple(rows), form.note)
 
 
 def _names(place: Place) -> tuple[str, str]:

@@ -29,8 +29,9 @@ class Change:
 
     bounded     whether the log-variance is bounded and gradients are clipped; False is the
                 objective as the paper writes it
-    matched     whether the method gets the parameter count of BatchEnsemble: wider layers for
-                one network, as many networks as fit for several
+    matched     whether one network gets the parameter count of BatchEnsemble by wider layers
+    budget      the method whose parameter count all networks together get, by narrower or wider
+                layers, which may differ in width
     adapters    the vectors that each member has for itself: letters of "rsb"
     init        initialisation of r and s
     penalty     strength of the orthogonality penalty
@@ -40,6 +41,10 @@ class Change:
     dropout     their dropout rate
     n_members   of the ensembles
     batching    how the members of a network see a batch
+    bias        initialisation of biases: "zero", or "uniform" as torch.nn.Linear has them
+    feedback    what a forecaster is fed while it is trained: the "mean" it predicts, or a "sample"
+    lr          learning rate
+    start       number of the initialisation, shuffling and dropout of a seed; its split stays
     """
 
     bounded: bool = True
@@ -53,6 +58,11 @@ class Change:
     dropout: float = 0.1
     n_members: int = 10
     batching: str = "shared"
+    budget: str = ""
+    bias: str = "zero"
+    feedback: str = "mean"
+    lr: float = 0.005
+    start: int = 0
 
     def __str__(self) -> str:
         """Only what is changed, such as "bounded=False"."""

@@ -23,6 +23,7 @@ class TableSplit:
 
     outputs   of a network: two heads, mean and log-variance, or one with the logits of the classes
     is_tail   the test rows from the tails that a shifted split keeps out of training
+    shifted   the features whose tails these are
     """
 
     outputs: tuple[int, ...]
@@ -31,6 +32,7 @@ class TableSplit:
     x_test: NDArray[np.float32]
     y_test: NDArray[Any]
     is_tail: NDArray[np.bool_]
+    shifted: tuple[str, ...] = ()
 
     @property
     def is_regression(self) -> bool:
@@ -47,7 +49,9 @@ def split_table(
     if one_of(variant, VARIANTS, "variant") == "shift":
         shift = make_shift(table.X, table.y, task=table.task, seed=seed)
         train_rows, test_rows, is_tail = shift.train, shift.test, shift.is_tail
+        shifted = shift.features
     else:
+        shifted = ()
         every = np.arange(len(table.y))
         train_rows, test_rows = train_test_split(every, test_size=0.2, random_state=seed)
         is_tail = np.zeros(len(test_rows), dtype=bool)
@@ -69,7 +73,7 @@ def split_table(
         classes, labels = np.unique(table.y, return_inverse=True)
         target, outputs = labels.astype(np.int64), (len(classes),)
     y_train = target[train_rows][:most_rows]
-    return TableSplit(outputs, x_train, y_train, x_test, target[test_rows], is_tail)
+    return TableSplit(outputs, x_train, y_train, x_test, target[test_rows], is_tail, shifted)
 
 
 def _vocabulary(table: Table) -> dict[str, list[str]] | None:

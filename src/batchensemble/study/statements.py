@@ -11,7 +11,17 @@ from scipy.stats import spearmanr
 
 from batchensemble.metrics import COVERAGES, LEVELS
 from batchensemble.plots.sheets import MeanSE
-from batchensemble.study.best_sets import Word, best_set, names, set_word, together, yes
+from batchensemble.study.best_sets import (
+    Gap,
+    Word,
+    best_set,
+    interval,
+    names,
+    paired_best_set,
+    set_word,
+    together,
+    yes,
+)
 from batchensemble.study.results import CHANGE, Place, Quantity, Sample, Study
 
 Extreme = Literal["best", "worst", "highest", "lowest"]
@@ -86,7 +96,7 @@ class OnSamples(ABC):
     def reads(self) -> dict[str, Reading]: ...
 
     @abstractmethod
-    def judge(self, samples: Mapping[str, Sample]) -> tuple[Word, Numbers]:
+    def judge(self, samples: Mapping[str, Sample], *, paired: bool = False) -> tuple[Word, Numbers]:
         """The verdict on samples, by the labels of `reads`, and further numbers to show."""
 
     def parts(self, study: Study) -> list[Part]:
@@ -95,7 +105,7 @@ class OnSamples(ABC):
         numbers = {label: sample.as_json() for label, sample in samples.items()}
         word: Word | None = None
         if len(samples) == len(self.reads):
-            word, more = self.judge(samples)
+            word, more = self.judge(samples, paired=study.paired)
             numbers |= more
         return [Part(self.text, None if self.needs(study) else word, numbers)]
 
@@ -156,15 +166,21 @@ class Best(OnSamples):
         several = len({quantity.name for _, quantity in self.where}) > 1
         return f"{place} {quantity.name} {who}" if several else f"{place} {who}"
 
-    def judge(self, samples: Mapping[str, Sample]) -> tuple[Word, Numbers]:
+    def judge(self, samples: Mapping[str, Sample], *, paired: bool = False) -> tuple[Word, Numbers]:
         sets, words, places = [], [], []
         for place, quantity in self.where:
             up = {"best": quantity.up, "worst": not quantity.up, "highest": True, "lowest": False}
             highest = up[self.extreme]
-            own = [samples[self._label(place, quantity, who)].intervals for who in self.among]
-            for point in zip(*own, strict=True):
+            own = [samples[self._label(place, quantity, who)] for who in self.among]
+            n_seeds = min(len(sample.values) for sample in own)  # of all of them
+            for i, point in enumerate(zip(*(sample.intervals for sample in own), strict=True)):
                 intervals = dict(zip(self.among, point, strict=True))
-                sets.append(best_set(intervals, highest=highest))
+                if paired:
+                    columns = [sample.values[:n_seeds, i] for sample in own]
+                    values = dict(zip(self.among, columns, strict=True))
+                    sets.append(paired_best_set(values, highest=highest))
+                else:
+                    sets.append(best_set(intervals, highest=highest))
                 words.append(self._word(sets[-1], intervals, highest=highest))
             places.append(f"{place} {quantity.name}" if self.count == "some" else str(place))
         if self.count == "all":
@@ -262,11 +278,38 @@ class Bound(OnSamples):
         i = next((i for i in range(3) if len({own[i] for own in labels}) > 1), alone)
         return {own[i]: reading for own, reading in zip(labels, self.of, strict=True)}
 
-    def judge(self, samples: Mapping[str, Sample]) -> tuple[Word, Numbers]:
-        number = MEASURES[self.measure]([samples[label] for label in self.reads])
+    def judge(self, samples: Mapping[str, Sample], *, paired: bool = False) -> tuple[Word, Numbers]:
+        """By paired seeds the 95 % interval of the number has to be on the side of the limit.
+
+        It holds partly if the limit is inside; the interval is the jackknife's over seeds.
+        """
+        measure, read = MEASURES[self.measure], [samples[label] for label in self.reads]
+        number = measure(read)
         name = {"spread": "ratio", "above": "share", "below": "share"}.get(self.measure)
-        word = yes(SIGNS[self.sign](number, self.limit))
-        return word, {name or self.measure: number if math.isfinite(number) else None}
+        numbers = {name or self.measure: number if math.isfinite(number) else None}
+        gap = jackknife(measure, read) if paired else None
+        if gap is None:
+            return yes(SIGNS[self.sign](number, self.limit)), numbers
+        ends = [SIGNS[self.sign](end, self.limit) for end in (gap.low, gap.high)]
+        is_around = self.sign == "within" and gap.low < 0 < gap.high
+        word: Word = "partly" if is_around or ends[0] != ends[1] else yes(ends[0])
+        return yes(True) if all(ends) else word, numbers
+
+
+def jackknife(
+    measure: Callable[[Sequence[Sample]], float], samples: Sequence[Sample]
+) -> Gap | None:
+    """Student's 95 % interval of a number over the seeds that all samples have.
+
+    From what the number is without each seed in turn; None where that is not known.
+    """
+    n = min(len(sample.values) for sample in samples)
+    if n < 3:
+        return None
+    values = [sample.values[:n] for sample in samples]
+    whole = measure([Sample(own) for own in values])
+    without = [measure([Sample(np.delete(own, i, axis=0)) for own in values]) for i in range(n)]
+    return interval(n * whole - (n - 1) * np.array(without))
 
 
 def _ratio(above: float, below: float) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchensemble.modelfile.files import replacing
-from batchensemble.modelfile.persistence import library_version
+from batchensemble.study.origin import code_origin
 from batchensemble.study.spec import Run, Settings
 
 FORMAT = 2
@@ -142,7 +142,8 @@ def describe_machine() -> dict[str, Any]:
     """Versions and the kind of machine, to be kept with a result."""
     versions = {name: version(name) for name in PACKAGES}
     return {
-        "versions": {"batchensemble": library_version(), **versions},
+        "versions": {"batchensemble": code_origin()["version"], **versions},
+        "code": code_origin(),
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }

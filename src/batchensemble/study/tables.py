@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from batchensemble.plots.sheets import Cell, MeanSE, Sheet, show
-from batchensemble.study.results import N_SEEDS, QUICK
-
-__all__ = ["N_SEEDS", "QUICK", "write_sheet"]
 
 
 def write_sheet(sheet: Sheet, folder: Path, note: str = "") -> list[Path]:
