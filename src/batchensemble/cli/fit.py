@@ -12,7 +12,19 @@ from rich.markup import escape
 
 from batchensemble.cli.errors import Terminal
 from batchensemble.cli.format import as_json, counted, print_grid, size
-from batchensemble.cli.options import DataArgument, JsonOption, Names, forecast_option, option
+from batchensemble.cli.options import (
+    DataArgument,
+    DayfirstOption,
+    DecimalOption,
+    EncodingOption,
+    JsonOption,
+    Names,
+    SheetOption,
+    SkipLinesOption,
+    ThousandsOption,
+    forecast_option,
+    option,
+)
 
 Method = Literal["batch_ensemble", "deep_ensemble", "mc_dropout", "single"]
 Preset = Literal["fast", "default", "best", "paper", "recurrent"]
@@ -87,13 +99,20 @@ def fit(
     ] = None,
     seed: Annotated[int, training_option("The same seed gives the same model.", min=0)] = 0,
     device: Annotated[str, training_option('"auto", "cpu" or "cuda".')] = "auto",
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    dayfirst: DayfirstOption = None,
+    encoding: EncodingOption = None,
+    skip_lines: SkipLinesOption = 0,
+    sheet: SheetOption = None,
     json: JsonOption = False,
 ) -> None:
     """Train a model on a file, and say how far to trust it.
 
-    Numbers, words, true/false and dates written year first (2026-01-31) are recognised; cells may
-    be empty. Rows without a target and columns that carry no information are left out; the output
-    says why.
+    Numbers (1234.5, 1.234,50, $ 12, 7 %), dates (2026-01-31, 31.01.2026, Jan 2026), true/false and
+    words are recognised; cells may be empty. Where a column can be read in two ways, the output
+    says which option to add. Rows without a target and columns that carry no information are left
+    out; the output says why.
 
     Some rows are held out to score the model; for a series, these are its last steps.
 
@@ -111,7 +130,9 @@ def fit(
         )
     from batchensemble.cli.holdout import model_path, train
     from batchensemble.cli.training_data import read_training_series, read_training_table
+    from batchensemble.data.file_options import FileOptions
 
+    options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
     console = Terminal(quiet=json, highlight=False)
     settings = {
         "method": method,
@@ -126,9 +147,11 @@ def fit(
     if time:
         settings |= {"horizon": horizon, "freq": freq, "fill": fill}
         columns = {"future": future or (), "past": past or ()}
-        source = read_training_series(data, target, time=time, series=series, **columns)
+        source = read_training_series(
+            data, target, time=time, series=series, options=options, **columns
+        )
     else:
-        source = read_training_table(data, target, task=task, drop=drop or ())
+        source = read_training_table(data, target, task=task, drop=drop or (), options=options)
     print_source(console, asdict(source.origin))
     model = train(source, settings, holdout=holdout, seed=seed, calibrate=calibrate)
     model.save(path)
