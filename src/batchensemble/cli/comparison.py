@@ -28,6 +28,7 @@ from batchensemble.cli.evaluation import (
 )
 from batchensemble.cli.format import counted
 from batchensemble.cli.predictions import prediction_columns
+from batchensemble.cli.scores import doubt_about_coverage, doubts_about_scores
 from batchensemble.conformal import interval_scores
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import Kind
@@ -61,11 +62,20 @@ def evaluate_file(
             raise ValueError(
                 f"expected the target of fit, {model.target_col!r}, got {target!r}; omit --target"
             )
-        return _evaluate_series(model, path, facts, options)
+        return _warned(_evaluate_series(model, path, facts, options))
     target = target or model.target_name_
     if target is None:
         raise ValueError("the model does not know the name of its target; add --target")
-    return _evaluate_table(model, path, target, facts, options)
+    return _warned(_evaluate_table(model, path, target, facts, options))
+
+
+def _warned(evaluation: Evaluation) -> Evaluation:
+    """With sentences about what its scores give away."""
+    warnings = doubts_about_scores(evaluation.scores, evaluation.task)
+    if "coverage" in evaluation.scores:
+        n = evaluation.n_rows // (evaluation.horizon or 1)  # steps of one window err alike
+        warnings += doubt_about_coverage(evaluation.scores["coverage"], evaluation.coverage, n)
+    return replace(evaluation, warnings=tuple(warnings))
 
 
 def _evaluate_table(

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from batchensemble.cli.errors import Terminal
+from batchensemble.cli.errors import Terminal, print_warning
 from batchensemble.cli.fit import print_rows
 from batchensemble.cli.format import as_json
 from batchensemble.cli.options import (
@@ -82,6 +82,8 @@ def print_evaluation(console: Console, evaluation: Any) -> None:
     print_rows(console, evaluation.judged_on, vars(evaluation))
     if evaluation.note:
         console.print(f"[yellow]Note[/]: {escape(evaluation.note)}")
+    for warning in evaluation.warnings:
+        print_warning(console, warning)
     print_scores(console, vars(evaluation), evaluation.coverage)
     sheet, table = evaluation.doubtful, Table(box=None)
     for i, column in enumerate(sheet.columns[:MOST_COLUMNS]):

@@ -63,6 +63,7 @@ class Evaluation:
     mistakes: Sheet | None = None
     detail: Pairs | Windows | None = None
     note: str = ""
+    warnings: tuple[str, ...] = ()
     n_windows: int | None = None  # of forecasts, each of `horizon` steps
     horizon: int | None = None
     seed: int | None = None  # of the model

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from batchensemble.cli.errors import Terminal
+from batchensemble.cli.errors import Terminal, plain_warnings, print_warning
 from batchensemble.cli.format import as_json, counted, print_grid, size
 from batchensemble.cli.options import (
     DataArgument,
@@ -50,6 +50,9 @@ def fit(
         ),
     ] = None,
     drop: Annotated[Names, option("A column not to learn from; may be repeated.")] = None,
+    category: Annotated[
+        Names, option("A column of codes, to be read as words; may be repeated.")
+    ] = None,
     holdout: Annotated[
         float, option("Share of rows held out for scoring.", min=0, max=0.5, metavar="SHARE")
     ] = 0.2,
@@ -151,11 +154,16 @@ def fit(
             data, target, time=time, series=series, options=options, **columns
         )
     else:
-        source = read_training_table(data, target, task=task, drop=drop or (), options=options)
+        names = {"drop": drop or (), "category": category or ()}
+        source = read_training_table(data, target, task=task, **names, options=options)
     print_source(console, asdict(source.origin))
-    model = train(source, settings, holdout=holdout, seed=seed, calibrate=calibrate)
+    with plain_warnings(console) as said:
+        model = train(source, settings, holdout=holdout, seed=seed, calibrate=calibrate)
+    model.origin_["warnings"] = [*said, *model.origin_["warnings"]]
     model.save(path)
     print_result(console, model.origin_)
+    for warning in model.origin_["warnings"][len(said) :]:
+        print_warning(console, warning)
     about = f"{model.n_parameters_:,} parameters, {size(path.stat().st_size)}"
     name, new = escape(str(path)), "" if time else " new.csv"
     console.print(f"Model: [bold]{name}[/] ({about})", soft_wrap=True)

@@ -42,6 +42,7 @@ class Origin:
     judged_on: str = ""
     calibrated: str = ""
     notations: dict[str, Notation] = field(default_factory=dict)  # of columns not written plainly
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,16 @@ def read_training_table(
     *,
     task: str | None,
     drop: Sequence[str],
+    category: Sequence[str] = (),
     options: FileOptions = AS_FOUND,
 ) -> TrainingData:
     """A table for a regression or a classification."""
-    table = read_file(path, options=options)
+    table = read_file(path, words=category, options=options)
     rows, facts = _with_target(table, target)
-    for name in drop:
-        one_of(name, [n for n in table.kinds if n != target], f"the --drop column of {table.name}")
+    others = [name for name in table.kinds if name != target]
+    for word, names in (("--drop", drop), ("--category", category)):
+        for name in names:
+            one_of(name, others, f"the {word} column of {table.name}")
     if task != "classification":
         cure = "; to predict it as classes, add --task classification"
         _refuse_ambiguous(table, target, "numbers or classes in the target", cure)

@@ -56,11 +56,16 @@ class FileTable:
 
 
 def read_file(
-    path: Path, *, names: Collection[str | None] = (), options: FileOptions = AS_FOUND
+    path: Path,
+    *,
+    names: Collection[str | None] = (),
+    words: Collection[str] = (),
+    options: FileOptions = AS_FOUND,
 ) -> FileTable:
     """A file of any format that `open_table` knows, whole.
 
-    In the columns `names`, which name things, all but numbers are words, even true and dates.
+    In the columns `names`, which name things, all but numbers are words, even true and dates; in
+    the columns `words` everything is.
     """
     with open_table(path, options) as file:
         batches = list(file.batches())
@@ -70,20 +75,23 @@ def read_file(
         del batches
         columns = recognise(whole, file)
         kinds: dict[str, Kind] = {
-            name: "category" if name in names and column.kind != "number" else column.kind
+            name: "category"
+            if name in words or (name in names and column.kind != "number")
+            else column.kind
             for name, column in columns.items()
         }
+        named = {*names, *words}
         return FileTable(
             file.name,
             file.unit,
             frozenset(name for name, column in columns.items() if column.has_zones),
             read_recognised(whole, columns, kinds, file),
             kinds,
-            {name: column.note for name, column in columns.items() if column.note},
+            {n: c.note for n, c in columns.items() if c.note and n not in words},
             tuple(file.notes),
             file.nameless,
-            {n: c.notation for n, c in columns.items() if c.notation != PLAIN and n not in names},
-            {n: c.example for n, c in columns.items() if c.example and n not in names},
+            {n: c.notation for n, c in columns.items() if c.notation != PLAIN and n not in named},
+            {n: c.example for n, c in columns.items() if c.example and n not in named},
         )
 
 

@@ -1,5 +1,6 @@
 """What estimators for tables share: fitting, predictions, calibration, out-of-distribution rows."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from batchensemble.conformal import REPORTED, IntervalCalibration, SetCalibration
+from batchensemble.data.doubts import BatchEnsembleWarning, doubts_about
 from batchensemble.data.frames import Columns, read_columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators.base import Estimator, pick_device, plain_lists
@@ -129,6 +131,9 @@ class TableEstimator(Estimator, Generic[Dist]):
             categories=plain_lists(self.categories),
         )
         x = encoder.fit_transform(columns.take(learned))
+        told = encoder.with_dates(columns.take(learned)), values[learned], encoder
+        for doubt in doubts_about(*told, is_classes=self._task == "classification"):
+            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
         recipe = self._recipe(encoder, head)
         method, splits = self._splits(target, split_seed, seed)
         self._choose_length(splits, method, recipe)
