@@ -72,22 +72,22 @@ def _leaks(columns: Columns, target: NDArray[Any], *, is_classes: bool) -> Itera
     y = pd.factorize(target)[0].astype(np.float64)
     if not y.any():  # all targets are the same
         return
-    least = 6 / len(y) ** 2  # that a copy of the target leaves unexplained: steps of one rank
-    if not is_classes:
-        y = rankdata(target)
-    else:
-        counts = np.unique(y, return_counts=True)[1]
-        if len(y) < FEWEST_ROWS_OF_CLASSES or len(y) - counts.max() < FEW_OF_A_CLASS:
+    if is_classes:
+        others = len(y) - np.unique(y, return_counts=True)[1].max()
+        if len(y) < FEWEST_ROWS_OF_CLASSES or others < FEW_OF_A_CLASS:
             return
-        least = 2 * (len(counts) - 1) / _changes(y) / len(y)  # two steps a class
+    else:
+        y = rankdata(target)
     order = np.random.default_rng(0).permutation(len(y))  # ties stand in random order
     some = order[:SCREENED_ROWS]
     numeric = [column for column in columns if column.kind != "category"]
     suspicious = []
     if numeric:
         block = np.column_stack([column.values[some].astype(np.float64) for column in numeric])
+        least = _least(y[some], is_classes=is_classes)
         unlike = _unexplained(block, y[some], is_classes=is_classes)
-        suspicious = [numeric[j] for j in np.flatnonzero(unlike < SUSPICIOUS)]
+        suspicious = [numeric[j] for j in np.flatnonzero(unlike < SUSPICIOUS + least)]
+    least = _least(y, is_classes=is_classes)
     for column in suspicious:
         x = column.values[order].astype(np.float64)[:, None]
         if _unexplained(x, y[order], is_classes=is_classes)[0] < LEAK + least:
@@ -116,6 +116,13 @@ def _unexplained(
     if is_classes:
         return np.asarray((steps != 0).mean(axis=0) / _changes(y))
     return np.asarray((steps**2).mean(axis=0) / max(2 * y.var(), 1e-12))
+
+
+def _least(y: NDArray[np.float64], *, is_classes: bool) -> float:
+    """What a copy of the target leaves unexplained: steps of one rank, or two steps a class."""
+    if is_classes:
+        return 2 * (len(np.unique(y)) - 1) / _changes(y) / len(y)
+    return 6 / len(y) ** 2
 
 
 def _changes(y: NDArray[np.float64]) -> float:

@@ -31,6 +31,7 @@ EXCEL = (".xlsx", ".xlsm")
 SUFFIXES = (*CSV, *PARQUET, ".feather", ".arrow", *EXCEL)
 PEEKED = 20  # lines looked at to find where a table begins
 WINDOWS = "windows-1252"
+INCOMPLETE = "; the line may be incomplete, or a value that contains the separator needs quotes"
 PIPE = Path("-")
 
 
@@ -236,9 +237,7 @@ class _Csv:
                         if len(row) < width or any(row[width:]):
                             raise ValueError(
                                 f"{self.name}, line {line}: expected {width} cells as in the first "
-                                f"line, got {len(row)}; the line may be incomplete, or a value "
-                                "that contains the separator needs quotes"
-                                f"{self._where_it_begins()}"
+                                f"line, got {len(row)}{self._where_it_begins() or INCOMPLETE}"
                             )
                         yield line, row[:width]
                     line = self._skipped + self._rows.line_num + 1
