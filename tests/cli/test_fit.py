@@ -90,6 +90,8 @@ def test_a_file_from_germany_is_learned_predicted_and_judged_as_it_was_read(shel
         for model, file in (("plain.be", "plain.csv"), ("de.be", "de.csv"))
     ]
     assert scores[0] == scores[1]
+    told = plain_words(shell("inspect", "de.be").stdout)
+    assert "written Fläche like 1.234,5 €, verkauft like 31/01/2026, Preis like 1.234,5 €" in told
 
 
 def test_how_a_file_is_to_be_read_can_be_said(shell):

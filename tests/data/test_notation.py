@@ -60,3 +60,12 @@ def test_the_notation_of_a_file_is_checked():
     for wrong in ({"decimal": "x"}, {"thousands": "]"}, {"date": "%s%s"}):
         with pytest.raises(ValueError, match="expected a known way to write a column"):
             Notation.of(parts | wrong)
+
+
+def test_a_notation_has_an_example_that_it_reads():
+    assert COMMA.example() == "1.234,5"
+    assert POINT.example() == "1,234.5"
+    assert Notation(",", ".", "€").example() == "1.234,5 €"
+    assert Notation(date="%d/%m/%Y").example() == "31/01/2026"
+    for notation in (COMMA, POINT, Notation(), Notation(",", " ", "%")):
+        assert parse(np.array([notation.example()], dtype=object), notation).tolist() == [1234.5]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from batchensemble.data.date_texts import is_format
+from batchensemble.data.date_texts import example, is_format
 
 DECIMALS = (".", ",")
 THOUSANDS = (",", ".", "'", " ")
@@ -50,6 +50,13 @@ class Notation:
         if not all(marks) or not is_format(notation.date):
             raise ValueError(f"expected a known way to write a column, got {dict(parts)!r:.200}")
         return notation
+
+    def example(self) -> str:
+        """A value written so, for people."""
+        if self.date:
+            return example(self.date)
+        mark = f"1{self.thousands[:1]}234{self.decimal}5"
+        return f"{mark} {self.sign}".strip()
 
 
 PLAIN = Notation()
