@@ -99,5 +99,5 @@ def test_what_needs_pyarrow_says_how_to_get_it_and_leaves_nothing(tmp_path, monk
 
 
 def test_a_spreadsheet_is_not_written(tmp_path):
-    with pytest.raises(ValueError, match=r"expected a \.csv, \.parquet or \.feather file to write"):
+    with pytest.raises(ValueError, match=r"expected a \.csv, .* or \.feather file to write"):
         TableWriter(tmp_path / "f.xlsx")

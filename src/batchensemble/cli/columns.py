@@ -145,7 +145,7 @@ def long_frame(
     if kinds[time] not in ("date", "number"):
         raise ValueError(
             f"{file}: expected dates such as 2026-01-31 or whole numbers in the time column "
-            f"{time!r}, got {frame[time].iloc[0]!r}; write its dates so"
+            f"{time!r}, got {frame[time].iloc[0]!r}; write them so, or name another column"
         )
     if is_zoned:
         frame[time] = frame[time].dt.tz_localize("UTC")

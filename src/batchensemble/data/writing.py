@@ -28,8 +28,10 @@ def check_place(path: Path, *, beside: Sequence[Path] = ()) -> None:
 def check_written(path: Path) -> str:
     """How the file's name ends, one of those that can be written."""
     suffix = check_suffix(path)
-    if suffix in EXCEL:
-        raise ValueError(f"expected a .csv, .parquet or .feather file to write, got {path}")
+    if suffix in (*EXCEL, ".txt"):
+        raise ValueError(
+            f"expected a .csv, .csv.gz, .tsv, .parquet or .feather file to write, got {path}"
+        )
     return suffix
 
 
