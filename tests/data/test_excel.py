@@ -69,3 +69,14 @@ def test_a_sheet_that_is_not_there_an_empty_one_and_a_broken_book_are_told(book)
     book.write_bytes(book.read_bytes()[:2000])
     with pytest.raises(ValueError, match=r"cannot be read: .*cut off or of another format"):
         read_file(book)
+
+
+def test_words_among_numbers_are_told_and_gaps_among_them_are_gaps(tmp_path):
+    cells = pd.DataFrame({"a": [1.5] * 30 + ["NA"], "b": [1.5] * 30 + ["n.a."], "c": ["x"] * 31})
+    cells.to_excel(tmp_path / "f.xlsx", index=False)
+    table = read_file(tmp_path / "f.xlsx")
+    assert list(table.kinds.values()) == ["number", "category", "category"]
+    (note,) = table.file_notes
+    assert (
+        "'b' is read as words: 1 of its cells are words, the first of them 'n.a.' in row 32" in note
+    )

@@ -54,7 +54,7 @@ def render(model: Any, path: Path, evaluation: Evaluation) -> str:
         note="",
         title=f"{evaluation.target}: how far to trust {path.name}",
         lead=_lead(evaluation),
-        warning=evaluation.note,
+        warning="; ".join(filter(None, (evaluation.note, *evaluation.warnings))),
         left_out=counted(evaluation.n_without_target, "row") if evaluation.n_without_target else "",
         scores=Sheet("scores", "Scores", ("score", "value", "meaning"), tuple(scores)),
         charts=[*_promises(evaluation, look_of_model), *_details(evaluation, look_of_model)],

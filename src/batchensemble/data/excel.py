@@ -12,7 +12,10 @@ import pandas as pd
 
 from batchensemble.data.arrow import BATCH, unreadable
 from batchensemble.data.file_options import FileOptions
+from batchensemble.data.scalars import GAPS
 from batchensemble.words import one_of
+
+MOST_WORDS = 0.1  # among cells that are something else: more are no mistake
 
 
 class ExcelFile:
@@ -67,6 +70,22 @@ class ExcelFile:
         )
         self._rows = rows.iloc[:, full].set_axis(self.names, axis=1).map(_plain)
         self._rows.index = self._rows.index + 1  # as the spreadsheet counts
+        self.notes += [note for name in self.names if (note := self._words_among_numbers(name))]
+
+    def _words_among_numbers(self, name: str) -> str:
+        """A note about a column that would be numbers without a few words; gaps are taken out."""
+        column = self._rows[name]
+        is_text = column.map(lambda cell: isinstance(cell, str))
+        if column.nunique() and not is_text.all() and is_text.any():
+            self._rows[name] = column = column.where(~column.isin(GAPS), None)
+            is_text = column.map(lambda cell: isinstance(cell, str))
+        if not 0 < is_text.mean() < MOST_WORDS:
+            return ""
+        row = is_text.idxmax()
+        return (
+            f"{name!r} is read as words: {int(is_text.sum())} of its cells are words, the first of "
+            f"them {column[row]!r:.80} in row {row}; empty them to have the others read as they are"
+        )
 
     def batches(self, n_rows: int = BATCH) -> Iterator[pd.DataFrame]:
         for start in range(0, len(self._rows), n_rows):

@@ -16,10 +16,8 @@ from batchensemble.data import date_texts
 from batchensemble.data.frames import MISSING, Column, Kind, read_columns
 from batchensemble.data.notation import BY_DECIMAL, PLAIN, Notation, Survey, parse, plain_numbers
 from batchensemble.data.reading import TableFile
+from batchensemble.data.scalars import GAPS
 
-GAPS = frozenset(
-    ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None")
-)
 BOOLEANS = {"true": 1.0, "false": 0.0}
 _CODES = re.compile(r"\0[ +-]*0[0-9]")
 _EXPECTED = {
