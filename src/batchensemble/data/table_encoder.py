@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from batchensemble.data import date_texts
 from batchensemble.data.calendars import cycle_waves, days_since_1970
+from batchensemble.data.date_columns import recognise_dates, with_dates
 from batchensemble.data.encodings import Bins, Codes, Numbers, Words, without_gaps
 from batchensemble.data.frames import Column, Columns, Kind, category_text, read_columns
 from batchensemble.words import one_of
@@ -103,7 +103,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         columns = read_columns(X)
         vocabulary = self._vocabulary(columns)
         self.names_ = columns.names
-        self._recognise_dates(columns, vocabulary)
+        self.date_formats_, self.date_doubts_ = recognise_dates(columns, vocabulary)
         columns = self.with_dates(columns)
         self.n_features_in_ = len(columns)
         self.kinds_: list[Kind] = [
@@ -171,35 +171,9 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return np.array([name for name, _ in self._outputs()], dtype=object)
 
-    # ---------------------------------------------------------------------- dates that are texts
-
-    def _recognise_dates(self, columns: Columns, vocabulary: Mapping[str, Any]) -> None:
-        """The columns of texts that are all dates, with their formats; and those in doubt."""
-        self.date_formats_: dict[str, str] = {}
-        self.date_doubts_: dict[str, str] = {}
-        for column in columns:
-            is_text = column.kind == "category" and not column.is_coded
-            style = None if column.name in vocabulary or not is_text else _date_style(column)
-            if style is not None and style.doubt:
-                self.date_doubts_[column.name] = style.doubt.partition(";")[0] + (
-                    ", so it is read as words; convert it with pd.to_datetime"
-                )
-            elif style is not None:
-                self.date_formats_[column.name] = style.format
-
     def with_dates(self, columns: Columns) -> Columns:
         """Texts as dates, where fit took them for dates."""
-        if not self.date_formats_:
-            return columns
-        names = zip(columns, self.names_, strict=True)
-        return Columns(
-            tuple(
-                _as_dates(column, self.date_formats_[name])
-                if name in self.date_formats_ and column.kind == "category"
-                else column
-                for column, name in names
-            )
-        )
+        return with_dates(columns, self.names_, self.date_formats_)
 
     # ------------------------------------------------------------------------------- learning
 
@@ -354,34 +328,6 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             (f"{self.names_[numeric[i]]}_position", numeric[i]) for i in self.binned_.columns
         ]
         return outputs + [(f"{self.names_[j]}_number", j) for j in self.coded_]
-
-
-def _date_style(column: Column) -> date_texts.DateStyle | None:
-    """How a column of texts is written, if all are dates; most columns fail at the first word."""
-    words = column.values[~column.missing]
-    if not len(words) or date_texts.recognise(words[:1], True) is None:
-        return None
-    style = date_texts.recognise(words)
-    if style is None or style.format:
-        return style
-    zoned = {date_texts.has_zone(word) for word in set(words)}
-    return style if len(zoned) == 1 else None
-
-
-def _as_dates(column: Column, form: str) -> Column:
-    """A cell that is no date is an error."""
-    missing = column.missing
-    dates = np.full(len(missing), np.datetime64("NaT", "us"))
-    words = column.values[~missing]
-    dates[~missing] = date_texts.parse(words, form)
-    for row in np.flatnonzero(np.isnat(dates) & ~missing)[:1]:
-        raise ValueError(
-            f"column {column.name!r}: expected dates such as {date_texts.example(form)!r} as at "
-            f"fit, got {column.values[row]!r:.80} in row {row}; make it missing, or convert the "
-            "column with pd.to_datetime"
-        )
-    is_zoned = bool(len(words)) and not form and date_texts.has_zone(words[0])
-    return Column(column.name, "date", dates, is_zoned)
 
 
 def _n_words(column: Column) -> int:
