@@ -113,6 +113,8 @@ def test_a_leak_of_a_rare_class_is_told(table):
     [
         ("ref", [f"r{i}" for i in range(N)], "like an ID"),
         ("customer_id", np.random.default_rng(0).permutation(N) + 500, "like an ID"),
+        ("Id", np.arange(N) + 1, "like an ID"),
+        ("rate", [f"{i % 60}.5 %" for i in range(N)], "numbers written as text, such as '0.5 %'"),
         ("note", [f"a nice old flat {i} near" for i in range(N)], "is free text"),
         ("cost", [f"1,{i:03d}.50" for i in range(N)], "numbers written as text, such as '1,000.50"),
         ("zip", np.arange(N) % 40 + 10_000, "its name says codes"),

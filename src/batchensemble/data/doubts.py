@@ -20,14 +20,14 @@ from batchensemble.data.table_encoder import TableEncoder
 FEWEST_ROWS, FEWEST_ROWS_OF_CLASSES = 50, 200  # from which on a relation can hardly be chance
 SCREENED_ROWS, SUSPICIOUS, LEAK = 200, 0.1, 0.002
 FEW_OF_A_CLASS = 10
-DIFFERENT, WORDS_OF_TEXT = 0.95, 4
+DIFFERENT, MANY_NUMBERS, WORDS_OF_TEXT = 0.95, 20, 4
 MERGED_SHARE = 0.05
 MOST_NAMED = 5
 _CODE = re.compile(
     r"(.*[ _-])?(zip|zip ?code|post(al)?[ _-]?code|plz|postleitzahl|code[ _-]?postal|npa|code|sku)",
     re.IGNORECASE | re.DOTALL,
 )
-_ID = re.compile(r"(.*[ _-])?(id|uuid|guid|key)|.*[a-z]Id|.*ID", re.DOTALL)
+_ID = re.compile(r"(?i:(.*[ _-])?(id|uuid|guid|key))|.*[a-z]Id|.*ID", re.DOTALL)
 
 
 class BatchEnsembleWarning(UserWarning):
@@ -165,7 +165,7 @@ def _is_like_an_id(column: Column) -> str:
         return ""
     words = [word for word in column.values.tolist() if word is not None]
     different = len(set(words))
-    if len(words) < FEWEST_ROWS or different < DIFFERENT * len(words):
+    if len(words) < FEWEST_ROWS or different < MANY_NUMBERS:
         return ""
     survey = Survey.of(words[:SCREENED_ROWS])
     if not survey.others and (survey.decimals or survey.unclear or survey.signs.keys() - {""}):
@@ -173,9 +173,10 @@ def _is_like_an_id(column: Column) -> str:
             f"holds numbers written as text, such as {words[0]!r:.40}, and is read as words; "
             "convert it to numbers"
         )
-    if sum(len(word.split()) for word in words[:SCREENED_ROWS]) >= WORDS_OF_TEXT * len(
-        words[:SCREENED_ROWS]
-    ):
+    if different < DIFFERENT * len(words):
+        return ""
+    lengths = [len(word.split()) for word in words[:SCREENED_ROWS]]
+    if np.mean(lengths) >= WORDS_OF_TEXT:
         return "is free text, which is read as one word a row; leave it out, or make columns of it"
     return "differs in (almost) every row, like an ID; nothing can be learned from it: leave it out"
 
