@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         CategoricalPredictive,
         GaussianPredictive,
         SamplePredictive,
+        TransformedPredictive,
     )
 
     __version__: str
@@ -26,6 +27,7 @@ __all__ = [
     "GaussianPredictive",
     "Regressor",
     "SamplePredictive",
+    "TransformedPredictive",
     "datasets",
     "load",
     "metrics",
@@ -41,6 +43,7 @@ _ROOMS = {
     "GaussianPredictive": "predictive",
     "Regressor": "estimators",
     "SamplePredictive": "predictive",
+    "TransformedPredictive": "predictive",
     "load": "estimators",
 }
 

@@ -1,9 +1,11 @@
 import io
 import json
 
+import numpy as np
 import pytest
 from rich.console import Console
 from sample_files import QUICK, houses, sales
+from sklearn.metrics import average_precision_score, f1_score, recall_score, roc_auc_score
 
 from batchensemble.cli.evaluate import print_evaluation
 from batchensemble.cli.evaluation import Curve, Evaluation
@@ -39,3 +41,48 @@ def test_a_zero_is_written_and_a_gap_is_not():
         ["7", "0"],
         ["8", "1", "0"],
     ]
+
+
+def test_scores_of_each_class_are_those_of_scikit_learn(shell):
+    found = json.loads(shell("evaluate", "town.be", "houses.csv", "--json").stdout)
+    frame = houses().dropna(subset=["town"])
+    shell("predict", "town.be", "houses.csv", "-o", "answers.csv")
+    answers = shell.read("answers.csv").loc[frame.index]
+    assert [row["class"] for row in found["classes"]] == ["Bonn", "Jena", "Ulm"]
+    for row in found["classes"]:
+        own, p = frame.town == row["class"], answers[f"p_{row['class']}"]
+        said = answers.prediction == row["class"]
+        assert row["rows"] == own.sum()
+        assert row["recall"] == pytest.approx(recall_score(own, said))
+        assert row["F1"] == pytest.approx(f1_score(own, said))
+        assert row["AUC"] == pytest.approx(roc_auc_score(own, p), abs=1e-3)
+        assert row["average precision"] == pytest.approx(average_precision_score(own, p), abs=1e-2)
+    assert "By class:" in shell("evaluate", "town.be", "houses.csv").stdout
+
+
+@pytest.mark.parametrize(
+    ("right", "said"), [(0.5, "worse than"), (0.6, "no better than"), (0.7, "")]
+)
+def test_a_model_that_a_constant_equals_is_told_so_in_the_first_line(right, said):
+    sheet, curve = Sheet("doubtful", "", ("line",), ((7,),)), Curve("", "", [], [])
+    scores = {"accuracy": right, "accuracy_of_commonest": 0.6}
+    found = Evaluation("f.csv", "classification", "y", 0.9, 2, 0, scores, curve, curve, sheet)
+    out = io.StringIO()
+    print_evaluation(Console(file=out, width=200), found)
+    first = out.getvalue().splitlines()[0]
+    if said:
+        assert first.startswith(f"Warning: {said} always predicting the most common class")
+    else:
+        assert "f.csv" in first
+
+
+def test_a_target_that_cannot_be_is_said_to_make_the_nll_infinite(shell):
+    frame = houses(80).dropna(subset=["price"])
+    frame["price"] = np.exp(frame.price / 200)
+    frame.to_csv("skewed.csv", index=False)
+    shell("fit", "skewed.csv", "-t", "price", *QUICK)
+    frame.assign(price=[-1.0, *frame.price[1:]]).to_csv("odd.csv", index=False)
+    said = " ".join(shell("evaluate", "skewed.be", "odd.csv").stdout.split())
+    assert "Note: 1 target cannot be (positive: never below 0" in said
+    assert "fit with --target-kind real" in said
+    assert "cannot be" not in shell("evaluate", "skewed.be", "skewed.csv").stdout

@@ -8,6 +8,7 @@ from sample_files import QUICK, houses, sales
 
 from batchensemble.cli import fit
 from batchensemble.estimators.presets import PRESETS, SERIES_PRESETS
+from batchensemble.estimators.target_kinds import KINDS
 from batchensemble.training.methods import METHODS
 
 
@@ -47,6 +48,7 @@ def test_too_few_past_forecasts_are_said_to_be(shell):
 
 def test_the_words_of_choices_are_those_of_the_library():
     assert list(get_args(fit.Method)) == list(METHODS)
+    assert get_args(fit.TargetKind) == KINDS
     assert set(get_args(fit.Preset)) == PRESETS.keys() | SERIES_PRESETS.keys()
 
 
@@ -133,3 +135,43 @@ def test_warnings_are_one_line_each_and_kept_with_the_model(shell):
     assert said.count("Warning: column 'copied' almost determines the target by itself") == 1
     kept = json.loads(shell("inspect", "leak.be", "--json").stdout)["origin"]["warnings"]
     assert kept[0].startswith("column 'copied' almost")
+
+
+def test_the_kind_of_a_target_is_said_and_can_be_chosen(shell):
+    random = np.random.default_rng(0)
+    x = random.normal(size=120)
+    frame = pd.DataFrame({"x": x, "visits": random.poisson(np.exp(2 + 0.8 * x))})
+    frame.to_csv("shop.csv", index=False)
+    said = plain_words(shell("fit", "shop.csv", "-t", "visits", *QUICK).stdout)
+    assert "Target: count: never below 0; recognised, --target-kind chooses another" in said
+    shown = plain_words(shell("inspect", "shop.be").stdout)
+    assert "count: never below 0" in shown
+    shell("predict", "shop.be", "shop.csv", "-o", "answers.csv")
+    assert shell.read("answers.csv").lower.min() >= 0
+    found = json.loads(shell("fit", "shop.csv", "-t", "visits", "--json", *QUICK).stdout)
+    assert found["target_kind"] == "count"
+    said = plain_words(
+        shell("fit", "shop.csv", "-t", "visits", "--target-kind", "real", *QUICK).stdout
+    )
+    assert "Target: real: any number Scores" in said
+    for words in (("--task", "classification"), ("--time", "x")):
+        refused = shell("fit", "shop.csv", "-t", "visits", "--target-kind", "real", *words, code=2)
+        assert "--target-kind is for a regression" in plain_words(refused.stderr)
+
+
+def test_rows_of_a_group_or_the_last_rows_are_held_out_together(shell):
+    shell("fit", "houses.csv", "-t", "price", "--groups", "town", "--holdout", 0.3, *QUICK)
+    found = json.loads(shell("inspect", "houses.be", "--json").stdout)["origin"]
+    assert found["judged_on"].endswith("held-out rows of other groups")
+    sizes = houses().dropna(subset=["price"]).town.value_counts()
+    assert {found["n_judged"], found["n_judged"] - 1} & {*sizes}  # a town, and a row without one
+    shell("fit", "houses.csv", "-t", "price", "--in-time", "sold", *QUICK)
+    found = json.loads(shell("inspect", "houses.be", "--json").stdout)["origin"]
+    assert (found["judged_on"], found["n_judged"]) == ("the 24 last rows", 24)
+    for words, said in (
+        (("--groups", "twon"), "did you mean 'town'"),
+        (("--in-time", "town"), "expected dates or numbers without gaps in the --in-time column"),
+    ):
+        refused = shell("fit", "houses.csv", "-t", "price", *words, code=1)
+        assert said in plain_words(refused.stderr)
+    shell("fit", "houses.csv", "-t", "price", "--groups", "town", "--in-time", "sold", code=2)

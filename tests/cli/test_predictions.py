@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sample_files import sales
+from sample_files import houses, sales
 
 from batchensemble import load
 from batchensemble.cli.predictions import predict_file, prediction_columns
@@ -188,3 +188,22 @@ def test_one_series_needs_no_name(shell):
     shell("fit", "north.csv", "-t", "sales", "--time", "month", *quick)
     shell("predict", "north.be", "north.csv", "-o", "out.csv")
     assert shell.read("out.csv").columns.tolist() == ["month", "mean", "lower", "upper"]
+
+
+def test_a_model_calibrated_by_a_column_predicts_and_is_judged_by_it(shell, price):
+    houses(200, seed=5).to_csv("held.csv", index=False)
+    rows = shell.read("held.csv", dtype={"plot": str}).dropna(subset=["price"])
+    price.calibrate(typed(rows), rows["price"], groups="plot")
+    price.save("grouped.be")
+    shell("predict", "grouped.be", "test.csv", "-o", "out.csv")
+    test = shell.read("test.csv", dtype={"plot": str})
+    expected = price.predict_interval(typed(test))
+    found = shell.read("out.csv")[["lower", "upper"]].to_numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    alone = price.calibrate(typed(rows), rows["price"]).predict_interval(typed(test))
+    assert not np.allclose(alone, expected)
+    assert "coverage" in shell("evaluate", "grouped.be", "test.csv").stdout
+    price.calibrate(typed(rows), rows["price"], groups=np.arange(len(rows)) % 2)
+    price.save("labelled.be")
+    said = " ".join(shell("predict", "labelled.be", "test.csv", code=1).stderr.split())
+    assert "calibrated by groups" in said

@@ -7,7 +7,7 @@ import pytest
 
 from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.data.tables import read_file
+from batchensemble.data.tables import read_file, recognise_task
 from batchensemble.study.datasets import read_table
 from batchensemble.study.splits import split_table
 
@@ -183,3 +183,25 @@ def test_frames_of_mixed_types_are_read_column_by_column_or_at_once_alike():
         np.testing.assert_array_equal(column.values, alone.values)
     frame.loc[0, "a"] = 7.0  # the columns are copies
     assert together[0].values[0] == 1.5
+
+
+COUNTED = RANDOM.poisson(1.2, 2000)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "task"),
+    [
+        (COUNTED, "regression"),
+        (RANDOM.negative_binomial(1, 0.4, 2000), "regression"),
+        (1 + np.minimum(COUNTED, 5), "regression"),
+        (RANDOM.integers(0, 10, 2000), "classification"),  # digits
+        (RANDOM.choice(6, 2000, p=[0.9, 0.02, 0.05, 0.003, 0.02, 0.007]), "classification"),
+        (RANDOM.choice(3, 2000, p=[0.6, 0.35, 0.05]), "classification"),
+        (3 + np.minimum(COUNTED, 5), "classification"),  # marks
+        (RANDOM.choice([1, 2, 3, 4, 5], 2000, p=[0.05, 0.05, 0.1, 0.3, 0.5]), "classification"),
+    ],
+)
+def test_counts_are_a_regression_and_numbers_of_classes_are_not(numbers, task):
+    found, why = recognise_task(pd.Series(numbers, name="n"))
+    assert found == task
+    assert ("looks like counts" in why) == (task == "regression" and len(np.unique(numbers)) <= 20)

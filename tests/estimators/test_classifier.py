@@ -6,6 +6,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
 
+import batchensemble
 from batchensemble import BatchEnsembleWarning, CategoricalPredictive, Classifier
 from batchensemble.metrics import categorical_nll, summarise_classification
 
@@ -113,3 +114,66 @@ def test_held_out_rows_get_better_probabilities_than_the_class_shares_and_the_co
     assert nll(Classifier(random_state=0).fit(x_train, y_train)) < 0.3 * shares
     nonsense = np.random.default_rng(0).permutation(y_train)
     assert nll(Classifier(random_state=0).fit(x_train, nonsense)) > 0.9 * shares
+
+
+def rare(n=600, seed=0):
+    """One row in ten is of the class "yes", and not easy to see."""
+    random = np.random.default_rng(seed)
+    y = np.where(random.random(n) < 0.1, "yes", "no")
+    X = random.normal(size=(n, 2)) + 0.9 * (y == "yes")[:, None]
+    return X, y
+
+
+RARE = {"epochs": 30, "hidden": (8,), "n_members": 2, "folds": 1, "lr": 0.02, "random_state": 0}
+
+
+def test_class_weights_are_sample_weights():
+    X, y = rare()
+    by_class = np.where(y == "yes", 300 / (y == "yes").sum(), 300 / (y == "no").sum())
+    named = {"yes": float(by_class[y == "yes"][0]), "no": float(by_class[y == "no"][0])}
+    balanced, given, weighted, plain = (
+        Classifier(**RARE, class_weight=words).fit(X, y, sample_weight=w).predict_proba(X)
+        for words, w in (("balanced", None), (named, None), (None, by_class), (None, None))
+    )
+    np.testing.assert_allclose(balanced, weighted, atol=1e-6)
+    np.testing.assert_allclose(given, weighted, atol=1e-6)
+    assert balanced[:, 1].mean() > 2 * plain[:, 1].mean()  # negative control
+    with pytest.raises(ValueError, match=r"classes out of \['no', 'yes'\], got \['maybe'\]"):
+        Classifier(**RARE, class_weight={"maybe": 2.0}).fit(X, y)
+    with pytest.raises(ValueError, match="did you mean 'balanced'"):
+        Classifier(**RARE, class_weight="balance").fit(X, y)
+
+
+def test_sets_by_class_hold_a_rare_class_and_plain_ones_do_not(tmp_path):
+    X, y = rare(3000)
+    model = Classifier(**RARE).fit(X[:1000], y[:1000])
+    shares = {}
+    for per_class in (False, True):
+        model.calibrate(X[1000:2000], y[1000:2000], per_class=per_class)
+        held = model.predict_set(X[2000:])[:, 1]
+        shares[per_class] = held[y[2000:] == "yes"].mean()
+    assert shares[True] > 0.8
+    assert shares[False] < 0.6
+    model.save(tmp_path / "model.be")
+    twin = batchensemble.load(tmp_path / "model.be")
+    assert np.array_equal(twin.predict_set(X[2000:]), model.predict_set(X[2000:]))
+    assert model.calibration_report().loc[0.9, "coverage_after"] > 0.87
+
+
+def test_sets_by_group_want_the_groups_of_new_rows():
+    X, y = rare(1000)
+    group = np.arange(1000) % 2
+    model = Classifier(**RARE).fit(X[:500], y[:500])
+    model.calibrate(X[500:], y[500:], groups=group[500:])
+    sets = model.predict_set(X, groups=group)
+    alone = model.calibrate(X[500:], y[500:]).predict_set(X)
+    assert sets.shape == alone.shape == (1000, 2)
+    with pytest.raises(ValueError, match="got both"):
+        model.calibrate(X[500:], y[500:], groups=group[500:], per_class=True)
+
+
+def test_a_class_with_too_few_calibration_rows_is_refused_when_sets_are_asked_for():
+    X, y = rare(400)
+    model = Classifier(**RARE).fit(X[:300], y[:300]).calibrate(X[300:], y[300:], per_class=True)
+    with pytest.raises(ValueError, match=r"every class for a coverage of 0\.9"):
+        model.predict_set(X)

@@ -150,6 +150,36 @@ def test_calibration_and_weights_work_with_every_preset(preset, folds, tmp_path)
     assert not np.allclose(unweighted.predict(ROWS), model.predict(ROWS), rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("preset", "target", "scaling"),
+    [
+        *itertools.product(PRESETS, ("real", "positive", "count", "bounded"), (None,)),
+        *itertools.product(PRESETS, ("positive", "bounded"), ("log",)),
+    ],
+)
+def test_every_kind_of_target_works_with_every_preset(preset, target, scaling, tmp_path):
+    y = {"real": Y - 1e4, "positive": np.exp((Y - 1e4) / 30), "count": np.round(Y - Y.min())}
+    y["bounded"] = 1 / (1 + np.exp((1e4 - Y) / 20))
+    weight = np.random.default_rng(0).integers(0, 3, len(Y)).astype(float)
+    model = Regressor(preset=preset, target=target, target_scaling=scaling, **TINY)
+    model.fit(X, y[target], sample_weight=weight, calibrate=True)
+    assert model.target_kind_ == target
+    assert (model.transform_ is None) == (target == "real")
+    if target != "real":
+        assert any(model.transform_.rates) == (scaling == "log")
+        interval = model.predict_interval(ROWS, coverage=0.8)
+        assert interval.min() >= model.transform_.low
+        assert interval.max() <= model.transform_.high
+    check_file(model, tmp_path)
+    check_onnx(model, tmp_path)
+
+
+def test_presets_recognise_the_target_and_the_papers_does_not():
+    y = np.exp((Y - 1e4) / 30)
+    kinds = [Regressor(preset=p, **TINY).fit(X, y).target_kind_ for p in ("fast", "paper")]
+    assert kinds == ["positive", "real"]
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_weights_count_with_every_preset_and_their_unit_does_not(preset):
     weight = np.random.default_rng(0).uniform(0.1, 3, len(Y))

@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import train_test_split
 
 from batchensemble import GaussianPredictive, Regressor
+from batchensemble.estimators.table import TableEstimator
 from batchensemble.metrics import gaussian_nll, interval_coverage, mixture_nll, shift_auroc
 from batchensemble.study.datasets import load_table, make_shift
 
@@ -146,7 +147,7 @@ def test_predicting_before_fitting_and_bad_levels_are_refused(fitted):
     with pytest.raises(ValueError, match="q"):
         model.predict_quantiles(x, 1.5)
     with pytest.raises(ValueError, match="target_scaling to be one of"):
-        Regressor(target_scaling="log", **QUICK).fit(*regression_table())
+        Regressor(target_scaling="quantile", **QUICK).fit(*regression_table())
 
 
 def test_beta_nll_and_unbounded_variance_are_options():
@@ -247,3 +248,102 @@ def test_an_extreme_target_among_the_rows_held_back_is_no_warning():
         extreme = np.where(np.arange(100) == row, 1e99, y)
         model = Regressor(epochs=1, hidden=(4,), n_members=2, random_state=0)
         assert np.isfinite(model.fit(x, extreme, calibrate=True).predict(x)).all()
+
+
+SKEWED_X = np.random.default_rng(0).normal(size=(300, 2))
+SKEWED_Y = {
+    "positive": np.exp(SKEWED_X[:, 0] + 0.7 * np.random.default_rng(1).normal(size=300)),
+    "count": np.random.default_rng(2).poisson(np.exp(SKEWED_X[:, 0])).astype(float),
+    "bounded": np.round(1 / (1 + np.exp(-2 * SKEWED_X[:, 0])), 2),
+}
+TINY = {"epochs": 3, "hidden": (8,), "n_members": 2, "random_state": 0}
+
+
+@pytest.mark.parametrize("scaling", [None, "log"])
+@pytest.mark.parametrize("kind", SKEWED_Y)
+def test_no_answer_lies_outside_of_what_the_target_can_be(kind, scaling):
+    y, far = SKEWED_Y[kind], 5 * SKEWED_X
+    model = Regressor(**TINY, target_scaling=scaling).fit(SKEWED_X, y, calibrate=True)
+    assert model.target_kind_ == kind
+    low, high = model.transform_.low, model.transform_.high
+    plain = Regressor(**TINY, target_scaling=scaling).fit(SKEWED_X, y)
+    for answer in (
+        model.predict(far),
+        model.predict_interval(far, 0.95),
+        plain.predict_interval(far, 0.999),
+        model.predict_quantiles(far, [0.0, 0.001, 0.5, 0.999]),
+        model.predict_dist(far).sample(50, 0),
+    ):
+        assert answer.min() >= low
+        assert answer.max() <= high
+    # Negative control: as any number, they do.
+    real = Regressor(**TINY, target="real").fit(SKEWED_X, y)
+    assert real.target_kind_ == "real"
+    assert real.predict_interval(far, 0.999).min() < low
+
+
+def test_the_interval_of_a_skewed_target_is_calibrated_before_the_transform():
+    y = SKEWED_Y["positive"]
+    model = Regressor(**TINY, target_scaling="log").fit(SKEWED_X[:200], y[:200])
+    model.calibrate(SKEWED_X[200:], y[200:])
+    dist, transform = model.predict_dist(SKEWED_X), model.transform_
+    z = np.abs(transform.inverse(y[200:]) - dist.latent.mean[200:]) / dist.latent.std[200:]
+    factor = np.sort(z)[90]  # the 91st of 100
+    ends = dist.latent.mean[:, None] + factor * dist.latent.std[:, None] * [-1, 1]
+    np.testing.assert_allclose(model.predict_interval(SKEWED_X), transform(ends), rtol=1e-6)
+    report = model.calibration_report()
+    assert report.loc[0.9, "coverage_after"] == pytest.approx(0.9, abs=0.02)
+
+
+def test_a_target_that_cannot_be_is_no_error_but_is_missed():
+    y = SKEWED_Y["positive"]
+    model = Regressor(**TINY).fit(SKEWED_X[:200], y[:200])
+    model.calibrate(SKEWED_X[200:], np.r_[y[200:299], -5.0])
+    assert model.calibration_.scores.max() == 1e150
+    with pytest.raises(ValueError, match="at least 0 with target='positive', got -5"):
+        Regressor(**TINY, target="positive").fit(SKEWED_X, np.r_[y[:299], -5.0])
+
+
+def test_intervals_by_group_follow_a_column_or_labels():
+    y, group = SKEWED_X[:, 0].copy(), np.where(np.arange(300) % 3 == 0, "wild", "tame")
+    y[group == "wild"] += 3 * np.random.default_rng(3).normal(size=100)
+    frame = pd.DataFrame(SKEWED_X, columns=["a", "b"]).assign(group=group)
+    model = Regressor(**TINY).fit(frame[:150], y[:150])
+    together = np.ptp(model.calibrate(frame[150:], y[150:]).predict_interval(frame), axis=1)
+    by_column = model.calibrate(frame[150:], y[150:], groups="group").predict_interval(frame)
+    wide = np.ptp(by_column, axis=1) / together
+    assert (wide[group == "wild"] > 1).all()
+    assert (wide[group == "tame"] < 1).all()
+    model.calibrate(frame[150:], y[150:], groups=group[150:])
+    np.testing.assert_array_equal(model.predict_interval(frame, groups=group), by_column)
+    with pytest.raises(ValueError, match="pass groups=, one label for each row"):
+        model.predict_interval(frame)
+    with pytest.raises(ValueError, match=r"'strange' \(0\)"):
+        model.predict_interval(frame[:1], groups=["strange"])
+    with pytest.raises(ValueError, match="calibrate had none"):
+        model.calibrate(frame[150:], y[150:]).predict_interval(frame, groups=group)
+    with pytest.raises(ValueError, match="per_class=True is for a Classifier"):
+        model.calibrate(frame[150:], y[150:], per_class=True)
+    with pytest.raises(ValueError, match="did you mean 'group'"):
+        model.calibrate(frame[150:], y[150:], groups="gruop")
+
+
+def test_early_stopping_sees_no_row_of_a_group_that_it_trains_on(monkeypatch):
+    seen = []
+    original = TableEstimator._splits
+
+    def spied(self, *words):
+        method, splits = original(self, *words)
+        seen.append(splits)
+        return method, splits
+
+    monkeypatch.setattr(TableEstimator, "_splits", spied)
+    group, y = np.arange(300) // 10, SKEWED_X[:, 0]
+    Regressor(**TINY).fit(SKEWED_X, y, groups=group)
+    Regressor(**TINY).fit(SKEWED_X, y, in_time=True)
+    by_group, in_time = seen
+    assert len(by_group) == 5
+    for rows in by_group:
+        assert not set(group[rows.train]) & set(group[rows.held_out])
+    assert len(in_time) == 1
+    assert in_time[0].train.max() < in_time[0].held_out.min()

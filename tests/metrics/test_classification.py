@@ -77,3 +77,31 @@ def test_wrong_labels_and_probabilities_are_refused_with_a_cure(labels, probabil
     for metric in (metrics.accuracy, metrics.categorical_nll, metrics.brier, metrics.ece):
         with pytest.raises(ValueError, match=message):
             metric(labels, probabilities=probabilities)
+
+
+def test_the_cheapest_threshold_is_that_of_trying_all():
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        p = random.random(60).round(1)  # with ties
+        labels = (random.random(60) < p).astype(int)
+        miss, false_alarm = random.uniform(0.1, 5, 2)
+        found = metrics.cheapest_threshold(
+            labels, probability=p, miss=miss, false_alarm=false_alarm
+        )
+
+        tried = {}
+        for threshold in [*np.unique(p), np.inf]:
+            yes, is_one = p >= threshold, labels == 1
+            tried[threshold] = (miss * (~yes & is_one) + false_alarm * (yes & ~is_one)).mean()
+        assert found.cost == pytest.approx(min(tried.values()))
+        assert tried[found.threshold] == pytest.approx(found.cost)
+
+
+def test_with_true_probabilities_the_cheapest_threshold_is_the_ratio_of_costs():
+    random = np.random.default_rng(0)
+    p = random.random(200_000)
+    labels = (random.random(200_000) < p).astype(int)
+    found = metrics.cheapest_threshold(labels, probability=p, miss=4.0, false_alarm=1.0)
+    assert found.threshold == pytest.approx(0.2, abs=0.02)
+    with pytest.raises(ValueError, match="costs of at least 0"):
+        metrics.cheapest_threshold([0, 1], probability=[0.1, 0.2], miss=-1, false_alarm=1)

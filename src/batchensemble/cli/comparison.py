@@ -23,20 +23,22 @@ from batchensemble.cli.evaluation import (
     Evaluation,
     Pairs,
     Windows,
+    by_class,
     doubtful,
     mistakes,
 )
 from batchensemble.cli.format import counted
 from batchensemble.cli.predictions import prediction_columns
 from batchensemble.cli.scores import doubt_about_coverage, doubts_about_scores
-from batchensemble.conformal import interval_scores
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import Kind
 from batchensemble.data.reading import open_table
 from batchensemble.data.text import read_as
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.forecast import Forecast
-from batchensemble.predictive import CategoricalPredictive, GaussianPredictive, SamplePredictive
+from batchensemble.estimators.regressor import NumberPredictive
+from batchensemble.estimators.target_kinds import described
+from batchensemble.predictive import CategoricalPredictive, SamplePredictive
 
 MOST_WINDOWS = 100
 TARGET_KINDS: dict[str, Kind] = {"b": "boolean", "i": "number", "u": "number", "f": "number"}
@@ -112,21 +114,35 @@ def _evaluate_table(
         "note": "the model learned from this file, so its scores are too good" if is_same else "",
     }
     compare = _compare_numbers if isinstance(model, Regressor) else _compare_classes
-    return Evaluation(**facts, **compare(model, rows[list(kinds)], rows[target], file.unit, facts))
+    compared = compare(model, rows[list(kinds)], rows[target], file.unit, facts)
+    return Evaluation(
+        **facts | {"note": "; ".join(filter(None, _notes(model, facts, compared)))}, **compared
+    )
+
+
+def _notes(model: Any, facts: dict[str, Any], compared: dict[str, Any]) -> list[str]:
+    transform = getattr(model.model_.head, "transform", None)
+    if transform is None:
+        return [facts["note"]]
+    y = compared["detail"].truth
+    n = int(np.count_nonzero((y < transform.low) | (y > transform.high)))
+    kind = described(model.target_kind_, transform)
+    cure = "so the NLL is infinite; to allow them, fit with --target-kind real"
+    return [facts["note"], f"{counted(n, 'target')} cannot be ({kind}), {cure}" if n else ""]
 
 
 def _compare_numbers(
     model: Any, X: pd.DataFrame, truth: pd.Series, unit: str, facts: dict[str, Any]
 ) -> dict[str, Any]:
     y = truth.to_numpy(dtype=np.float64)
-    dist = model.predict_dist(X)
-    columns = prediction_columns(model, dist, facts["coverage"])
+    dist, groups = model.predict_dist(X), model.groups_in(X)
+    columns = prediction_columns(model, dist, facts["coverage"], groups)
     scores = score_numbers(y, dist)
     scores.pop("coverage_90")
     beside = {"truth": y, **{name: columns[name] for name in ("mean", "lower", "upper", "std")}}
     return {
         "task": "regression",
-        **_of_intervals(model, y, dist, columns, scores),
+        **_of_intervals(model, y, dist, columns, scores, groups),
         "doubtful": doubtful(X, dist.std, beside, unit),
         "detail": Pairs(y, dist.mean, [f"{unit} {number}" for number in X.index]),
     }
@@ -145,12 +161,12 @@ def _compare_classes(
             f"({counted(unknown.size, 'such row')}); delete these rows"
         )
     labels = truth.to_numpy().astype(model.classes_.dtype)  # all are known: no cast cuts them
-    dist = model.predict_dist(X)
-    columns = prediction_columns(model, dist, facts["coverage"])
+    dist, groups = model.predict_dist(X), model.groups_in(X)
+    columns = prediction_columns(model, dist, facts["coverage"], groups)
     y = dist.encode(labels)
     scores = score_classes(labels, dist)
     if model.calibration_ is not None:
-        sets = model.calibration_.sets(dist.mean, facts["coverage"])
+        sets = model.calibration_.sets(dist.mean, facts["coverage"], groups=groups)
         scores["coverage_of_sets"] = float(sets[np.arange(len(y)), y].mean())
         scores["size_of_sets"] = float(sets.sum(axis=1).mean())
     bins = metrics.reliability_curve(y, probabilities=dist.mean)
@@ -165,6 +181,7 @@ def _compare_classes(
         "selective": Curve.of("share of rows kept", "accuracy", kept.coverages, kept.values),
         "doubtful": doubtful(X, dist.total, {"truth": labels, **beside}, unit),
         "mistakes": mistakes(model.classes_, y, dist.mean.argmax(axis=1)),
+        "classes": by_class(model.classes_, y, dist.mean),
     }
 
 
@@ -217,6 +234,7 @@ def _of_intervals(
     dist: Any,
     columns: pd.DataFrame,
     scores: dict[str, float],
+    groups: Any = None,
 ) -> dict[str, Any]:
     """Scores and curves of the intervals that `predict` writes, calibrated where the model is."""
     is_series = isinstance(dist, SamplePredictive)
@@ -224,8 +242,7 @@ def _of_intervals(
         below = (dist.paths <= y[:, None, None]).mean(axis=(1, 2)) if is_series else dist.cdf(y)
         curve = metrics.pit_coverage_curve(below)
     else:
-        new = interval_scores(y, mean=dist.mean, std=dist.std)
-        curve = model.calibration_.coverage_curve(new.reshape(len(new), -1))
+        curve = model.calibration_.coverage_curve(model.calibration_.scores_of(y, dist), groups)
         actual = dict(zip(curve.levels.tolist(), curve.empirical.tolist(), strict=True))
         scores |= {"rmsce": curve.rmsce(), "miscalibration_area": curve.miscalibration_area()}
         for name, level in (("coverage_80", 0.8), ("coverage_95", 0.95)):
@@ -267,7 +284,7 @@ def _continued(model: Forecaster, new: pd.DataFrame, path: Path) -> tuple[pd.Dat
     return pd.concat([known, new], ignore_index=True), counts
 
 
-def score_numbers(y: NDArray[Any], dist: GaussianPredictive) -> dict[str, float]:
+def score_numbers(y: NDArray[Any], dist: NumberPredictive) -> dict[str, float]:
     """The library's summary, and as a baseline the RMSE of predicting the mean."""
     baseline = metrics.rmse(y, mean=np.full(len(y), y.mean()))
     return metrics.summarise_regression(y, dist) | {"rmse_of_mean": baseline}

@@ -27,6 +27,7 @@ from batchensemble.cli.options import (
 )
 
 MOST_ROWS, MOST_COLUMNS = 5, 7  # of the least certain rows
+MOST_CLASSES = 30
 
 
 def evaluate(
@@ -77,20 +78,30 @@ def evaluate(
 def print_evaluation(console: Console, evaluation: Any) -> None:
     """An `Evaluation`: its scores, and the least certain rows."""
     from batchensemble.cli.scores import print_scores
-    from batchensemble.plots.sheets import brief
 
+    if evaluation.verdict:
+        console.print(f"[yellow]Warning[/]: {escape(evaluation.verdict)}")
     print_rows(console, evaluation.judged_on, vars(evaluation))
     if evaluation.note:
         console.print(f"[yellow]Note[/]: {escape(evaluation.note)}")
     for warning in evaluation.warnings:
         print_warning(console, warning)
     print_scores(console, vars(evaluation), evaluation.coverage)
-    sheet, table = evaluation.doubtful, Table(box=None)
+    if evaluation.classes:
+        console.print("By class:")
+        console.print(_table(evaluation.classes, MOST_CLASSES))
+    console.print("Least certain:")
+    console.print(_table(evaluation.doubtful, MOST_ROWS))
+
+
+def _table(sheet: Any, most_rows: int) -> Table:
+    from batchensemble.plots.sheets import brief
+
+    table = Table(box=None)
     for i, column in enumerate(sheet.columns[:MOST_COLUMNS]):
         is_number = any(isinstance(row[i], int | float) for row in sheet.rows)
         table.add_column(escape(column), justify="right" if is_number else "left")
-    for row in sheet.rows[:MOST_ROWS]:
+    for row in sheet.rows[:most_rows]:
         cells = [brief(cell) if isinstance(cell, float) else cell for cell in row[:MOST_COLUMNS]]
         table.add_row(*("" if cell is None else escape(str(cell)) for cell in cells))
-    console.print("Least certain:")
-    console.print(table)
+    return table

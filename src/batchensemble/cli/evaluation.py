@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix
+from sklearn.metrics import (
+    average_precision_score,
+    confusion_matrix,
+    precision_recall_fscore_support,
+    roc_auc_score,
+)
 
-from batchensemble.cli.format import counted
+from batchensemble.cli.format import counted, percent
 from batchensemble.plots.sheets import Cell, Sheet
 
 N_DOUBTFUL = 20
@@ -61,6 +66,7 @@ class Evaluation:
     selective: Curve
     doubtful: Sheet
     mistakes: Sheet | None = None
+    classes: Sheet | None = None  # scores of each class
     detail: Pairs | Windows | None = None
     note: str = ""
     warnings: tuple[str, ...] = ()
@@ -68,6 +74,20 @@ class Evaluation:
     horizon: int | None = None
     seed: int | None = None  # of the model
     n_calibrated: int = 0  # rows or forecasts that its intervals or sets rest on
+
+    @property
+    def verdict(self) -> str:
+        """One line on a classifier that a constant answer equals or beats; otherwise empty."""
+        if "accuracy_of_commonest" not in self.scores:
+            return ""
+        right, baseline = self.scores["accuracy"], self.scores["accuracy_of_commonest"]
+        if right > baseline:
+            return ""
+        than = "worse than" if right < baseline else "no better than"
+        return (
+            f"{than} always predicting the most common class: {percent(right)} of the rows are "
+            f"right, against {percent(baseline)}"
+        )
 
     @property
     def judged_on(self) -> str:
@@ -79,10 +99,16 @@ class Evaluation:
 
     def as_dict(self) -> dict[str, Any]:
         """All but the points of charts."""
-        sheet = self.doubtful
+        sheets = {"doubtful": self.doubtful}
+        if self.classes:
+            sheets["classes"] = self.classes
         return {
+            "verdict": self.verdict,
             **{name: value for name, value in vars(self).items() if name != "detail"},
-            "doubtful": [dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows],
+            **{
+                name: [dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows]
+                for name, sheet in sheets.items()
+            },
         }
 
 
@@ -137,3 +163,26 @@ def mistakes(
     rows: tuple[tuple[Cell, ...], ...] = tuple((name, *line) for name, line in lines)
     note = "Rows are true classes, columns are predicted ones."
     return Sheet("mistakes", "Right and wrong, by class", ("truth", *classes), rows, note)
+
+
+def by_class(
+    labels: NDArray[Any], y: NDArray[np.int64], probabilities: NDArray[np.float64]
+) -> Sheet:
+    """How well each class is told from the others; gaps where it has no rows, or all."""
+    numbers = np.arange(len(labels))
+    precision, recall, f1, counts = precision_recall_fscore_support(
+        y, probabilities.argmax(axis=1), labels=numbers, zero_division=0.0
+    )
+    rows = []
+    for i in numbers.tolist():
+        is_own, own = y == i, probabilities[:, i]
+        curves: list[Cell] = [None, None]
+        if 0 < counts[i] < len(y):
+            curves = [
+                float(score(is_own, own)) for score in (roc_auc_score, average_precision_score)
+            ]
+        shares = (float(recall[i]) if counts[i] else None, float(precision[i]), float(f1[i]))
+        rows.append((str(labels[i]), int(counts[i]), *shares, *curves))
+    names = ("class", "rows", "recall", "precision", "F1", "AUC", "average precision")
+    note = "Recall and precision are of the most probable class; AUC is 0.5 for guessing."
+    return Sheet("classes", "Scores of each class", names, tuple(rows), note)

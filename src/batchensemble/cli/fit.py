@@ -30,6 +30,7 @@ Method = Literal["batch_ensemble", "deep_ensemble", "mc_dropout", "single"]
 Preset = Literal["fast", "default", "best", "paper", "recurrent"]
 Task = Literal["regression", "classification", "forecast"]
 Fill = Literal["interpolate", "ffill"]
+TargetKind = Literal["auto", "real", "positive", "count", "bounded"]
 
 
 training_option = partial(option, rich_help_panel="Training")
@@ -48,6 +49,21 @@ def fit(
             "regression, classification or forecast; by default chosen from the target.",
             metavar="TASK",
         ),
+    ] = None,
+    target_kind: Annotated[
+        TargetKind | None,
+        option(
+            "What a number to predict can be: real, positive (at least 0), count or bounded; "
+            "by default recognised.",
+            metavar="KIND",
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        option("A column: rows with the same value in it are held out together."),
+    ] = None,
+    in_time: Annotated[
+        str | None, option("A column that says when: the last rows are held out.")
     ] = None,
     drop: Annotated[Names, option("A column not to learn from; may be repeated.")] = None,
     category: Annotated[
@@ -131,6 +147,12 @@ def fit(
         raise typer.BadParameter(
             "--preset recurrent is for series, which have --time; take fast, default, best or paper"
         )
+    if groups and in_time:
+        raise typer.BadParameter("expected --groups or --in-time, got both; omit one of the two")
+    if time and (groups or in_time):
+        raise typer.BadParameter("--groups and --in-time are for tables, not for a forecast")
+    if target_kind and (time or task == "classification"):
+        raise typer.BadParameter("--target-kind is for a regression; omit it")
     from batchensemble.cli.holdout import model_path, train
     from batchensemble.cli.training_data import read_training_series, read_training_table
     from batchensemble.data.file_options import FileOptions
@@ -154,13 +176,20 @@ def fit(
             data, target, time=time, series=series, options=options, **columns
         )
     else:
-        names = {"drop": drop or (), "category": category or ()}
-        source = read_training_table(data, target, task=task, **names, options=options)
+        task = "regression" if target_kind else task
+        names: Any = {"drop": drop or (), "category": category or (), "options": options}
+        source = read_training_table(
+            data, target, task=task, groups=groups, in_time=in_time, **names
+        )
+        if source.origin.task == "regression":
+            settings["target"] = target_kind
     print_source(console, asdict(source.origin))
     with plain_warnings(console) as said:
         model = train(source, settings, holdout=holdout, seed=seed, calibrate=calibrate)
     model.origin_["warnings"] = [*said, *model.origin_["warnings"]]
     model.save(path)
+    if target_kind or getattr(model, "target_kind_", "real") != "real":
+        print_kind(console, model)
     print_result(console, model.origin_)
     for warning in model.origin_["warnings"][len(said) :]:
         print_warning(console, warning)
@@ -169,7 +198,8 @@ def fit(
     console.print(f"Model: [bold]{name}[/] ({about})", soft_wrap=True)
     console.print(f"Next: batchensemble predict {name}{new}", soft_wrap=True)
     if json:
-        typer.echo(as_json({"model": path, **model.origin_}))
+        kind = {"target_kind": model.target_kind_} if hasattr(model, "target_kind_") else {}
+        typer.echo(as_json({"model": path, **model.origin_, **kind}))
 
 
 def print_source(console: Console, origin: Mapping[str, Any]) -> None:
@@ -192,6 +222,15 @@ def print_rows(console: Console, rows: str, facts: Mapping[str, Any]) -> None:
     file, n = facts["file"], facts["n_without_target"]
     left_out = f"; left out {counted(n, 'row')} without {escape(facts['target'])}" if n else ""
     console.print(f"[bold]{escape(Path(file).name)}[/]: {rows}{left_out}")
+
+
+def print_kind(console: Console, model: Any) -> None:
+    """What the target was recognised to be, and how to say otherwise."""
+    from batchensemble.estimators.target_kinds import described
+
+    kind = described(model.target_kind_, model.transform_)
+    how = "" if model.target else "; recognised, --target-kind chooses another"
+    console.print(f"Target: {escape(kind)}{how}")
 
 
 def print_result(console: Console, origin: Mapping[str, Any]) -> None:

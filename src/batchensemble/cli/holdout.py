@@ -19,6 +19,7 @@ from batchensemble.data.writing import check_place
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.base import pick_device
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
+from batchensemble.estimators.splits import ANY_ORDER, Order
 from batchensemble.training.loop import TrainingDiverged
 
 FEWEST_ROWS = 20  # fewer say too little
@@ -60,7 +61,7 @@ def train(
             model, learned, held_out, facts = prepare(
                 data, settings | {"random_state": seed}, holdout, calibrate
             )
-            model.fit(*learned)
+            model.fit(*learned, **facts.pop("how", {}))
             if held_out:
                 facts["scores"] = _scores(model, data, held_out)
                 facts["warnings"] = tuple(doubts_about_scores(facts["scores"], data.origin.task))
@@ -85,12 +86,19 @@ def _prepare_table(
     X, y = data.frame, np.asarray(data.y)
     is_classes = data.origin.task == "classification"
     model = (Classifier if is_classes else Regressor)(**settings)
-    rows, judges = hold_out(y, holdout, settings["random_state"], is_classes=is_classes)
+    seed = settings["random_state"]
+    rows, judges = hold_out(y, holdout, seed, is_classes=is_classes, order=data.order)
     learned = X.iloc[rows], pd.Series(y[rows], name=data.origin.target)
     facts: dict[str, Any] = {"n_learned": len(rows), "n_judged": len(judges)}
+    if data.order.matters:
+        order = data.order.take(rows)
+        facts["how"] = {"groups": order.groups, "in_time": order.in_time}
     if not len(judges):
         return model, learned, (), facts | {"judged_on": _too_few(holdout, len(rows))}
-    facts["judged_on"] = f"{len(judges):,} random held-out rows"
+    which = "random held-out rows"
+    if data.order.matters:
+        which = "last rows" if data.order.in_time else "held-out rows of other groups"
+    facts["judged_on"] = f"{'the ' * data.order.in_time}{len(judges):,} {which}"
     return model, learned, (X.iloc[judges], y[judges]), facts
 
 
@@ -145,17 +153,19 @@ def _calibrate(model: Any, held_out: tuple[Any, ...]) -> str:
 
 
 def hold_out(
-    y: NDArray[Any], holdout: float, seed: int, *, is_classes: bool
+    y: NDArray[Any], holdout: float, seed: int, *, is_classes: bool, order: Order = ANY_ORDER
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows to learn from and to score, drawn at random and not by class.
+    """Rows to learn from and to score, drawn at random and not by class, or as `order` says.
 
     The guarantee of calibration is about rows as they come.
     """
     n_judges = round(holdout * len(y))
     if n_judges < FEWEST_ROWS or len(y) - n_judges < FEWEST_ROWS:
         n_judges = 0
-    order = np.random.default_rng(seed).permutation(len(y))
-    judges, kept = np.split(order, [n_judges])
+    if order.matters and n_judges:
+        kept, judges = order.cut(len(y), n_judges, seed)
+    else:
+        judges, kept = np.split(np.random.default_rng(seed).permutation(len(y)), [n_judges])
     if is_classes:  # a class that was not learned could not be scored: its rows are learned from
         is_new = ~np.isin(y[judges], y[kept])
         judges, kept = judges[~is_new], np.concatenate([kept, judges[is_new]])

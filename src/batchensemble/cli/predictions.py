@@ -79,8 +79,9 @@ def _predicted_batches(
         kept = file.names if every else [one_of(name, file.names, what) for name in keep]
         check_columns(kinds, file)
         for rows in file.batches(batch):
-            dist = model.predict_dist(with_zones(model, read_as(rows, kinds, file, notations)))
-            predictions = prediction_columns(model, dist, coverage)
+            X = with_zones(model, read_as(rows, kinds, file, notations))
+            dist, groups = model.predict_dist(X), model.groups_in(X)
+            predictions = prediction_columns(model, dist, coverage, groups)
             both = [name for name in predictions if name in kept]
             if both:
                 raise ValueError(
@@ -94,17 +95,20 @@ def _predicted_batches(
             raise ValueError(f"{file.name}: expected rows to predict, got none")
 
 
-def prediction_columns(model: Regressor | Classifier, dist: Any, coverage: float) -> pd.DataFrame:
+def prediction_columns(
+    model: Regressor | Classifier, dist: Any, coverage: float, groups: Any = None
+) -> pd.DataFrame:
     """What `predict` writes about rows, from their predictive distribution."""
     if isinstance(model, Regressor):
-        lower, upper = predicted_interval(dist, coverage, model.calibration_).T
+        lower, upper = predicted_interval(dist, coverage, model.calibration_, groups).T
         columns = {"mean": dist.mean, "std": dist.std, "lower": lower, "upper": upper}
     else:
         classes = model.classes_.tolist()
         names = [str(one).lower() if isinstance(one, bool) else str(one) for one in classes]
         columns = {"prediction": dist.mode, "confidence": dist.confidence}
         if model.calibration_ is not None:
-            words, sets = np.array(names, object), model.calibration_.sets(dist.mean, coverage)
+            words = np.array(names, object)
+            sets = model.calibration_.sets(dist.mean, coverage, groups=groups)
             columns["set"] = ["|".join(words[inside]) for inside in sets]
         columns |= {f"p_{name}": p for name, p in zip(names, dist.mean.T, strict=True)}
         columns["total"] = dist.total

@@ -60,6 +60,7 @@ def render(model: Any, path: Path, evaluation: Evaluation) -> str:
         charts=[*_promises(evaluation, look_of_model), *_details(evaluation, look_of_model)],
         doubtful=evaluation.doubtful,
         mistakes=evaluation.mistakes,
+        classes=evaluation.classes,
         task=evaluation.task,
         coverage=evaluation.coverage,
         about=_about(model, path, evaluation),
@@ -82,6 +83,8 @@ def _lead(evaluation: Evaluation) -> str:
             f"On {what}, {percent(scores['accuracy'])} of the answers are right; always predicting "
             f"the most common class would be right in {percent(scores['accuracy_of_commonest'])}."
         )
+        if evaluation.verdict:
+            said = f"On {what}, this model is {evaluation.verdict}."
         if "coverage_of_sets" in scores:
             held, size = percent(scores["coverage_of_sets"]), scores["size_of_sets"]
             said += (

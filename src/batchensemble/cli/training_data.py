@@ -16,6 +16,7 @@ from batchensemble.data.frames import Kind
 from batchensemble.data.notation import Notation
 from batchensemble.data.tables import FileTable, read_file, read_target, recognise_task
 from batchensemble.data.text import example_value
+from batchensemble.estimators.splits import ANY_ORDER, Order, read_order
 from batchensemble.words import one_of
 
 
@@ -52,6 +53,7 @@ class TrainingData:
     origin: Origin
     frame: pd.DataFrame
     y: NDArray[Any] | None = None
+    order: Order = ANY_ORDER  # of a table's rows
     roles: Mapping[str, Any] = field(default_factory=dict)  # parameters of Forecaster
 
 
@@ -62,11 +64,14 @@ def read_training_table(
     task: str | None,
     drop: Sequence[str],
     category: Sequence[str] = (),
+    groups: str | None = None,
+    in_time: str | None = None,
     options: FileOptions = AS_FOUND,
 ) -> TrainingData:
     """A table for a regression or a classification."""
     table = read_file(path, words=category, options=options)
     rows, facts = _with_target(table, target)
+    rows, order = _in_order(table, rows, groups=groups, in_time=in_time)
     others = [name for name in table.kinds if name != target]
     for word, names in (("--drop", drop), ("--category", category)):
         for name in names:
@@ -96,7 +101,7 @@ def read_training_table(
     for name in _row_numbers(table.frame, columns):
         facts["notes"] += (f"{name!r} numbers the rows; if it means nothing, add --drop {name}",)
     origin = Origin(task=task, why=why, columns=columns, left_out=left_out, **facts, **how)
-    return TrainingData(origin, rows[list(columns)], y)
+    return TrainingData(origin, rows[list(columns)], y, order)
 
 
 def read_training_series(
@@ -185,6 +190,24 @@ def _read_how(table: FileTable, names: Collection[str]) -> dict[str, Any]:
     doubts = [table.notes[name] for name in names if name in table.notes]
     notes = [*([f"read {', '.join(read)}"] if read else []), *doubts]
     return {"notes": tuple(notes), "notations": notations}
+
+
+def _in_order(
+    table: FileTable, rows: pd.DataFrame, *, groups: str | None, in_time: str | None
+) -> tuple[pd.DataFrame, Order]:
+    """The rows, sorted if they come in time, and which of them belong together."""
+    if groups is not None:
+        one_of(groups, table.kinds, f"the --groups column of {table.name}")
+        return rows, read_order(rows[groups].astype(str).to_numpy(), False, len(rows))
+    if in_time is None:
+        return rows, ANY_ORDER
+    one_of(in_time, table.kinds, f"the --in-time column of {table.name}")
+    if table.kinds[in_time] not in ("date", "number") or rows[in_time].isna().any():
+        raise ValueError(
+            f"{table.name}: expected dates or numbers without gaps in the --in-time column "
+            f"{in_time!r}, got {table.kinds[in_time]} values or gaps; choose another column"
+        )
+    return rows.sort_values(in_time, kind="stable"), Order(in_time=True)
 
 
 def _refuse_ambiguous(table: FileTable, name: str, wanted: str, cure: str = "") -> None:

@@ -3,9 +3,11 @@
 Split conformal prediction: rank the model's errors on n such rows. A new row that comes from the
 same place is equally likely to fall into any of the n + 1 gaps between them. So an interval or set
 that reaches to the k-th smallest error holds the truth with probability k / (n + 1), whatever the
-model is worth, on average over rows and over calibrations; for one kind of rows it may be less.
+model is worth, on average over rows and over calibrations; for one kind of rows it may be less,
+unless the rows of each kind are ranked among themselves.
 """
 
+from batchensemble.conformal.groups import check_enough, quantiles_by_group, read_groups
 from batchensemble.conformal.intervals import (
     IntervalCalibration,
     interval_scores,
@@ -33,6 +35,7 @@ __all__ = [
     "IntervalCalibration",
     "SetCalibration",
     "assured_coverage",
+    "check_enough",
     "conformal_quantile",
     "conformal_rank",
     "fewest_rows",
@@ -43,5 +46,7 @@ __all__ = [
     "left_out_quantiles",
     "predicted_interval",
     "promised_sets",
+    "quantiles_by_group",
+    "read_groups",
     "widened",
 ]

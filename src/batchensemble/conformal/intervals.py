@@ -1,12 +1,14 @@
 """Intervals of numbers: the error in units of the predicted standard deviation."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.conformal.abstention import largest_threshold
+from batchensemble.conformal.groups import quantiles_by_group
 from batchensemble.conformal.ranks import (
     REPORTED,
     SLACK,
@@ -17,10 +19,20 @@ from batchensemble.conformal.ranks import (
 )
 from batchensemble.metrics import interval_coverage, interval_width, risk_curve
 from batchensemble.metrics.calibration import LEVELS, CoverageCurve
-from batchensemble.predictive import Array, GaussianPredictive, SamplePredictive, check_array
+from batchensemble.predictive import (
+    Array,
+    GaussianPredictive,
+    SamplePredictive,
+    Transform,
+    TransformedPredictive,
+    check_array,
+)
 
 NARROWEST_STD = 1e-100  # a zero is treated as this
 ROUNDING = 4 * np.finfo(np.float64).eps
+IMPOSSIBLE = 1e150  # the score of a truth that no interval can hold
+
+Dist = GaussianPredictive | TransformedPredictive | SamplePredictive
 
 
 def interval_scores(y: ArrayLike, *, mean: ArrayLike, std: ArrayLike) -> Array:
@@ -37,12 +49,15 @@ def widened(mean: Array, std: Array, factor: Array) -> Array:
 
 
 def predicted_interval(
-    dist: GaussianPredictive | SamplePredictive,
+    dist: Dist,
     coverage: float,
     calibration: "IntervalCalibration | None" = None,
+    groups: NDArray[Any] | None = None,
 ) -> Array:
     """(..., 2), the calibrated interval; without a calibration the predicted distribution's own."""
-    return dist.interval(coverage) if calibration is None else calibration.interval(dist, coverage)
+    if calibration is None:
+        return dist.interval(coverage)
+    return calibration.interval(dist, coverage, groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +66,9 @@ class IntervalCalibration:
 
     y, means, variances  (rows, steps); the rows of a table have one step
     lower, upper         (rows, steps, levels), the model's own intervals of the `REPORTED` levels
+    transform            of the target, if it has one; then intervals are found before it, where
+                         predictions are latent_means and latent_variances, (rows, steps)
+    groups               (rows,), if each shall have a guarantee of its own
     """
 
     y: Array
@@ -58,31 +76,51 @@ class IntervalCalibration:
     variances: Array
     lower: Array
     upper: Array
+    transform: Transform | None = None
+    latent_means: Array | None = None
+    latent_variances: Array | None = None
+    groups: NDArray[Any] | None = None
 
     @classmethod
-    def of(cls, y: ArrayLike, dist: GaussianPredictive | SamplePredictive) -> "IntervalCalibration":
+    def of(cls, y: ArrayLike, dist: Dist) -> "IntervalCalibration":
         """From truths (rows,) or (rows, steps) and the predictions for them."""
         truth = check_array("y", y, *dist.mean.shape)
         own = np.stack([dist.interval(level) for level in REPORTED], axis=-1)  # (..., 2, levels)
         n, shape = len(dist), (len(dist), -1)
+        latent: dict[str, Any] = {}
+        if isinstance(dist, TransformedPredictive):
+            latent = {
+                "transform": dist.transform,
+                "latent_means": dist.latent.mean.reshape(shape),
+                "latent_variances": dist.latent.variance.reshape(shape),
+            }
         return cls(
             truth.reshape(shape),
             dist.mean.reshape(shape),
             dist.variance.reshape(shape),
             own[..., 0, :].reshape(n, -1, len(REPORTED)),
             own[..., 1, :].reshape(n, -1, len(REPORTED)),
+            **latent,
         )
 
     @classmethod
     def joined(cls, parts: Sequence["IntervalCalibration"]) -> "IntervalCalibration":
         """The rows of all parts, in order."""
-        names = [field.name for field in fields(cls)]
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in parts[0]._by_row
+        }
+        return replace(parts[0], **joined)
 
     def latest(self, n: int) -> "IntervalCalibration":
         """The last n rows."""
         kept = slice(len(self) - n, None)
-        return IntervalCalibration(*(getattr(self, field.name)[kept] for field in fields(self)))
+        return replace(self, **{name: getattr(self, name)[kept] for name in self._by_row})
+
+    @property
+    def _by_row(self) -> list[str]:
+        names = [field.name for field in fields(self) if field.name != "transform"]
+        return [name for name in names if getattr(self, name) is not None]
 
     def __len__(self) -> int:
         return len(self.y)
@@ -95,27 +133,63 @@ class IntervalCalibration:
     @property
     def scores(self) -> Array:
         """(rows, steps)."""
-        return interval_scores(self.y, mean=self.means, std=self.stds)
+        if self.transform is None:
+            return interval_scores(self.y, mean=self.means, std=self.stds)
+        assert self.latent_means is not None
+        return _latent_scores(self.y, self.latent_means, self._latent_stds, self.transform)
 
-    def factors(self, coverage: float) -> Array:
-        """(steps,), by which to multiply the standard deviation."""
-        return conformal_quantile(self.scores, coverage)
+    def scores_of(self, y: ArrayLike, dist: Dist) -> Array:
+        """(rows, steps), of new truths and the predictions for them."""
+        return IntervalCalibration.of(y, dist).scores
 
-    def interval(self, dist: GaussianPredictive | SamplePredictive, coverage: float) -> Array:
-        """(..., 2), mean -+ factor * std; steps beyond the last calibrated one are as that one."""
-        factors = self.factors(coverage)
-        steps = np.arange(dist.mean.shape[1] if dist.mean.ndim == 2 else 1)
-        return widened(dist.mean, dist.std, factors[np.minimum(steps, len(factors) - 1)])
+    def factors(self, coverage: float, groups: NDArray[Any] | None = None) -> Array:
+        """(steps,), by which to multiply the standard deviation; with groups (rows, 1)."""
+        if self.groups is None:
+            return conformal_quantile(self.scores, coverage)
+        if groups is None:
+            raise ValueError("calibrated by groups: pass the groups of these rows, too")
+        limits = quantiles_by_group(self.scores[:, 0], coverage, groups=self.groups, of=groups)
+        return limits[:, None]
 
-    def coverage_curve(self, new: ArrayLike) -> CoverageCurve:
-        """How often intervals hold new truths with these `interval_scores`, level by level.
+    def interval(self, dist: Dist, coverage: float, groups: NDArray[Any] | None = None) -> Array:
+        """(..., 2), mean -+ factor * std; steps beyond the last calibrated one are as that one.
+
+        With a transform, these are found before it: the interval ends where the target can be.
+        """
+        factors = self.factors(coverage, groups)
+        if self.groups is not None:
+            factors = factors[:, 0]
+        else:
+            steps = np.arange(dist.mean.shape[1] if dist.mean.ndim == 2 else 1)
+            factors = factors[np.minimum(steps, len(factors) - 1)]
+        if isinstance(dist, TransformedPredictive):
+            return dist.transform(widened(dist.latent.mean, dist.latent.std, factors))
+        return widened(dist.mean, dist.std, factors)
+
+    def coverage_curve(self, new: ArrayLike, groups: NDArray[Any] | None = None) -> CoverageCurve:
+        """How often intervals hold new truths with these `scores_of`, level by level.
 
         Of `LEVELS`, as far as the calibration reaches.
         """
-        levels = [level for level in LEVELS if len(self) >= fewest_rows(level)]
+        fewest = len(self)
+        if self.groups is not None:
+            fewest = int(np.unique(self.groups, return_counts=True)[1].min())
+        levels = [level for level in LEVELS if fewest >= fewest_rows(level)]
         scores = check_array("new", new)
-        held = [np.mean(scores <= (1 + SLACK) * self.factors(level)) for level in levels]
+        held = [np.mean(scores <= (1 + SLACK) * self.factors(level, groups)) for level in levels]
         return CoverageCurve(np.array(levels), np.array(held))
+
+    @property
+    def _latent_stds(self) -> Array:
+        assert self.latent_variances is not None
+        return np.sqrt(self.latent_variances)
+
+    def _widened(self, factor: Array) -> Array:
+        """(rows, steps, 2), the intervals of these rows with other factors."""
+        if self.transform is None:
+            return widened(self.means, self.stds, factor)
+        assert self.latent_means is not None
+        return self.transform(widened(self.latent_means, self._latent_stds, factor))
 
     def abstain_threshold(self, max_error: float) -> float:
         """The largest variance up to which the root mean squared error is at most `max_error`."""
@@ -125,11 +199,18 @@ class IntervalCalibration:
 
     def report(self) -> dict[str, Array]:
         """By level: coverage and mean width, each row of a table judged by all others."""
-        scores, n = self.scores[:, 0], len(self)
+        scores = self.scores[:, 0]
+        groups = np.zeros(len(self)) if self.groups is None else self.groups
+        labels, counts = np.unique(groups, return_counts=True)
+        n = int(counts.min())
 
         def factors(level: float) -> Array | None:
-            enough = n > fewest_rows(level)
-            return left_out_quantiles(scores, level)[:, None] if enough else None
+            if n <= fewest_rows(level):
+                return None
+            out = np.empty(len(self))
+            for label in labels:
+                out[groups == label] = left_out_quantiles(scores[groups == label], level)
+            return out[:, None]
 
         assured = [
             assured_coverage(n, level) if n >= fewest_rows(level) else np.nan for level in REPORTED
@@ -154,7 +235,7 @@ class IntervalCalibration:
             factor = factors(level)
             calibrated = None
             if factor is not None:
-                bounds = widened(self.means, self.stds, factor)
+                bounds = self._widened(factor)
                 calibrated = bounds[..., 0], bounds[..., 1]
             lines.append([*self._judged(own), *self._judged(calibrated)])
         names = "coverage_before", "width_before", "coverage_after", "width_after"
@@ -166,3 +247,9 @@ class IntervalCalibration:
         lower, upper = bounds
         coverage = interval_coverage(self.y, lower=lower, upper=upper)
         return coverage, interval_width(lower=lower, upper=upper)
+
+
+def _latent_scores(y: Array, mean: Array, std: Array, transform: Transform) -> Array:
+    """`interval_scores` before the transform."""
+    scores = interval_scores(transform.inverse(y), mean=mean, std=std)
+    return np.where((y < transform.low) | (y > transform.high), IMPOSSIBLE, scores)

@@ -6,6 +6,7 @@ for a hard kind of rows than for an easy one: rows of a hard kind are covered le
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import entr, log_softmax, logsumexp
 
 from batchensemble.conformal.abstention import largest_threshold
+from batchensemble.conformal.groups import quantiles_by_group
 from batchensemble.conformal.ranks import (
     REPORTED,
     SLACK,
@@ -60,12 +62,14 @@ def label_scores(labels: ArrayLike, *, probabilities: ArrayLike) -> Array:
 
 
 def label_sets(probabilities: ArrayLike, limit: ArrayLike, *, allow_empty: bool = False) -> Sets:
-    """(rows, classes), the classes whose score is at most the limit, one for all or for each row.
+    """(rows, classes), the classes whose score is at most the limit.
 
-    Where there is none, the most probable class, unless `allow_empty`.
+    One limit for all, one for each row, or (1, classes) one for each class. Where no class is
+    within it, the most probable one, unless `allow_empty`.
     """
     p = check_array("probabilities", probabilities, "rows", "classes")
-    sets = 1 - p <= np.reshape(limit, (-1, 1)) + SLACK
+    limits = np.asarray(limit, dtype=np.float64)
+    sets = 1 - p <= (limits if limits.ndim == 2 else limits.reshape(-1, 1)) + SLACK
     if not allow_empty:
         sets[np.arange(len(p)), p.argmax(axis=1)] = True
     return sets
@@ -89,12 +93,16 @@ class SetCalibration:
     labels         (rows,), columns of the probabilities
     probabilities  (rows, classes), with the temperature
     untempered     (rows, classes), without it
+    per_class      whether every class has a guarantee of its own
+    groups         (rows,), if each shall have a guarantee of its own
     """
 
     temperature: float
     labels: Labels
     probabilities: Array
     untempered: Array
+    per_class: bool = False
+    groups: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -104,10 +112,50 @@ class SetCalibration:
         """(rows,)."""
         return label_scores(self.labels, probabilities=self.probabilities)
 
-    def sets(self, probabilities: ArrayLike, coverage: float, *, allow_empty: bool = False) -> Sets:
+    def sets(
+        self,
+        probabilities: ArrayLike,
+        coverage: float,
+        *,
+        allow_empty: bool = False,
+        groups: NDArray[Any] | None = None,
+    ) -> Sets:
         """(rows, classes), of new rows with their tempered probabilities."""
-        limit = conformal_quantile(self.scores, coverage)
-        return label_sets(probabilities, limit, allow_empty=allow_empty)
+        limits = self._limits(coverage, groups)
+        return label_sets(probabilities, limits, allow_empty=allow_empty)
+
+    def _limits(self, coverage: float, groups: NDArray[Any] | None) -> Array:
+        """One for all; with groups one for each row; by class (1, classes)."""
+        if self.per_class:
+            every = np.arange(self.probabilities.shape[1])
+            limits = quantiles_by_group(
+                self.scores, coverage, groups=self.labels, of=every, what="class"
+            )
+            return limits[None]
+        if self.groups is None:
+            return conformal_quantile(self.scores, coverage)
+        if groups is None:
+            raise ValueError("calibrated by groups: pass the groups of these rows, too")
+        return quantiles_by_group(self.scores, coverage, groups=self.groups, of=groups)
+
+    @property
+    def _kinds(self) -> NDArray[Any]:
+        """(rows,), the parts that have a guarantee of their own."""
+        if self.per_class:
+            return self.labels
+        return np.zeros(len(self)) if self.groups is None else self.groups
+
+    def _left_out_limits(self, level: float) -> Array:
+        """Of each row, by all others: (rows,), or by class (rows, classes)."""
+        limits = np.empty(len(self))
+        for kind in np.unique(self._kinds):
+            own = self._kinds == kind
+            limits[own] = left_out_quantiles(self.scores[own], level)
+        if not self.per_class:
+            return limits
+        by_class = np.tile(self._limits(level, None), (len(self), 1))
+        by_class[np.arange(len(self)), self.labels] = limits
+        return by_class
 
     def abstain_threshold(self, max_error: float) -> float:
         """The largest entropy up to which the share of wrong classes is at most `max_error`."""
@@ -117,14 +165,13 @@ class SetCalibration:
 
     def report(self) -> dict[str, Array]:
         """By level: coverage and mean size of sets, each row judged by all others; NLL and ECE."""
-        lines = []
+        lines, n = [], int(np.unique(self._kinds, return_counts=True)[1].min())
         for level in REPORTED:
             after, assured = (np.nan, np.nan), np.nan
-            if len(self) > fewest_rows(level):
-                limits = left_out_quantiles(self.scores, level)
-                after = self._judged(label_sets(self.probabilities, limits))
-            if len(self) >= fewest_rows(level):
-                assured = assured_coverage(len(self), level)
+            if n > fewest_rows(level):
+                after = self._judged(label_sets(self.probabilities, self._left_out_limits(level)))
+            if n >= fewest_rows(level):
+                assured = assured_coverage(n, level)
             lines.append([*self._judged(promised_sets(self.untempered, level)), *after, assured])
         names = "coverage_before", "size_before", "coverage_after", "size_after"
         columns = dict(zip((*names, "assured_after"), np.array(lines).T, strict=True))

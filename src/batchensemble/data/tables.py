@@ -18,6 +18,7 @@ from batchensemble.words import one_of
 
 Task = Literal["regression", "classification"]
 TASKS: tuple[Task, ...] = ("regression", "classification")
+FEWEST_COUNTS = 5  # different numbers
 FEW = 20
 MOST_EXACT = 2**53  # from here on, neighbours among whole numbers are one float
 
@@ -122,7 +123,8 @@ def recognise_task(y: pd.Series) -> tuple[Task, str]:
     """The task that a target without gaps stands for, and why.
 
     Texts and truth values are classes, and so are whole numbers with at most 20 different values
-    that each occur twice on average; all other numbers make a regression.
+    that each occur twice on average, unless they look counted; all other numbers make a
+    regression.
     """
     n = y.nunique()
     if pd.api.types.is_bool_dtype(y):
@@ -130,6 +132,8 @@ def recognise_task(y: pd.Series) -> tuple[Task, str]:
     if not pd.api.types.is_numeric_dtype(y):
         return "classification", f"{y.name} has {n:,} different words"
     if n <= min(FEW, len(y) / 2) and _is_whole(y):
+        if _looks_counted(y):
+            return "regression", f"{y.name} looks like counts from {y.min():g} to {y.max():g}"
         return "classification", f"{y.name} has only {n} different whole numbers"
     return "regression", f"{y.name} has {n:,} different numbers"
 
@@ -172,6 +176,21 @@ def check_told_apart(column: pd.Series, things: str, file: str) -> None:
             f"{file}: expected {things} of at most 15 digits in {column.name!r}, which can be told "
             f"apart, got {column.abs().max():.4g}; shorten them, or put a letter before each"
         )
+
+
+def _looks_counted(y: pd.Series) -> bool:
+    """Whether numbers from 0 or 1 on become rarer on both sides of a peak, the largest by far.
+
+    Numbers of classes have no reason to.
+    """
+    rows = y.value_counts().sort_index()
+    if len(rows) < FEWEST_COUNTS or y.min() not in (0, 1) or 10 * rows.iloc[-1] > rows.max():
+        return False
+    sizes, peak = rows.to_numpy(), int(rows.to_numpy().argmax())
+    slack = 2 * np.sqrt(sizes)  # chance
+    falls = sizes[peak + 1 :] <= (sizes + slack)[peak:-1]
+    rises = sizes[:peak] <= (sizes + slack)[1 : peak + 1]
+    return bool(falls.all() and rises.all())
 
 
 def _is_whole(y: pd.Series) -> bool:

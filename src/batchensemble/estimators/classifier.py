@@ -6,17 +6,23 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
 
 from batchensemble.conformal import SetCalibration, fewest_rows, fit_temperature
 from batchensemble.data.frames import Columns
 from batchensemble.estimators.explanation import CHANCE
 from batchensemble.estimators.heads import ClassHead
-from batchensemble.estimators.parameters import TABLE_ATTRIBUTES, TABLE_PARAMETERS
+from batchensemble.estimators.parameters import (
+    TABLE_ATTRIBUTES,
+    TABLE_CONSTRAINTS,
+    TABLE_PARAMETERS,
+)
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS
 from batchensemble.estimators.table import TableEstimator
 from batchensemble.predictive import CategoricalPredictive
+from batchensemble.words import one_of
 
 
 @final
@@ -31,7 +37,11 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
     >>> model = Classifier(random_state=0, epochs=5).fit(X, y)
     >>> model.predict_proba(X).shape
     (150, 3)
-    {TABLE_PARAMETERS}
+    {TABLE_PARAMETERS}    class_weight : None, "balanced", or dict of class to weight
+        How much the rows of a class count, times `sample_weight`; "balanced" makes all classes
+        count alike. Probabilities are then those of rows with such shares, no longer of rows as
+        they come.
+
     Attributes
     ----------
     classes_ : array
@@ -45,6 +55,13 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
     _task: ClassVar[str] = "classification"
     # Half of them for the temperature, half for the sets.
     _fewest_calibration_rows: ClassVar[int] = 2 * fewest_rows(0.9)
+
+    class_weight: str | dict[Any, float] | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TABLE_CONSTRAINTS,
+        "class_weight": [str, dict, None],
+    }
 
     calibration_: SetCalibration | None = field(init=False, default=None)
     classes_: NDArray[Any] = field(init=False)
@@ -67,18 +84,28 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
         return logs
 
     def predict_set(
-        self, X: Any, coverage: float = 0.9, *, allow_empty: bool = False
+        self,
+        X: Any,
+        coverage: float = 0.9,
+        *,
+        allow_empty: bool = False,
+        groups: ArrayLike | None = None,
     ) -> NDArray[np.bool_]:
         """Sets of classes that hold the truth with that probability: (rows, classes), True inside.
 
         After calibration only. Half of the calibration rows set the temperature, the others the
         sets. Every set holds the most probable class, so a model that is right more often than
         `coverage` covers more than was asked for; with `allow_empty` coverage stays as asked, and
-        some sets are empty.
+        some sets are empty. After `calibrate(..., per_class=True)` that holds for the rows of each
+        class, and with `groups` for those of each group.
         """
         self._check_calibrated()
         calibration = self.calibration_
         assert calibration is not None
+        labels = self.groups_in(X, groups)
+        if labels is not None:
+            mean = self.predict_proba(X)
+            return calibration.sets(mean, coverage, allow_empty=allow_empty, groups=labels)
         return self._ask(
             X,
             lambda dist: calibration.sets(dist.mean, coverage, allow_empty=allow_empty),
@@ -93,7 +120,24 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
             return ClassHead(self.classes_)
         return ClassHead(self.classes_, self.calibration_.temperature)
 
-    def _calibrated(self, columns: Columns, values: NDArray[Any]) -> SetCalibration:
+    def _weighted(self, values: NDArray[Any], sample_weight: Any) -> Any:
+        if self.class_weight is None:
+            return sample_weight
+        weight = compute_sample_weight(self._known_weights(values), values)
+        return weight if sample_weight is None else weight * np.asarray(sample_weight)
+
+    def _known_weights(self, values: NDArray[Any]) -> Any:
+        if isinstance(self.class_weight, str):
+            return one_of(self.class_weight, ("balanced",), "class_weight")
+        classes = np.unique(values).tolist()
+        unknown = [label for label in self.class_weight or () if label not in classes]
+        if unknown:
+            raise ValueError(f"class_weight: expected classes out of {classes}, got {unknown}")
+        return self.class_weight
+
+    def _calibrated(
+        self, columns: Columns, values: NDArray[Any], groups: NDArray[Any] | None, per_class: bool
+    ) -> SetCalibration:
         head = ClassHead(self.classes_)
         outputs = torch.cat(list(self.model_.outputs(columns)))
         labels = head.predictive(outputs).encode(values)
@@ -106,6 +150,8 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
             labels[rest],
             tempered.predictive(outputs[rest]).mean,
             head.predictive(outputs[rest]).mean,
+            per_class=per_class,
+            groups=None if groups is None else groups[rest],
         )
 
     def _parts(self) -> tuple[list[str], Callable[[CategoricalPredictive], NDArray[np.float64]]]:

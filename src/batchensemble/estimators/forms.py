@@ -17,6 +17,7 @@ from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.data.table_encoder import EncodedColumn, TableEncoder
 from batchensemble.estimators.spread import Spread
 from batchensemble.modelfile.codec import Codec, Form, NotKept
+from batchensemble.predictive import Transform
 from batchensemble.training.loop import History
 from batchensemble.training.methods import METHOD_CLASSES
 
@@ -36,6 +37,7 @@ OURS = (
     SetCalibration,
     Spread,
     TableEncoder,
+    Transform,
     Words,
 )
 

@@ -9,11 +9,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
 from batchensemble.estimators.spread import Spread
-from batchensemble.predictive import CategoricalPredictive, GaussianPredictive
+from batchensemble.predictive import (
+    CategoricalPredictive,
+    GaussianPredictive,
+    Transform,
+    TransformedPredictive,
+)
 from batchensemble.training.losses import CategoricalNLL, GaussianCRPS, GaussianNLL, Loss
 from batchensemble.words import one_of
 
 AS_TRAINED = Spread()
+TARGET_SCALINGS = ("log", "minmax", "standard")
 ROWS_A_LEVEL = 10  # at least so many rows for each value make targets a grid
 SHARE_OF_GRID = 0.1  # of the distance between two levels
 
@@ -46,19 +52,29 @@ class Head(Protocol[Dist_co]):
 
 @dataclass(frozen=True)
 class NumberHead:
-    """A Gaussian for the target, scaled as (y - location) / scale, as wide as `spread` says."""
+    """A Gaussian for the target, scaled as (y - location) / scale, as wide as `spread` says.
+
+    With a `transform`, the same for the number that it leads from to the target.
+    """
 
     location: float
     scale: float
     loss: GaussianNLL | GaussianCRPS
     spread: Spread = AS_TRAINED
+    transform: Transform | None = None
     sizes: ClassVar[tuple[int, ...]] = (1, 1)
 
     @classmethod
-    def learned(cls, values: NDArray[Any], scaling: str, loss: GaussianNLL | GaussianCRPS) -> Self:
+    def learned(
+        cls,
+        values: NDArray[Any],
+        scaling: str,
+        loss: GaussianNLL | GaussianCRPS,
+        transform: Transform | None = None,
+    ) -> Self:
         """The scale of the targets of fit."""
-        y = read_numbers(values)
-        one_of(scaling, ("minmax", "standard"), "target_scaling")
+        y = _before(transform, read_numbers(values))
+        one_of(scaling, TARGET_SCALINGS, "target_scaling")
         location, scale = (y.min(), np.ptp(y)) if scaling == "minmax" else (y.mean(), y.std())
         if scale <= 1e-15 * abs(location):  # all targets are the same number
             scale = np.float64(1e-6 * (abs(location) or 1.0))
@@ -67,31 +83,38 @@ class NumberHead:
                 f"expected targets whose spread is above 1e-100, got {scale}; "
                 "multiply them by a constant"
             )
-        return cls(float(location), float(scale), loss)
+        return cls(float(location), float(scale), loss, transform=transform)
 
     def grid_share(self, values: NDArray[Any]) -> float:
         """The narrowest sensible standard deviation, for targets on a grid such as whole numbers.
 
         Narrower Gaussians would promise more than such targets can tell. 0 for other targets.
         """
-        levels = np.unique(read_numbers(values))
+        levels = np.unique(_before(self.transform, read_numbers(values)))
         is_grid = 1 < len(levels) <= len(values) / ROWS_A_LEVEL
         return float(SHARE_OF_GRID * np.diff(levels).min()) if is_grid else 0.0
 
     def encode(self, values: NDArray[Any]) -> NDArray[np.float32]:
-        scaled = (read_numbers(values) - self.location) / self.scale
+        scaled = (_before(self.transform, read_numbers(values)) - self.location) / self.scale
         # A target held back for calibration may lie anywhere: float32 must hold it all the same.
         return np.clip(scaled, -1e30, 1e30).astype(np.float32)
 
-    def predictive(self, outputs: Tensor) -> GaussianPredictive:
+    def predictive(self, outputs: Tensor) -> GaussianPredictive | TransformedPredictive:
+        latent = self._latent(outputs)
+        if self.transform is None:
+            return latent
+        return TransformedPredictive.of(latent, self.transform)
+
+    def disagreement(self, outputs: Tensor) -> NDArray[np.float64]:
+        return self._latent(outputs).epistemic
+
+    def _latent(self, outputs: Tensor) -> GaussianPredictive:
+        """The prediction before the transform."""
         means, log_variances = self.loss.moments(outputs)
         return self.spread.predictive(
             self.location + self.scale * means.numpy(),
             self.scale**2 * log_variances.exp().numpy(),
         )
-
-    def disagreement(self, outputs: Tensor) -> NDArray[np.float64]:
-        return self.predictive(outputs).epistemic
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +156,10 @@ class ClassHead:
         centred = outputs - outputs.mean(-1, keepdim=True)
         variances: NDArray[np.float64] = centred.var(1, correction=0).sum(-1).numpy()
         return variances
+
+
+def _before(transform: Transform | None, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    return y if transform is None else transform.inverse(y)
 
 
 def read_numbers(values: NDArray[Any]) -> NDArray[np.float64]:

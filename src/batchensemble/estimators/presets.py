@@ -71,6 +71,7 @@ _BEST = {
 }
 
 _NUMBER = {
+    "target": "auto",
     "target_scaling": "standard",
     "log_variance_bounds": (-12.0, 4.0),
     "loss": "crps",
@@ -84,6 +85,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "best": _DEFAULT | _NUMBER | _BEST,
     "paper": _PAPER
     | {
+        "target": "real",
         "target_scaling": "minmax",
         "log_variance_bounds": (-10.0, 0.0),
         "loss": "nll",

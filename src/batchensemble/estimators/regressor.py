@@ -21,16 +21,19 @@ from batchensemble.estimators.parameters import (
 from batchensemble.estimators.presets import PRESETS
 from batchensemble.estimators.spread import Spread, held_out_spread
 from batchensemble.estimators.table import TableEstimator
-from batchensemble.predictive import GaussianPredictive
+from batchensemble.estimators.target_kinds import described, learn_kind
+from batchensemble.predictive import GaussianPredictive, Transform, TransformedPredictive
 from batchensemble.training.engines import Data
 from batchensemble.training.losses import GaussianCRPS, GaussianNLL
 from batchensemble.training.models import Rows
 from batchensemble.words import one_of
 
+NumberPredictive = GaussianPredictive | TransformedPredictive
+
 
 @final
 @dataclass(eq=False, repr=False, kw_only=True)
-class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ignore[misc]
+class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: ignore[misc]
     __doc__ = f"""Predict a number, and how far to trust it.
 
     Examples
@@ -40,8 +43,15 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
     >>> model = Regressor(random_state=0, epochs=5).fit(X[:400], y[:400])
     >>> model.predict_interval(X[400:], coverage=0.9).shape
     (42, 2)
-    {TABLE_PARAMETERS}    target_scaling : None or one of "standard", "minmax"
-        Of the target, inside; predictions are in the target's own units.
+    {TABLE_PARAMETERS}    target : None or one of "auto", "real", "positive", "count", "bounded"
+        What the target can be: any number; a number of at least 0; a whole number of at least 0;
+        a number between two bounds. Predictions, intervals and quantiles then stay there. With
+        "auto" the rows decide; `target_kind_` says how.
+    target_bounds : (float, float) or None
+        The bounds of target="bounded"; None for 0 and 1, or else 0 and 100.
+    target_scaling : None or one of "standard", "minmax", "log"
+        Of the target, inside; predictions are in the target's own units. With "log", targets of
+        at least 0 count by their ratio, from their lower quartile on.
     log_variance_bounds : (float, float) or None
         Smooth bounds of the predicted log-variance, in units of the scaled target;
         `(-inf, inf)` for none.
@@ -59,8 +69,12 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
     ----------
     calibration_ : IntervalCalibration or None
         After `calibrate`: predictions for the calibration rows, beside the truth.
+    target_kind_ : str
+        What the target can be: "real", "positive", "count" or "bounded".
+    transform_ : Transform or None
+        Leads from the numbers that the networks predict to the target; None for "real".
     target_location_, target_scale_ : float
-        The target is scaled as (y - location) / scale.
+        The target, or the number before the transform, is scaled as (y - location) / scale.
     spread_ : Spread
         How much wider or narrower predictions are than the networks were trained to give.
     {TABLE_ATTRIBUTES}
@@ -69,6 +83,8 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
     _presets: ClassVar[dict[str, dict[str, Any]]] = PRESETS
     _task: ClassVar[str] = "regression"
 
+    target: str | None = None
+    target_bounds: tuple[float, float] | None = None
     target_scaling: str | None = None
     log_variance_bounds: tuple[float, float] | None = None
     loss: str | None = None
@@ -76,6 +92,8 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
     rescale: bool | None = None
 
     calibration_: IntervalCalibration | None = field(init=False, default=None)
+    target_kind_: str = field(init=False)
+    transform_: Transform | None = field(init=False)
     target_location_: float = field(init=False)
     target_scale_: float = field(init=False)
     spread_: Spread = field(init=False)
@@ -83,6 +101,8 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
     _fewest_calibration_rows: ClassVar[int] = fewest_rows(0.9)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TABLE_CONSTRAINTS,
+        "target": [str, None],
+        "target_bounds": [tuple, list, None],
         "target_scaling": [str, None],
         "log_variance_bounds": [tuple, list, None],
         "loss": [str, None],
@@ -99,12 +119,18 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
         both = self._ask(X, lambda dist: np.column_stack([dist.mean, dist.std]))
         return both[:, 0], both[:, 1]
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9, *, groups: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
         """The interval that holds the truth with that probability: (rows, 2), its two ends.
 
         The central interval of the predicted distribution. After calibration: the mean plus or
-        minus as many standard deviations as the calibration rows needed.
+        minus as many standard deviations as the calibration rows needed, or those of the row's
+        group. It never ends outside of what the target can be.
         """
+        labels = self.groups_in(X, groups)
+        if labels is not None:
+            return predicted_interval(self.predict_dist(X), coverage, self.calibration_, labels)
         return self._ask(X, lambda dist: predicted_interval(dist, coverage, self.calibration_))
 
     def predict_quantiles(self, X: Any, q: ArrayLike) -> NDArray[np.float64]:
@@ -121,7 +147,14 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
             )
         if self.beta and self.loss is None:
             self.settings_["loss"] = "nll"
-        head = NumberHead.learned(values[learned], self.settings_["target_scaling"], self._loss())
+        scaling = self.settings_["target_scaling"]
+        self.target_kind_, self.transform_ = learn_kind(
+            read_numbers(values[learned]),
+            self.settings_["target"],
+            self.target_bounds,
+            logarithmic=scaling == "log",
+        )
+        head = NumberHead.learned(values[learned], scaling, self._loss(), self.transform_)
         self.target_location_, self.target_scale_ = head.location, head.scale
         self.spread_ = AS_TRAINED
         if self.settings_["rescale"]:
@@ -135,8 +168,13 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
             )
 
     def _head(self) -> NumberHead:
-        spread = vars(self).get("spread_", AS_TRAINED)  # files of version 0.1 have none
-        return NumberHead(self.target_location_, self.target_scale_, self._loss(), spread)
+        # Files of version 0.1 have no spread, and those of 0.2 no transform.
+        spread, transform = (
+            vars(self).get(name, other)
+            for name, other in (("spread_", AS_TRAINED), ("transform_", None))
+        )
+        location, scale = self.target_location_, self.target_scale_
+        return NumberHead(location, scale, self._loss(), spread, transform)
 
     def _loss(self) -> GaussianNLL | GaussianCRPS:
         bounds = tuple(self.settings_["log_variance_bounds"])
@@ -145,17 +183,25 @@ class Regressor(RegressorMixin, TableEstimator[GaussianPredictive]):  # type: ig
         beta = self.settings_.get("beta", self.beta) or 0.0
         return GaussianCRPS(bounds) if word == "crps" else GaussianNLL(bounds, beta)
 
-    def _calibrated(self, columns: Columns, values: NDArray[Any]) -> IntervalCalibration:
+    def _calibrated(
+        self, columns: Columns, values: NDArray[Any], groups: NDArray[Any] | None, per_class: bool
+    ) -> IntervalCalibration:
+        if per_class:
+            raise ValueError("per_class=True is for a Classifier: numbers have no classes; omit it")
         y, parts, start = read_numbers(values), [], 0
         for dist in self.model_.chunks(columns):
             parts.append(IntervalCalibration.of(y[start : start + len(dist)], dist))
             start += len(dist)
-        return IntervalCalibration.joined(parts)
+        return replace(IntervalCalibration.joined(parts), groups=groups)
 
-    def _parts(self) -> tuple[list[str], Callable[[GaussianPredictive], NDArray[np.float64]]]:
+    def _parts(self) -> tuple[list[str], Callable[[NumberPredictive], NDArray[np.float64]]]:
         return ["mean", "aleatoric", "epistemic"], lambda dist: np.column_stack(
             [dist.mean, dist.aleatoric, dist.epistemic]
         )
 
     def _about_target(self) -> dict[str, Any]:
-        return {"location": self.target_location_, "scale": self.target_scale_}
+        return {
+            "kind": described(vars(self).get("target_kind_", "real"), self._head().transform),
+            "location": self.target_location_,
+            "scale": self.target_scale_,
+        }

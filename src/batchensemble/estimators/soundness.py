@@ -11,7 +11,12 @@ from typing import Any, get_args
 
 import numpy as np
 
-from batchensemble.conformal import REPORTED, IntervalCalibration, SetCalibration
+from batchensemble.conformal import (
+    REPORTED,
+    IntervalCalibration,
+    SetCalibration,
+    read_groups,
+)
 from batchensemble.data.frames import MISSING, Column, Columns, Kind
 from batchensemble.data.grids import positions, series_of
 from batchensemble.data.panels import Panel
@@ -20,7 +25,7 @@ from batchensemble.estimators.base import Estimator
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.regressor import Regressor
-from batchensemble.predictive import GaussianPredictive
+from batchensemble.predictive import GaussianPredictive, Transform, TransformedPredictive
 from batchensemble.predictive.checks import check_array, check_labels, check_probabilities
 from batchensemble.training.engines.shapes import linear_layers
 from batchensemble.training.loop import History
@@ -116,8 +121,11 @@ def _check_table(model: Regressor | Classifier) -> None:
     if isinstance(model, Regressor):
         require(_is_number(model.target_location_), "a finite location of the target")
         require(_is_positive(model.target_scale_), "a scale of the target above 0")
+        transform = vars(model).get("transform_")  # files of 0.2 have none
+        require(transform is None or isinstance(transform, Transform), "a transform or none")
         if model.calibration_ is not None:
             _check_intervals(model.calibration_, n_steps=1)
+            require(model.calibration_.transform == transform, "the transform of the target")
     else:
         _check_classes(model.classes_)
         if model.calibration_ is not None:
@@ -147,7 +155,7 @@ def _check_inputs(recipe: dict[str, Any], encoder: TableEncoder) -> None:
 def _try_table(model: Regressor | Classifier, columns: Columns) -> None:
     n, dist = columns.n_rows, model.model_.predict(columns)
     answers: list[Any] = [dist.mean, *dist.uncertainty()]
-    if isinstance(dist, GaussianPredictive):
+    if isinstance(dist, GaussianPredictive | TransformedPredictive):
         answers += [dist.std, dist.quantile(0.1)]
     if dist.n_members > 1:
         answers += [model.model_.head.disagreement(part) for part in model.model_.outputs(columns)]
@@ -196,6 +204,9 @@ def _check_sets(calibration: Any, n_classes: int) -> None:
     check_probabilities("untempered", calibration.untempered, n, n_classes)
     check_labels("labels", calibration.labels, n_rows=n, n_classes=n_classes)
     require(calibration.labels.dtype.kind in "iu" and n, "labels of the calibration rows")
+    require(type(calibration.per_class) is bool, "whether sets are by class")
+    if calibration.groups is not None:
+        read_groups(calibration.groups, n)
 
 
 def _check_intervals(calibration: Any, n_steps: int) -> None:
@@ -210,6 +221,12 @@ def _check_intervals(calibration: Any, n_steps: int) -> None:
         for name in ("lower", "upper")
     ]
     require((ends[0] <= ends[1]).all(), "intervals whose lower end is below the upper one")
+    if calibration.transform is not None:
+        check_array("latent_means", calibration.latent_means, n, n_steps)
+        latent = check_array("variances", calibration.latent_variances, n, n_steps, largest=1e300)
+        require((latent >= 0).all(), "variances of at least 0")
+    if calibration.groups is not None:
+        read_groups(calibration.groups, n)
 
 
 # ------------------------------------------------------------------------------------------- series

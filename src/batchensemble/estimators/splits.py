@@ -1,51 +1,128 @@
 """Which rows train, which are held out for early stopping, which are held back to calibrate."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    train_test_split,
+)
+
+from batchensemble.conformal import read_groups
 
 FEWEST_ROWS_HELD_OUT = 8
+MOST_OVER = 1.5  # times as many rows as wanted, where groups stay together
 CALIBRATION_SHARE = 0.2  # of the rows or of the shortest series, with fit(calibrate=True)
 
 Ints = NDArray[np.int64]
 
 
-def hold_back(n_rows: int, fewest: int, seed: int) -> tuple[Ints, Ints]:
+@dataclass(frozen=True, eq=False)
+class Order:
+    """Which rows belong together, and whether they come in time; for splits that do not leak.
+
+    Rows of one group stay on one side of a split, and of rows in time the last are held out.
+    """
+
+    groups: NDArray[Any] | None = None
+    in_time: bool = False
+
+    def take(self, rows: Any) -> "Order":
+        return Order(None if self.groups is None else self.groups[rows], self.in_time)
+
+    def cut(self, n_rows: int, n_held_out: int, seed: int) -> tuple[Ints, Ints]:
+        """Rows to keep, and about `n_held_out` others."""
+        rows = np.arange(n_rows)
+        if self.groups is None:
+            return rows[: n_rows - n_held_out], rows[n_rows - n_held_out :]
+        labels, counts = np.unique(self.groups, return_counts=True)
+        chosen, total = [], 0
+        for i in np.random.default_rng([seed, 2]).permutation(len(labels)):
+            if total < n_held_out and total + counts[i] <= MOST_OVER * n_held_out:
+                chosen.append(labels[i])
+                total += counts[i]
+        # Where every group is too large, the smallest.
+        is_held_out = np.isin(self.groups, chosen or [labels[counts.argmin()]])
+        return rows[~is_held_out], rows[is_held_out]
+
+    @property
+    def matters(self) -> bool:
+        return self.in_time or self.groups is not None
+
+
+ANY_ORDER = Order()
+
+
+def read_order(groups: Any, in_time: bool, n_rows: int) -> Order:
+    """As `fit` got it, checked."""
+    if groups is None:
+        return Order(None, in_time)
+    if in_time:
+        raise ValueError("expected groups or in_time=True, got both; omit one of the two")
+    labels = read_groups(groups, n_rows)
+    if len(np.unique(labels)) < 2:
+        raise ValueError(f"expected at least 2 groups, got one: {labels[0]!r}; omit groups")
+    return Order(labels)
+
+
+def hold_back(n_rows: int, fewest: int, seed: int, order: Order = ANY_ORDER) -> tuple[Ints, Ints]:
     """Rows to learn from, and rows to calibrate with.
 
     At random, not by class: the guarantee is about rows as they come.
     """
     n_held_back = round(CALIBRATION_SHARE * n_rows)
-    if n_held_back < fewest:
+    shuffled = np.random.default_rng([seed, 1]).permutation(n_rows)
+    learned, held_back = np.sort(shuffled[n_held_back:]), np.sort(shuffled[:n_held_back])
+    if order.matters:
+        learned, held_back = order.cut(n_rows, n_held_back, seed)
+    if len(held_back) < fewest:
         raise ValueError(
             f"expected at least {fewest} rows among the {CALIBRATION_SHARE:.0%} held back for "
-            f"calibration, got {n_held_back} of {n_rows}; collect more, or fit without "
+            f"calibration, got {len(held_back)} of {n_rows}; collect more, or fit without "
             "calibrate=True"
         )
-    order = np.random.default_rng([seed, 1]).permutation(n_rows)
-    return np.sort(order[n_held_back:]), np.sort(order[:n_held_back])
+    return learned, held_back
 
 
-def folds_of(target: NDArray[Any], n_folds: int, seed: int) -> list[tuple[Ints, Ints]] | None:
-    """For each fold, rows to train on and rows for early stopping; None if rows are too few."""
-    if n_folds < 2 or len(target) < n_folds * FEWEST_ROWS_HELD_OUT:
+def folds_of(
+    target: NDArray[Any], n_folds: int, seed: int, order: Order = ANY_ORDER
+) -> list[tuple[Ints, Ints]] | None:
+    """For each fold, rows to train on and rows for early stopping.
+
+    None if rows or groups are too few, or if they come in time, where only the last can be held
+    out.
+    """
+    if n_folds < 2 or len(target) < n_folds * FEWEST_ROWS_HELD_OUT or order.in_time:
         return None
     is_label = (
         target.dtype.kind == "i" and np.unique(target, return_counts=True)[1].min() >= n_folds
     )
-    kind = StratifiedKFold if is_label else KFold
+    if order.groups is None:
+        kind: Any = StratifiedKFold if is_label else KFold
+    elif len(np.unique(order.groups)) < n_folds:
+        return None
+    else:
+        kind = StratifiedGroupKFold if is_label else GroupKFold
     cut = kind(n_folds, shuffle=True, random_state=seed)
-    return list(cut.split(target, target if is_label else None))
+    folds = list(cut.split(target, target if is_label else None, order.groups))
+    return folds if all(len(held_out) for _, held_out in folds) else None
 
 
-def hold_out(target: NDArray[Any], fraction: float, seed: int) -> tuple[Ints, Ints | None]:
+def hold_out(
+    target: NDArray[Any], fraction: float, seed: int, order: Order = ANY_ORDER
+) -> tuple[Ints, Ints | None]:
     """Rows to train on and, where there are enough, rows for early stopping."""
     rows = np.arange(len(target))
     n_held_out = round(fraction * len(rows))
     if not FEWEST_ROWS_HELD_OUT <= n_held_out <= len(rows) - FEWEST_ROWS_HELD_OUT:
         return rows, None
+    if order.matters:
+        return order.cut(len(rows), n_held_out, seed)
     counts = np.unique(target, return_counts=True)[1]
     smaller = min(n_held_out, len(rows) - n_held_out)
     few_labels = target.dtype.kind == "i" and len(counts) <= smaller and counts.min() > 1

@@ -13,7 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from batchensemble.conformal import REPORTED, IntervalCalibration, SetCalibration
+from batchensemble.conformal import (
+    REPORTED,
+    IntervalCalibration,
+    SetCalibration,
+    check_enough,
+)
 from batchensemble.data.doubts import BatchEnsembleWarning, doubts_about
 from batchensemble.data.frames import Columns, read_columns
 from batchensemble.data.table_encoder import TableEncoder
@@ -23,9 +28,9 @@ from batchensemble.estimators.explanation import Explanation, explained
 from batchensemble.estimators.heads import Head
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
-from batchensemble.estimators.splits import folds_of, hold_back, hold_out
+from batchensemble.estimators.splits import Order, folds_of, hold_back, hold_out, read_order
 from batchensemble.estimators.table_model import Dist, TableModel, by_layer, table_network
-from batchensemble.estimators.targets import read_target, read_weight
+from batchensemble.estimators.targets import group_labels, read_target, read_weight
 from batchensemble.predictive import Uncertainty
 from batchensemble.training.engines import Data
 from batchensemble.training.methods import MakeNetwork, Method, in_folds
@@ -33,6 +38,7 @@ from batchensemble.training.models import Ensemble, Rows, predict_rows
 
 SHIFT_ROWS, SHIFT_LEVEL = 1000, 0.95
 WATCHED_ROWS = 4_000
+LEAST_COVERAGE = 0.5  # that every group must have rows for
 MC_DROPOUT = 0.1  # at least, where masks are all that tells members apart
 
 
@@ -53,6 +59,7 @@ class TableEstimator(Estimator, Generic[Dist]):
     model_: TableModel[Dist] = field(init=False)
     target_name_: str | None = field(init=False)
     shift_scale_: float = field(init=False)
+    group_column_: str | None = field(init=False)
 
     @abstractmethod
     def _learn_target(self, values: NDArray[Any], learned: Any) -> None:
@@ -63,7 +70,7 @@ class TableEstimator(Estimator, Generic[Dist]):
 
     @abstractmethod
     def _calibrated(
-        self, columns: Columns, values: NDArray[Any]
+        self, columns: Columns, values: NDArray[Any], groups: NDArray[Any] | None, per_class: bool
     ) -> IntervalCalibration | SetCalibration:
         """What rows that were not learned from teach about the predictions."""
 
@@ -82,6 +89,8 @@ class TableEstimator(Estimator, Generic[Dist]):
         sample_weight: ArrayLike | None = None,
         *,
         calibrate: bool = False,
+        groups: ArrayLike | None = None,
+        in_time: bool = False,
     ) -> Self:
         """Learn from a table and its targets.
 
@@ -90,12 +99,25 @@ class TableEstimator(Estimator, Generic[Dist]):
         weight 0 are ignored. With `calibrate` a random fifth of the rows is not learned from but
         passed to `calibrate`; there each row counts once, whatever its weight. A fit that fails
         leaves the estimator as it was.
+
+        Rows that belong together (of one patient, say) have the same label in `groups`: they stay
+        together when rows are held out for early stopping or calibration. With `in_time` rows come
+        in the order of time, and the last are held out. Otherwise the model would be judged by
+        rows that it almost knows.
         """
         with self._all_or_nothing():
-            self._fit(X, y, sample_weight, calibrate)
+            self._fit(X, y, sample_weight, calibrate, groups, in_time)
         return self
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, calibrate: bool) -> None:
+    def _fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        calibrate: bool,
+        groups: ArrayLike | None,
+        in_time: bool,
+    ) -> None:
         self._validate_params()
         self.settings_ = self._resolved()
         columns = read_columns(X)
@@ -107,21 +129,25 @@ class TableEstimator(Estimator, Generic[Dist]):
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
         values = read_target(y, columns.n_rows)
+        order = read_order(groups, in_time, columns.n_rows)
+        sample_weight = self._weighted(values, sample_weight)
         weight = None
         if sample_weight is not None:
             weight = read_weight(sample_weight, columns.n_rows)
             kept = np.flatnonzero(weight)
             columns, values, weight = columns.take(kept), values[kept], weight[kept]
+            order = order.take(kept)
         random = check_random_state(self.random_state)
         split_seed, seed, prediction_seed = map(int, random.randint(2**31 - 1, size=3))
         learned: Any = slice(None)
         held_back = None
         if calibrate:
-            learned, held_back = hold_back(len(values), self._fewest_calibration_rows, split_seed)
+            fewest = self._fewest_calibration_rows
+            learned, held_back = hold_back(len(values), fewest, split_seed, order)
         self.calibration_ = None
         self._learn_target(values, learned)
         head = self._head()
-        target = head.encode(values)[learned]
+        target = head.encode(values[learned])
         if weight is not None and held_back is not None:
             weight = read_weight(weight[learned], len(target))
         encoder = TableEncoder(
@@ -135,7 +161,7 @@ class TableEstimator(Estimator, Generic[Dist]):
         for doubt in doubts_about(*told, is_classes=self._task == "classification"):
             warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
         recipe = self._recipe(encoder, head)
-        method, splits = self._splits(target, split_seed, seed)
+        method, splits = self._splits(target, split_seed, seed, order.take(learned))
         self._choose_length(splits, method, recipe)
         device = pick_device(self.device)
         data = Data(
@@ -181,13 +207,17 @@ class TableEstimator(Estimator, Generic[Dist]):
             recipe["embedding"] = embedding | {"width": settings["embedding_width"]}
         return recipe
 
+    def _weighted(self, values: NDArray[Any], sample_weight: Any) -> Any:
+        """The weights, and those of the classes."""
+        return sample_weight
+
     def _splits(
-        self, target: NDArray[Any], split_seed: int, seed: int
+        self, target: NDArray[Any], split_seed: int, seed: int, order: Order
     ) -> tuple[Method, list[Rows]]:
         """The method, and rows for each of its folds or for all of it."""
         method, share = self._make_method(), self.settings_["validation_fraction"]
         cut, n_folds = in_folds(method, self.settings_["folds"])
-        folds = folds_of(target, n_folds, split_seed) if share else None
+        folds = folds_of(target, n_folds, split_seed, order) if share else None
         if folds is not None:
             seeds = np.random.SeedSequence(seed).generate_state(n_folds).tolist()
             rows = [
@@ -195,7 +225,7 @@ class TableEstimator(Estimator, Generic[Dist]):
                 for own, (kept, held_out) in zip(seeds, folds, strict=True)
             ]
             return cut, rows
-        kept, held_out = hold_out(target, share, split_seed)
+        kept, held_out = hold_out(target, share, split_seed, order)
         return method, [
             Rows(seed, torch.tensor(kept), None if held_out is None else torch.tensor(held_out))
         ]
@@ -217,12 +247,18 @@ class TableEstimator(Estimator, Generic[Dist]):
     def _learn_spread(self, data: Data, splits: list[Rows]) -> None:
         """How wide predictions should be, from rows that early stopping held out; if it matters."""
 
-    def calibrate(self, X: Any, y: ArrayLike) -> Self:
+    def calibrate(
+        self, X: Any, y: ArrayLike, *, groups: Any = None, per_class: bool = False
+    ) -> Self:
         """Learn from rows that fit has not seen how far to trust the predictions.
 
         They must come from where the rows to predict will come from. Then intervals and sets hold
         the truth as often as asked for, on average, however good the model is. A new fit forgets
         the calibration.
+
+        That holds for all rows together. With `groups` it holds within each group: the name of a
+        column of X, or a label for each row, which predictions then want, too. With `per_class`
+        it holds for the rows of each class, however rare.
         """
         columns = self.read(X)
         values = read_target(y, columns.n_rows)
@@ -231,12 +267,35 @@ class TableEstimator(Estimator, Generic[Dist]):
                 f"expected at least {self._fewest_calibration_rows} rows to calibrate a "
                 f"{type(self).__name__} with, got {columns.n_rows}; collect more"
             )
-        self._calibrate(columns, values)
+        if groups is not None and per_class:
+            raise ValueError("expected groups or per_class=True, got both; omit one of the two")
+        self._calibrate(columns, values, groups, per_class)
         return self
 
-    def _calibrate(self, columns: Columns, values: NDArray[Any]) -> None:
-        self.calibration_ = self._calibrated(columns, values)
+    def _calibrate(
+        self, columns: Columns, values: NDArray[Any], groups: Any = None, per_class: bool = False
+    ) -> None:
+        labels = None if groups is None else group_labels(columns, groups)
+        calibration = self._calibrated(columns, values, labels, per_class)
+        if labels is not None:
+            check_enough(labels, LEAST_COVERAGE)
+        self.calibration_ = calibration
+        self.group_column_ = groups if isinstance(groups, str) else None
         self.model_ = self._assembled(self.model_.encoder, self.model_.ensemble)
+
+    def groups_in(self, X: Any, groups: Any = None) -> NDArray[Any] | None:
+        """The groups of these rows, if intervals and sets are calibrated by groups."""
+        calibration = self.calibration_
+        if calibration is None or calibration.groups is None:
+            if groups is None:
+                return None
+            raise ValueError("groups were given, but calibrate had none; omit them")
+        name = vars(self).get("group_column_")
+        if groups is None and name is None:
+            raise ValueError(
+                "this model was calibrated by groups; pass groups=, one label for each row"
+            )
+        return group_labels(self.read(X), name if groups is None else groups)
 
     def predict_dist(self, X: Any) -> Dist:
         """The whole prediction, one object."""

@@ -1,4 +1,4 @@
-"""Targets and weights as they come, checked: one for each row."""
+"""Targets, weights and groups as they come, checked: one for each row."""
 
 from numbers import Real
 from typing import Any
@@ -6,6 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, column_or_1d
+
+from batchensemble.conformal import read_groups
+from batchensemble.data.frames import Columns
+from batchensemble.words import one_of
 
 
 def read_target(y: Any, n_rows: int) -> NDArray[Any]:
@@ -46,6 +50,16 @@ def read_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     weight = weight / weight.max()
     scaled: NDArray[np.float64] = weight / weight[weight > 0].mean()
     return scaled
+
+
+def group_labels(columns: Columns, groups: Any) -> NDArray[Any]:
+    """One for each row: those given, or the values of the column with that name."""
+    if not isinstance(groups, str):
+        return read_groups(groups, columns.n_rows)
+    name = one_of(groups, columns.names, "the column of groups")
+    values = columns[columns.names.index(name)].values
+    is_word = values.dtype.kind in "OM"
+    return read_groups(values.astype(str) if is_word else values, columns.n_rows)
 
 
 def _as_one_type(values: list[Any]) -> NDArray[Any]:

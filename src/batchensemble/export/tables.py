@@ -8,6 +8,7 @@ from batchensemble.export.columns import encoded
 from batchensemble.export.graph import Graph, Value
 from batchensemble.export.interface import inputs_of
 from batchensemble.export.networks import exactly, mlp, moments
+from batchensemble.export.transforms import member_moments
 
 TINY = 1e-300  # where p log p is 0
 
@@ -26,9 +27,18 @@ def regressor(model: Regressor, graph: Graph) -> dict[str, Value]:
     variances = variances * spread.variance
     if least := spread.least_variance / head.scale**2:
         variances = variances.apply("Max", least)
+    location, scale = head.location, head.scale
+    if head.transform is not None:
+        means, variances = member_moments(
+            means * scale + location,
+            variances.apply("Sqrt") * scale,
+            tail_share=spread.tail_share,
+            tail_width=spread.tail_width,
+            transform=head.transform,
+        )
+        mean, location, scale = means.mean(1, keepdims=True), 0.0, 1.0
     aleatoric, epistemic = variances.mean(1), _square(means - mean).mean(1)
     total = aleatoric + epistemic
-    location, scale = head.location, head.scale
     return {
         "mean": mean.reshape(-1) * scale + location,
         "std": total.apply("Sqrt") * scale,

@@ -14,7 +14,12 @@ from batchensemble.metrics.calibration import (
     reliability_curve,
     rmsce,
 )
-from batchensemble.metrics.classification import accuracy, brier, categorical_nll
+from batchensemble.metrics.classification import (
+    accuracy,
+    brier,
+    categorical_nll,
+    cheapest_threshold,
+)
 from batchensemble.metrics.diversity import (
     class_disagreement,
     epistemic_share,
@@ -37,6 +42,7 @@ from batchensemble.metrics.regression import (
     rmse,
     sharpness,
 )
+from batchensemble.metrics.scorers import neg_crps, neg_nll
 from batchensemble.metrics.selective import (
     COVERAGES,
     RiskCurve,
@@ -65,6 +71,7 @@ __all__ = [
     "aurc",
     "brier",
     "categorical_nll",
+    "cheapest_threshold",
     "class_disagreement",
     "coverage_curve",
     "crps_gaussian",
@@ -84,6 +91,8 @@ __all__ = [
     "member_disagreement",
     "miscalibration_area",
     "mixture_nll",
+    "neg_crps",
+    "neg_nll",
     "pit",
     "pit_coverage_curve",
     "reliability_curve",

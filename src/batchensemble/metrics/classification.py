@@ -3,10 +3,19 @@
 Labels are class indices, counted from 0 in the order of the columns.
 """
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from batchensemble.predictive import Array, Labels, check_labels, check_probabilities
+from batchensemble.predictive import (
+    Array,
+    Labels,
+    check_array,
+    check_labels,
+    check_probabilities,
+)
 
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).tiny)  # 2.2e-308, or 708 nats
 
@@ -37,6 +46,39 @@ def brier(labels: ArrayLike, *, probabilities: ArrayLike) -> float:
     """
     truth, p = check_classes(labels, probabilities)
     return float(np.square(p - np.eye(p.shape[1])[truth]).sum(axis=1).mean())
+
+
+class Threshold(NamedTuple):
+    """Say "yes" from this probability on, and the mean cost of a row if you do."""
+
+    threshold: float
+    cost: float
+
+
+def cheapest_threshold(
+    labels: ArrayLike, *, probability: ArrayLike, miss: float, false_alarm: float
+) -> Threshold:
+    """The probability of class 1 from which on "yes" costs least on these rows; best is cost 0.
+
+    Labels are 0 and 1. `miss` is the cost of a "no" for a 1, `false_alarm` of a "yes" for a 0, in
+    any unit. With good probabilities it is near false_alarm / (false_alarm + miss). A threshold of
+    infinity never says "yes".
+    """
+    p = check_array("probability", probability, "rows")
+    truth = check_labels("labels", labels, n_rows=len(p), n_classes=2)
+    if not (len(p) and 0 <= miss < math.inf and 0 <= false_alarm < math.inf):
+        raise ValueError(
+            f"expected rows, and costs of at least 0, got {len(p)} rows, miss={miss} and "
+            f"false_alarm={false_alarm}"
+        )
+    order = np.argsort(-p, kind="stable")
+    change = np.where(truth[order] == 1, -miss, false_alarm)  # of saying "yes" to one more row
+    costs = miss * truth.sum() + np.concatenate([[0.0], np.cumsum(change)])
+    ordered = np.concatenate([[math.inf], p[order]])
+    # Rows of one probability get the same answer.
+    is_last = np.append(ordered[1:] < ordered[:-1], True)
+    best = np.flatnonzero(is_last)[costs[is_last].argmin()]
+    return Threshold(float(ordered[best]), float(costs[best] / len(p)))
 
 
 def check_classes(labels: ArrayLike, probabilities: ArrayLike) -> tuple[Labels, Array]:

@@ -12,19 +12,22 @@ from batchensemble.predictive import (
     GaussianPredictive,
     Predictive,
     SamplePredictive,
+    TransformedPredictive,
     check_array,
 )
 
 
-def summarise_regression(y: ArrayLike, dist: GaussianPredictive) -> dict[str, float]:
+def summarise_regression(
+    y: ArrayLike, dist: GaussianPredictive | TransformedPredictive
+) -> dict[str, float]:
     """Means over rows; nll in nats, rmse and crps in units of y, uncertainties in variances.
 
     nll, rmsce and miscalibration_area judge the Gaussian with the mixture's mean and variance
-    (`dist.moment_matched()`), or the mixture itself where it has heavier tails than a Gaussian;
-    crps and coverage_90 always judge the mixture.
+    (`dist.moment_matched()`), or the distribution itself where it has heavier tails than a
+    Gaussian, or bounds; crps and coverage_90 always judge the distribution itself.
     """
     mean, std = dist.mean, dist.std
-    if dist.tail_share:
+    if dist.tail_share or isinstance(dist, TransformedPredictive):
         nll, curve = -float(dist.log_prob(y).mean()), pit_coverage_curve(dist.cdf(y))
     else:
         nll = gaussian_nll(y, mean=mean, std=std)

@@ -1,7 +1,8 @@
 """What a model answers: one frozen object per task, holding every member's prediction.
 
-Uncertainties are variances for numbers (`GaussianPredictive`, `SamplePredictive`) and nats for
-classes (`CategoricalPredictive`); always total = aleatoric + epistemic.
+Uncertainties are variances for numbers (`GaussianPredictive`, `TransformedPredictive`,
+`SamplePredictive`) and nats for classes (`CategoricalPredictive`); always total = aleatoric +
+epistemic.
 """
 
 from batchensemble.predictive.base import Predictive, Uncertainty
@@ -16,6 +17,8 @@ from batchensemble.predictive.checks import (
 )
 from batchensemble.predictive.gaussian import GaussianPredictive
 from batchensemble.predictive.samples import SamplePredictive
+from batchensemble.predictive.transformed import TransformedPredictive
+from batchensemble.predictive.transforms import Transform
 
 __all__ = [
     "Array",
@@ -24,6 +27,8 @@ __all__ = [
     "Labels",
     "Predictive",
     "SamplePredictive",
+    "Transform",
+    "TransformedPredictive",
     "Uncertainty",
     "check_array",
     "check_coverage",

@@ -1,0 +1,51 @@
+"""A guarantee for each group of rows instead of one for all together (Mondrian)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from batchensemble.conformal.ranks import conformal_quantile, fewest_rows
+from batchensemble.predictive import Array
+
+MOST_NAMED = 5
+
+
+def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
+    """One label for each row: texts as texts, other labels as numbers or texts."""
+    labels = np.asarray(groups)
+    if labels.dtype == object:
+        labels = labels.astype(str)
+    if labels.shape != (n_rows,) or labels.dtype.kind not in "biufUS":
+        raise ValueError(
+            f"{name}: expected one label for each of {n_rows} rows, got {labels.dtype} of shape "
+            f"{labels.shape}; pass numbers or texts"
+        )
+    return labels
+
+
+def quantiles_by_group(
+    scores: Array, coverage: float, *, groups: NDArray[Any], of: ArrayLike, what: str = "group"
+) -> Array:
+    """For each label in `of`, (m,) -> (m,), the quantile of the scores of its group alone."""
+    labels, places = np.unique(np.asarray(of), return_inverse=True)
+    check_enough(groups, coverage, labels.tolist(), what)
+    limits = [float(conformal_quantile(scores[groups == one], coverage)) for one in labels]
+    return np.array(limits)[places.ravel()]
+
+
+def check_enough(
+    groups: NDArray[Any], coverage: float, labels: Sequence[Any] | None = None, what: str = "group"
+) -> None:
+    """Refuse groups with too few rows for a guarantee of their own."""
+    known, counts = np.unique(groups, return_counts=True)
+    rows = dict(zip(known.tolist(), counts.tolist(), strict=True))
+    need = fewest_rows(coverage)
+    few = {one: rows.get(one, 0) for one in labels or rows if rows.get(one, 0) < need}
+    if few:
+        some = ", ".join(f"{one!r} ({n})" for one, n in list(few.items())[:MOST_NAMED])
+        raise ValueError(
+            f"expected at least {need} calibration rows of every {what} for a coverage of "
+            f"{coverage:g}, got fewer of {some}; calibrate with more rows, or ask for less coverage"
+        )

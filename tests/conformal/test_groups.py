@@ -1,0 +1,143 @@
+"""Coverage in each group and class, over many splits; and what happens without."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from batchensemble.conformal import (
+    IntervalCalibration,
+    SetCalibration,
+    check_enough,
+    quantiles_by_group,
+    read_groups,
+)
+from batchensemble.predictive import GaussianPredictive, Transform, TransformedPredictive
+
+SPLITS = 50
+NOISE = {"easy": 0.5, "usual": 1.0, "hard": 3.0}
+
+
+def rows(random, n, transform=None):
+    """Predictions that do not know how noisy a group is."""
+    groups = random.choice(list(NOISE), n)
+    mean = random.normal(2.0, 1.0, n)
+    z = mean + np.vectorize(NOISE.get)(groups) * random.normal(size=n)
+    latent = GaussianPredictive(mean[:, None], np.ones((n, 1)))
+    if transform is None:
+        return z, latent, groups
+    return transform(z), TransformedPredictive.of(latent, transform), groups
+
+
+@pytest.mark.parametrize("transform", [None, Transform.straight(-3.0), Transform.straight(-9, 9)])
+def test_every_group_is_covered_as_asked_and_without_groups_it_is_not(transform):
+    random = np.random.default_rng(0)
+    by_group, together = [], []
+    for _ in range(SPLITS):
+        y, dist, groups = rows(random, 900, transform)
+        plain = IntervalCalibration.of(y, dist)
+        calibration = replace(plain, groups=groups)
+        new, predicted, labels = rows(random, 900, transform)
+        for shares, interval in (
+            (by_group, calibration.interval(predicted, 0.9, labels)),
+            (together, plain.interval(predicted, 0.9)),
+        ):
+            held = (interval[:, 0] <= new) & (new <= interval[:, 1])
+            shares.append([held[labels == group].mean() for group in NOISE])
+    means = np.mean(by_group, axis=0)
+    assert (means > 0.88).all()
+    if transform is None:  # a mass at an end may be covered more often
+        assert (means < 0.92).all()
+    easy, _, hard = np.mean(together, axis=0)  # negative control
+    assert easy > 0.97
+    assert hard < 0.8
+
+
+def class_rows(random, n):
+    """Three classes, the last rare and hard to see."""
+    labels = random.choice(3, n, p=[0.62, 0.3, 0.08])
+    logits = (
+        random.normal(size=(n, 3)) + np.array([2.0, 1.0, 0.3])[labels, None] * np.eye(3)[labels]
+    )
+    odds = np.exp(logits + np.log([0.62, 0.3, 0.08]))
+    return labels, odds / odds.sum(1, keepdims=True)
+
+
+def test_every_class_is_covered_as_asked_and_without_per_class_a_rare_one_is_not():
+    random = np.random.default_rng(1)
+    by_class, together = [], []
+    for _ in range(SPLITS):
+        labels, p = class_rows(random, 1500)
+        plain = SetCalibration(1.0, labels, p, p)
+        calibration = replace(plain, per_class=True)
+        new, probabilities = class_rows(random, 1500)
+        for shares, which in ((by_class, calibration), (together, plain)):
+            sets = which.sets(probabilities, 0.9, allow_empty=True)
+            held = sets[np.arange(len(new)), new]
+            shares.append([held[new == c].mean() for c in range(3)])
+    np.testing.assert_allclose(np.mean(by_class, axis=0), 0.9, atol=0.02)
+    assert np.mean(together, axis=0)[2] < 0.5  # negative control
+
+
+def test_sets_by_group_cover_every_group():
+    random = np.random.default_rng(2)
+    shares = []
+    for _ in range(SPLITS):
+        parts = []
+        for _ in range(2):
+            labels, p = class_rows(random, 800)
+            groups = np.where(random.random(800) < 0.2, "clear", "dim")
+            p = np.where((groups == "clear")[:, None], p**2, p**0.3)
+            parts.append((labels, p / p.sum(1, keepdims=True), groups))
+        (labels, p, groups), (new, probabilities, of) = parts
+        calibration = SetCalibration(1.0, labels, p, p, groups=groups)
+        sets = calibration.sets(probabilities, 0.9, allow_empty=True, groups=of)
+        held = sets[np.arange(len(new)), new]
+        shares.append([held[of == group].mean() for group in ("clear", "dim")])
+    np.testing.assert_allclose(np.mean(shares, axis=0), 0.9, atol=0.02)
+
+
+def test_the_report_judges_each_row_by_the_others_of_its_own_group_or_class():
+    random = np.random.default_rng(3)
+    y, dist, groups = rows(random, 600)
+    plain = IntervalCalibration.of(y, dist)
+    report = replace(plain, groups=groups).report()
+    np.testing.assert_allclose(report["coverage_after"], [0.5, 0.8, 0.9, 0.95], atol=0.02)
+    # The least group assures less than all rows together would.
+    assert (report["assured_after"] < plain.report()["assured_after"]).all()
+    labels, p = class_rows(random, 1500)
+    sets = SetCalibration(1.0, labels, p, p, per_class=True)
+    after = sets.report()["coverage_after"]
+    assert (after > np.array([0.5, 0.8, 0.9, 0.95]) - 0.02).all()
+    n = int(np.bincount(labels).min())
+    assert sets.report()["assured_after"][2] == pytest.approx(
+        SetCalibration(1.0, labels[:n], p[:n], p[:n]).report()["assured_after"][2]
+    )
+
+
+def test_a_quantile_is_that_of_the_groups_own_scores():
+    scores, groups = np.arange(40.0), np.repeat(["a", "b"], 20)
+    limits = quantiles_by_group(scores, 0.9, groups=groups, of=["b", "a", "b"])
+    assert limits.tolist() == [38, 18, 38]
+
+
+def test_a_group_that_is_new_or_too_small_is_refused_by_name():
+    scores, groups = np.arange(25.0), np.array(["a"] * 20 + ["b"] * 5)
+    with pytest.raises(ValueError, match=r"at least 9 .* every group .* got fewer of 'b' \(5\)"):
+        quantiles_by_group(scores, 0.9, groups=groups, of=["a", "b"])
+    with pytest.raises(ValueError, match=r"'abc' \(0\)"):  # not cut to the length of "a"
+        quantiles_by_group(scores, 0.5, groups=groups, of=["abc"])
+    with pytest.raises(ValueError, match=r"fewer of 'b' \(5\)"):
+        check_enough(groups, 0.9)
+    y, dist, labels = rows(np.random.default_rng(0), 90)
+    calibration = replace(IntervalCalibration.of(y, dist), groups=labels)
+    with pytest.raises(ValueError, match="pass the groups of these rows"):
+        calibration.interval(dist, 0.9)
+
+
+def test_groups_are_one_label_for_each_row():
+    assert read_groups([1, 2, 2], 3).tolist() == [1, 2, 2]
+    assert read_groups(np.array(["a", None], object), 2).tolist() == ["a", "None"]
+    for wrong in ([1, 2], [[1], [2], [3]], [1j, 2j, 3j]):
+        with pytest.raises(ValueError, match="expected one label for each of 3 rows"):
+            read_groups(wrong, 3)

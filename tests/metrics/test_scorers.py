@@ -1,0 +1,49 @@
+"""Scorers inside scikit-learn's cross-validation against scores by hand."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from batchensemble import Classifier, Regressor, metrics
+
+QUICK = {"epochs": 2, "hidden": (4,), "n_members": 2, "folds": 1, "random_state": 0}
+X = np.random.default_rng(0).normal(size=(60, 2))
+Y = X[:, 0] - 3
+FOLDS = KFold(2)
+
+
+def by_hand(model, y, score):
+    out = []
+    for train, test in FOLDS.split(X):
+        out.append(score(model.fit(X[train], y[train]).predict_dist(X[test]), y[test]))
+    return out
+
+
+@pytest.mark.parametrize(
+    ("scorer", "score"),
+    [
+        (metrics.neg_crps, lambda dist, y: -dist.crps(y).mean()),
+        (metrics.neg_nll, lambda dist, y: dist.log_prob(y).mean()),
+    ],
+)
+def test_cross_validation_scores_the_distribution(scorer, score):
+    found = cross_val_score(Regressor(**QUICK), X, Y, scoring=scorer, cv=FOLDS)
+    np.testing.assert_allclose(found, by_hand(Regressor(**QUICK), Y, score), rtol=1e-12)
+    through = cross_val_score(
+        make_pipeline(StandardScaler(), Regressor(**QUICK)), X, Y, scoring=scorer, cv=FOLDS
+    )
+    assert np.isfinite(through).all()
+
+
+def test_the_likelihood_of_classes_is_scored_too_and_a_better_model_scores_higher():
+    labels = np.where(X[:, 0] > 0, "high", "low")
+    short, long = (
+        Classifier(**QUICK | {"epochs": epochs, "lr": 0.05}).fit(X, labels) for epochs in (1, 60)
+    )
+    assert metrics.neg_nll(long, X, labels) > metrics.neg_nll(short, X, labels) + 0.1
+    expected = -metrics.categorical_nll(
+        (labels == "low").astype(int), probabilities=long.predict_proba(X)
+    )
+    assert metrics.neg_nll(long, X, labels) == pytest.approx(expected)
