@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from batchensemble import datasets, metrics, nn
+    from batchensemble.data.doubts import BatchEnsembleWarning
     from batchensemble.estimators import Classifier, Forecaster, Regressor, load
     from batchensemble.predictive import (
         CategoricalPredictive,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "BatchEnsembleWarning",
     "CategoricalPredictive",
     "Classifier",
     "Forecaster",
@@ -34,6 +36,7 @@ __all__ = [
 
 # Imported on first use, so that a layer costs no scikit-learn and a metric no torch.
 _ROOMS = {
+    "BatchEnsembleWarning": "data.doubts",
     "CategoricalPredictive": "predictive",
     "Classifier": "estimators",
     "Forecaster": "estimators",

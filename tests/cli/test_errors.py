@@ -33,7 +33,10 @@ def test_a_reader_who_has_read_enough_is_no_error(shell):
     ("command", "words"),
     [
         ("fit none.csv -t y", "there is no file none.csv"),
-        ("fit houses.xlsx -t y", "expected a .csv, .csv.gz, .tsv, .parquet or .feather file"),
+        (
+            "fit houses.ods -t y",
+            "expected a .csv, .csv.gz, .tsv, .txt, .xlsx, .parquet or .feather file",
+        ),
         ("fit houses.csv -t prise", "got 'prise'; did you mean 'price'?"),
         ("fit houses.csv -t price --drop are", "did you mean 'area'?"),
         ("fit houses.csv -t town --task regression", ", got words such as"),
@@ -49,9 +52,12 @@ def test_a_reader_who_has_read_enough_is_no_error(shell):
         ("fit heads.csv -t price", "got no rows"),
         ("fit twice.csv -t a", "got more than once: 'a'"),
         ("fit lone.csv -t a", "expected a column besides the target 'a'"),
-        ("fit latin.csv -t a", "save it as UTF-8"),
+        ("fit bytes.csv -t a", "got the byte 0x81 in line 2; add --encoding, or save it as UTF-8"),
         ("fit sales.csv -t sales --time moth", "did you mean 'month'?"),
-        ("fit sales.csv -t sales --time store", "expected dates such as 2026-01-31, year first"),
+        (
+            "fit sales.csv -t sales --time store",
+            "expected dates such as 2026-01-31 or whole num",
+        ),
         (
             "fit sales.csv -t sales --time month",
             "sales.csv: expected one row for each series and time, got more than one for",
@@ -102,7 +108,7 @@ def test_a_mistake_is_answered_in_one_line_that_names_it(shell, command, words):
     (shell.folder / "heads.csv").write_text("a,price\n")
     (shell.folder / "twice.csv").write_text("a,a\n1,2\n")
     (shell.folder / "lone.csv").write_text("a\n1\n2\n")
-    (shell.folder / "latin.csv").write_bytes("a,b\nKöln,1\n".encode("latin-1"))
+    (shell.folder / "bytes.csv").write_bytes(b"a,b\nK\x81ln,1\n")
     new.rename(columns={"rooms": "Rooms"}).to_csv("renamed.csv", index=False)
     new.assign(rooms=["1", "2", "many", *["3"] * 27]).to_csv("wrong.csv", index=False)
     new.assign(mean=1).to_csv("named.csv", index=False)

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -11,7 +12,7 @@ from batchensemble.estimators.target_kinds import KINDS
 from batchensemble.training.methods import METHODS
 
 
-def plain(text):
+def plain_words(text):
     return " ".join(text.split())
 
 
@@ -36,7 +37,7 @@ def test_gaps_next_to_what_is_held_back_are_filled(shell):
 def test_too_few_past_forecasts_are_said_to_be(shell):
     sales(24).query("store == 'north'").to_csv("short.csv", index=False)
     words = ("-t", "sales", "--time", "month", "--horizon", 2, "--calibrate", "--holdout", 0.45)
-    said = plain(shell("fit", "short.csv", *words, *QUICK).stdout)
+    said = plain_words(shell("fit", "short.csv", *words, *QUICK).stdout)
     assert "Calibrated, but with too few later forecasts to say what that changed" in said
     assert "nan" not in said
     sales(40).query("store == 'north'").to_csv("test.csv", index=False)
@@ -53,7 +54,87 @@ def test_the_words_of_choices_are_those_of_the_library():
 
 def test_a_preset_of_series_is_refused_for_tables(shell):
     said = shell("fit", "houses.csv", "-t", "price", "--preset", "recurrent", code=2).stderr
-    assert "--preset recurrent is for series" in plain(said)
+    assert "--preset recurrent is for series" in plain_words(said)
+
+
+def european(number):
+    return f"{number:,.2f} €".translate(str.maketrans(",.", ".,"))
+
+
+def test_a_file_from_germany_is_learned_predicted_and_judged_as_it_was_read(shell):
+    random = np.random.default_rng(0)
+    area, day = random.uniform(30, 180, 150), pd.Timestamp("2024-01-01")
+    plain = pd.DataFrame(
+        {
+            "Fläche": area.round(2),
+            "verkauft": day + pd.to_timedelta(random.integers(0, 60, 150), "D"),
+            "Preis": (1000 * area).round(2),
+        }
+    )
+    written = plain.assign(
+        Fläche=plain["Fläche"].map(european),
+        verkauft=plain["verkauft"].dt.strftime("%d/%m/%Y"),
+        Preis=plain["Preis"].map(european),
+    )
+    plain.to_csv("plain.csv", index=False)
+    written.to_csv("de.csv", index=False, sep=";", encoding="cp1252")
+    is_early = plain["verkauft"].dt.day <= 12  # alone, these could be read in two ways
+    written[is_early].to_csv("new.csv", index=False, sep=";")
+    plain[is_early].to_csv("new_plain.csv", index=False)
+    for name in ("plain", "de"):
+        said = plain_words(shell("fit", f"{name}.csv", "-t", "Preis", *QUICK).stdout)
+        assert ("read as windows-1252" in said) == (name == "de")
+    answers = [shell("predict", "plain.be", "new_plain.csv").stdout]
+    answers += [shell("predict", "de.be", "new.csv").stdout]
+    assert answers[0] == answers[1]
+    scores = [
+        json.loads(shell("evaluate", model, file, "--json").stdout)["scores"]
+        for model, file in (("plain.be", "plain.csv"), ("de.be", "de.csv"))
+    ]
+    assert scores[0] == scores[1]
+    told = plain_words(shell("inspect", "de.be").stdout)
+    assert "written Fläche like 1.234,5 €, verkauft like 31/01/2026, Preis like 1.234,5 €" in told
+
+
+def test_how_a_file_is_to_be_read_can_be_said(shell):
+    rows = [f"0{1 + i % 9}/0{1 + i % 7}/2024\t{i % 5 + 1},{100 + i}\t{i}" for i in range(80)]
+    Path("odd.csv").write_text("\n".join(["a title", "", "day\tsize\ty", *rows]), "utf-16")
+    words = ("fit", "odd.csv", "-t", "y", "--skip-lines", 2, *QUICK)
+    said = plain_words(shell(*words).stdout)
+    assert "add --dayfirst or --no-dayfirst" in said
+    assert "'1,100' may be 1100 or 1.1; add --decimal . or --decimal ," in said
+    options = ("--encoding", "utf-16", "--dayfirst", "--decimal", ",")
+    said = plain_words(shell(*words, *options).stdout)
+    assert "date day number size" in said
+    assert "read day ('01/01/2024' as 2024-01-01)" in said
+    assert (
+        "expected --decimal to be one of '.', ','" in shell(*words, "--decimal", "x", code=1).stderr
+    )
+
+
+def test_codes_are_read_as_words_if_asked_for(shell):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"zip": random.integers(10000, 10009, 150), "x": random.normal(size=150)})
+    frame.assign(y=random.normal(size=150)).to_csv("codes.csv", index=False)
+    said = plain_words(shell("fit", "codes.csv", "-t", "y", *QUICK).stdout)
+    assert "Warning: column 'zip' is read as numbers, and its name says codes" in said
+    asked = shell("fit", "codes.csv", "-t", "y", "--category", "zip", *QUICK, "--json").stdout
+    origin = json.loads(asked)
+    assert origin["columns"] == {"zip": "category", "x": "number"}
+    assert not any("codes" in warning for warning in origin["warnings"])
+    assert (
+        "the --category column of"
+        in shell("fit", "codes.csv", "-t", "y", "--category", "zp", code=1).stderr
+    )
+
+
+def test_warnings_are_one_line_each_and_kept_with_the_model(shell):
+    frame = houses().dropna(subset="price").assign(copied=lambda f: 2 * f["price"])
+    frame.to_csv("leak.csv", index=False)
+    said = plain_words(shell("fit", "leak.csv", "-t", "price", *QUICK).stdout)
+    assert said.count("Warning: column 'copied' almost determines the target by itself") == 1
+    kept = json.loads(shell("inspect", "leak.be", "--json").stdout)["origin"]["warnings"]
+    assert kept[0].startswith("column 'copied' almost")
 
 
 def test_the_kind_of_a_target_is_said_and_can_be_chosen(shell):
@@ -61,19 +142,21 @@ def test_the_kind_of_a_target_is_said_and_can_be_chosen(shell):
     x = random.normal(size=120)
     frame = pd.DataFrame({"x": x, "visits": random.poisson(np.exp(2 + 0.8 * x))})
     frame.to_csv("shop.csv", index=False)
-    said = plain(shell("fit", "shop.csv", "-t", "visits", *QUICK).stdout)
+    said = plain_words(shell("fit", "shop.csv", "-t", "visits", *QUICK).stdout)
     assert "Target: count: never below 0; recognised, --target-kind chooses another" in said
-    shown = plain(shell("inspect", "shop.be").stdout)
+    shown = plain_words(shell("inspect", "shop.be").stdout)
     assert "count: never below 0" in shown
     shell("predict", "shop.be", "shop.csv", "-o", "answers.csv")
     assert shell.read("answers.csv").lower.min() >= 0
     found = json.loads(shell("fit", "shop.csv", "-t", "visits", "--json", *QUICK).stdout)
     assert found["target_kind"] == "count"
-    said = plain(shell("fit", "shop.csv", "-t", "visits", "--target-kind", "real", *QUICK).stdout)
+    said = plain_words(
+        shell("fit", "shop.csv", "-t", "visits", "--target-kind", "real", *QUICK).stdout
+    )
     assert "Target: real: any number Scores" in said
     for words in (("--task", "classification"), ("--time", "x")):
         refused = shell("fit", "shop.csv", "-t", "visits", "--target-kind", "real", *words, code=2)
-        assert "--target-kind is for a regression" in plain(refused.stderr)
+        assert "--target-kind is for a regression" in plain_words(refused.stderr)
 
 
 def test_rows_of_a_group_or_the_last_rows_are_held_out_together(shell):
@@ -90,5 +173,5 @@ def test_rows_of_a_group_or_the_last_rows_are_held_out_together(shell):
         (("--in-time", "town"), "expected dates or numbers without gaps in the --in-time column"),
     ):
         refused = shell("fit", "houses.csv", "-t", "price", *words, code=1)
-        assert said in plain(refused.stderr)
+        assert said in plain_words(refused.stderr)
     shell("fit", "houses.csv", "-t", "price", "--groups", "town", "--in-time", "sold", code=2)

@@ -83,7 +83,7 @@ def test_numbered_times_and_series_are_whole_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"month": "31.01.2026"}, "as times, but .*'31.01.2026' may be a date.* year first"),
+        ({"month": "03/04/2026"}, "as times, but .*'03/04/2026' may be .*; add --dayfirst or"),
         ({"month": ["2026-01-01"] * 119 + ["soon"]}, "the first of them 'soon' in line 121"),
         ({"sales": [1.5] * 119 + ["none yet"]}, "the first of them 'none yet' in line 121"),
         ({"month": 1.5}, "expected times that are whole numbers in 'month', got 1.5"),
@@ -150,3 +150,28 @@ def test_columns_without_a_name_are_told(tmp_path):
     data = read_training_table(tmp_path / "f.csv", "price", task=None, drop=())
     assert data.origin.notes == ("left out 1 column without a name",)
     assert "" not in data.origin.columns
+
+
+def test_a_column_that_is_left_out_says_in_the_same_line_how_it_could_be_read(tmp_path):
+    rows = [f"{i % 9 + 1}.{101 + 10 * (i // 9)};{i % 4};{i}" for i in range(40)]
+    (tmp_path / "f.csv").write_text("\n".join(["size;rooms;price", *rows, "7;1;7"]))
+    origin = read_training_table(tmp_path / "f.csv", "price", task=None, drop=()).origin
+    assert origin.left_out == {
+        "size": "differs in every row, like an ID; read as words: '1.101' may be 1101 or 1.101; "
+        "add --decimal . or --decimal ,"
+    }
+    assert not any("size" in note for note in origin.notes)
+
+
+def test_how_columns_were_read_is_told_in_one_line_and_kept(tmp_path):
+    rows = [f"{1 + i % 28}/01/2024;{i % 4};{1 + i % 2}.{100 + i},50 €" for i in range(40)]
+    lines = ["sold;rooms;price", *rows, ";;"]
+    (tmp_path / "f.csv").write_bytes("\n".join(lines).encode("cp1252"))
+    origin = read_training_table(tmp_path / "f.csv", "price", task=None, drop=()).origin
+    odd, read = origin.notes
+    assert odd.endswith("is not UTF-8: read as windows-1252; if letters look wrong, add --encoding")
+    assert read == "read sold ('1/01/2024' as 2024-01-01), price ('1.100,50 €' as 1100.5)"
+    assert {name: one.sign + one.date for name, one in origin.notations.items()} == {
+        "sold": "%d/%m/%Y",
+        "price": "€",
+    }

@@ -250,13 +250,26 @@ def test_lazy_frames_series_and_sparse_matrices_are_refused_with_the_cure():
 
 
 def test_other_things_that_are_no_table_are_refused():
-    for thing in ("abc", {"a": [1]}, None, 3, object(), iter([[1]])):
+    for thing in ("abc", None, 3, object(), iter([[1]])):
         with pytest.raises(ValueError, match="Reshape your data"):
             read_columns(thing)
     with pytest.raises(ValueError, match="rows of equal length"):
         read_columns([[1, 2], [3]])
     with pytest.raises(TypeError, match=r"string or a number, .* not data of type"):
         read_columns(np.ones((2, 2), dtype=[("a", float)]))
+
+
+def test_a_row_that_is_no_table_is_answered_with_what_to_write():
+    row = pd.DataFrame({"a": [1.5], "b": ["x"]}).iloc[0]
+    for thing, cure in (
+        (row, r"for one row, df.iloc\[\[0\]\] or pd.DataFrame\(\[row\]\)"),
+        ({"a": 1.5, "b": "x"}, r"got a dict; for one row: pd.DataFrame\(\[row\]\)"),
+        ({"a": [1.5, 2], "b": [1, 2]}, r"got a dict; use pd.DataFrame\(X\)"),
+        ([{"a": 1.5, "b": "x"}], r"got a list of dicts; use pd.DataFrame\(X\)"),
+    ):
+        with pytest.raises(ValueError, match=cure):
+            read_columns(thing)
+    assert read_columns(pd.DataFrame([row])).kinds == ["number", "category"]  # the advice works
 
 
 def test_a_list_of_rows_keeps_words_and_numbers_apart():

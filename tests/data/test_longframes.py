@@ -93,10 +93,26 @@ def test_a_row_without_id_or_time_is_refused():
                 read_panel(data)
 
 
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%d %b %Y"])
+def test_times_may_be_texts(form):
+    days = pd.date_range("2020-01-01", periods=40)
+    expected = read_panel(pd.DataFrame({"ds": days, "y": range(40)}))
+    texts = days.strftime(form).tolist()
+    for data in (
+        pd.DataFrame({"ds": texts, "y": range(40)}),
+        pl.DataFrame({"ds": texts, "y": range(40)}),
+        pd.Series(range(40), index=texts),
+    ):
+        panel = read_panel(data)
+        assert panel.times.tolist() == expected.times.tolist()
+        assert panel.freq == expected.freq
+
+
 @pytest.mark.parametrize(
     ("times", "message"),
     [
-        (["2020-01-01", "2020-01-02"], r"got '2020-01-01' \(str\); convert .*pd\.to_datetime"),
+        (["soon", "later"], r"got 'soon' \(str\); convert .*pd\.to_datetime"),
+        (["01/02/2020", "02/02/2020"], r"got '01/02/2020' \(str\); convert .*pd\.to_datetime"),
         ([0.0, 1.0], r"expected dates or whole numbers as times, got 0.0 \(float\)"),
         ([True, False], r"expected dates or whole numbers as times, got True \(bool\)"),
     ],

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.reading import PIPE, open_table
 
 FRAME = pd.DataFrame({"x": [1.5, None, 3.0], "word": ["a", "b", None], "n": [1, 2, 3]})
 
 
-def whole(path, n_rows=2):
-    with open_table(path) as file:
+def whole(path, n_rows=2, options=AS_FOUND):
+    with open_table(path, options) as file:
         return pd.concat(list(file.batches(n_rows)))
 
 
@@ -120,12 +121,61 @@ def test_more_cells_than_names_are_fine_where_they_are_empty(tmp_path):
     assert whole(written(tmp_path, "a,b\n1,2,\n")).to_numpy().tolist() == [["1", "2"]]
 
 
-def test_bytes_that_are_no_utf8_are_told_with_the_cure(tmp_path):
-    path = written(tmp_path, "town\nKöln\n", encoding="latin-1")
+@pytest.mark.parametrize("name", ["f.csv", "f.csv.gz"])
+def test_letters_of_windows_are_read_and_said_to_be(tmp_path, name):
+    text = "".join(["town;n\n", *("Ulm;1\n" for _ in range(3000)), "Köln – 5 €;2\n"])
+    data = text.encode("cp1252")
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    with open_table(tmp_path / name) as file:
+        batches = list(file.batches(1000))
+        assert batches[-1]["town"].tolist()[-1] == "Köln – 5 €"
+        assert file.notes == [
+            f"{tmp_path / name} is not UTF-8: read as windows-1252; if letters look wrong, add "
+            "--encoding"
+        ]
+    with open_table(written(tmp_path, text)) as file:
+        assert pd.concat(file.batches())["town"].tolist()[-1] == "Köln – 5 €"
+        assert file.notes == []
+
+
+def test_bytes_that_are_no_text_are_told_with_the_line_and_the_cure(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_bytes(b"town\nK\x81ln\n")
     with pytest.raises(
-        ValueError, match=r"f\.csv .* UTF-8, got the byte 0xf6 in line 2; save it as"
+        ValueError, match=r"f\.csv .* UTF-8, got the byte 0x81 in line 2; add --encoding, or save"
     ):
         whole(path)
+    with pytest.raises(ValueError, match=r"expected text in ascii, got the byte 0x81"):
+        whole(path, options=FileOptions(encoding="ascii"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "mac_roman", "latin-1", "UTF8", "utf-8-sig"])
+def test_an_encoding_may_be_given_and_utf_16_is_seen_by_its_mark(tmp_path, encoding):
+    path = written(tmp_path, "ä\tb\né\t2\n", encoding=encoding)
+    read = whole(path, options=FileOptions(encoding=encoding))
+    assert (read.columns.tolist(), read.to_numpy().tolist()) == (["ä", "b"], [["é", "2"]])
+    if encoding == "utf-16":
+        pd.testing.assert_frame_equal(whole(path), read)
+
+
+def test_lines_above_the_names_are_skipped_and_counted(tmp_path):
+    path = written(tmp_path, "Sales 2024\nas of 1,5 June\n\na;b\n1;2\n3\n")
+    with pytest.raises(ValueError, match=r"if the names are in line 4, 'a;b', add --skip-lines 3"):
+        whole(path)
+    path = written(tmp_path, "\n\na;b\n1;2\n")
+    with pytest.raises(ValueError, match=r"empty line.* line 3, 'a;b', add --skip-lines 2"):
+        whole(path)
+    read = whole(path, options=FileOptions(skip_lines=2))
+    assert (read.columns.tolist(), read.index.tolist()) == (["a", "b"], [4])
+    path = written(tmp_path, "title\na;b\n1;2\n3\n")
+    with pytest.raises(ValueError, match="line 4: expected 2 cells as in the first line, got 1"):
+        whole(path, options=FileOptions(skip_lines=1))
+
+
+def test_a_separator_that_a_spreadsheet_names_is_used(tmp_path):
+    read = whole(written(tmp_path, "sep=|\r\na|b,c\r\n1|2,5\r\n"))
+    assert (read.columns.tolist(), read.index.tolist()) == (["a", "b,c"], [3])
+    assert whole(written(tmp_path, "sep=\n1\n")).columns.tolist() == ["sep="]
 
 
 @pytest.mark.parametrize("name", ["f.parquet", "f.feather", "f.csv.gz"])
@@ -140,8 +190,8 @@ def test_an_absent_file_a_folder_and_an_unknown_ending_are_told(tmp_path):
     (tmp_path / "d.csv").mkdir()
     with pytest.raises(ValueError, match=r"expected a file, got the folder .*d\.csv"):
         whole(tmp_path / "d.csv")
-    with pytest.raises(ValueError, match=r"expected a \.csv.*got .*f\.xlsx"):
-        whole(tmp_path / "f.xlsx")
+    with pytest.raises(ValueError, match=r"expected a \.csv.*got .*f\.ods"):
+        whole(tmp_path / "f.ods")
 
 
 def test_how_much_is_read_grows_to_all_of_it(tmp_path):

@@ -109,9 +109,9 @@ def test_an_absent_file_or_an_unknown_ending_is_said(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no file .*f\.csv"):
         read_table(tmp_path / "f.csv", "y")
     with pytest.raises(
-        ValueError, match=r"expected a \.csv, \.csv\.gz, \.tsv, \.parquet or \.feather file"
+        ValueError, match=r"expected a \.csv, \.csv\.gz, \.tsv, \.txt, \.xlsx, \.parquet or"
     ):
-        read_table(tmp_path / "f.xlsx", "y")
+        read_table(tmp_path / "f.ods", "y")
 
 
 def test_a_target_that_does_not_vary_is_refused(tmp_path):

@@ -1,14 +1,14 @@
-import datetime as dt
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import read_columns
+from batchensemble.data.notation import COMMA, Notation
 from batchensemble.data.reading import open_table
-from batchensemble.data.text import GAPS, Recognised, read_as, recognise
+from batchensemble.data.text import GAPS, read_as
 
 
 @pytest.fixture
@@ -22,67 +22,10 @@ def csv(tmp_path):
     return make
 
 
-def kind_of(path, column="c"):
-    with open_table(path) as file:
-        return recognise(next(file.batches()), file)[column]
-
-
-def read(path, kind, n_rows=100):
-    with open_table(path) as file:
-        return [read_as(batch, {"c": kind}, file)["c"] for batch in file.batches(n_rows)]
-
-
-@pytest.mark.parametrize(
-    ("cells", "kind"),
-    [
-        (["1", "-2.5", "1e3", "", " 7 "], "number"),
-        (["007", "123"], "category"),
-        (["0", "0.5", "-0.5"], "number"),
-        (["true", "False", "", "TRUE"], "boolean"),
-        (["0", "1"], "number"),
-        (["2026-01-31", "", "1999-12-01"], "date"),
-        (["2026-01-31T10:00", "2026-01-31 10:00:05.25", ""], "date"),
-        (["2026-01-31T10:00+01:00", "2026-01-31 10:00:05.25+0530", "2026-01-31T10:00Z"], "date"),
-        (["2026-01-31T10:00", "2026-01-31T10:00Z"], "category"),
-        (["2026-01", "2026-02"], "date"),
-        (["2026/01/31"], "date"),
-        (["2026-02-30"], "category"),
-        (["9999-12-31T23:00-05:00"], "category"),
-        (["9999-12-31T23:00+05:00", "0001-01-01T00:00Z"], "date"),
-        (["01/02/2026"], "category"),
-        (["31.01.2026"], "category"),
-        (["20260131"], "number"),
-        (["1_000", "2"], "category"),
-        (["1 000"], "category"),
-        (["yes", "no"], "category"),
-        (["NA", "", "null"], "number"),
-    ],
-)
-def test_a_column_is_what_all_its_cells_are(csv, cells, kind):
-    assert kind_of(csv(cells)).kind == kind
-
-
-def test_times_with_and_without_zones_are_told_with_the_first_line(csv):
-    note = kind_of(csv(["2026-01-31T10:00Z", "", "2026-01-31T10:00"])).note
-    assert "others do not, the first of these in line 4; write all alike" in note
-
-
-def test_points_that_may_part_thousands_are_not_taken_for_decimals(csv):
-    doubtful = csv(["950", "1.000", "1.025"], separator=";")
-    assert "'1.000' may be a number, but is not plain" in kind_of(doubtful).note
-    for plain in (["950", "1.000", "1.5"], ["0.125", "1.250", "2"], ["1.512", "1.498"], ["1,5"]):
-        path = csv(plain, separator=";")
-        assert kind_of(path).kind == "number"
-        for alone in read(path, "number", n_rows=1):  # once it is known, every row is read alike
-            assert alone.tolist() == [float(plain.pop(0).replace(",", "."))]
-    assert kind_of(csv(["950", "1.000", "1.025"])).kind == "number"  # no comma can be a point
-
-
-def test_a_comma_is_a_point_where_semicolons_part_the_cells(csv):
-    path = csv(["1,5", "2", "-0,25"], separator=";")
-    assert kind_of(path).kind == "number"
-    assert read(path, "number")[0].tolist() == [1.5, 2, -0.25]
-    assert kind_of(csv(["1.234,5", "2,5"], separator=";")).kind == "category"
+def read(path, kind, n_rows=100, notation=None, options=AS_FOUND):
+    with open_table(path, options) as file:
+        known = {"c": notation} if notation else {}
+        return [read_as(batch, {"c": kind}, file, known)["c"] for batch in file.batches(n_rows)]
 
 
 @settings(max_examples=50, deadline=None)
@@ -93,80 +36,10 @@ def test_numbers_come_back_to_the_last_bit(tmp_path_factory, numbers):
     assert read(path, "number")[0].tolist() == numbers
 
 
-@pytest.mark.parametrize(
-    "cells",
-    [
-        ["1 234,50", "950,00"],
-        ["$12", "$ 1 234", "-$3.5"],
-        ["12 %", "7.5%"],
-        ["12 €", "1.234,50 €"],
-        ["1'000'000", "7"],
-        ["1\u00a0026", "1\u202f000", "3"],
-        ["EUR 1026", "1026 USD"],
-        ["1,026"] * 20 + ["-"],
-        ["950"] * 20 + ["1,026"],
-    ],
-)
-def test_numbers_that_are_not_plain_are_words_and_said_to_be(csv, cells):
-    recognised = kind_of(csv(cells, separator="\t"))
-    assert recognised.kind == "category"
-    assert "may be a number, but is not plain" in recognised.note
-
-
-@pytest.mark.parametrize("cells", [["1.2.3"], ["10.0.0.1"], ["A4", "7"], ["12:30"], ["1-2"]])
-def test_other_words_with_digits_are_words_without_doubt(csv, cells):
-    assert kind_of(csv(cells)) == Recognised("category")
-
-
-def test_a_few_cells_that_are_no_numbers_are_told_with_the_first_line(csv):
-    recognised = kind_of(csv(["1.5"] * 30 + ["unknown", "?"]))
-    assert recognised.kind == "category"
-    assert "all but 2 cells are numbers, the first of them 'unknown' in line 32" in recognised.note
-    assert kind_of(csv(["1.5", "a", "b"])).note == ""
-
-
-def test_a_few_cells_that_are_no_dates_are_told_with_the_first_line(csv):
-    recognised = kind_of(csv(["2026-01-31"] * 30 + ["soon", "2026-02-30"]))
-    assert recognised.kind == "category"
-    assert "all but 2 cells are dates, the first of them 'soon' in line 32" in recognised.note
-    assert kind_of(csv(["2026-01-31", "soon"])).note == ""
-
-
-@pytest.mark.parametrize("cell", ["31.01.2026", "1/31/2026", "01-02-26", "1/2/2026 10:00"])
-def test_dates_that_can_be_read_in_two_ways_are_told(csv, cell):
-    recognised = kind_of(csv([cell, cell]))
-    assert recognised.kind == "category"
-    assert f"{cell!r} may be a date" in recognised.note
-
-
-@pytest.mark.parametrize("cell", ["1.2.3456789", "a 1.2.2026", "1.2-2026", "192.168.0.1"])
-def test_words_that_are_no_dates_are_words_without_a_note(csv, cell):
-    assert kind_of(csv([cell, cell])).note == ""
-
-
 def test_a_cell_of_any_length_is_answered_in_a_short_line(csv):
     with pytest.raises(ValueError, match="got '1000") as caught:
         read(csv(["1", "1" + "0" * 400]), "number")
     assert len(str(caught.value)) < 300
-
-
-def test_typed_files_say_their_kinds_themselves_but_for_dates_kept_as_text(tmp_path):
-    frame = pd.DataFrame(
-        {
-            "zip": ["12345", "54321"],
-            "day": ["2026-01-31", "2026-02-01"],
-            "n": [1, 2],
-            "ok": [True, None],
-            "at": pd.to_datetime(["2026-01-31", None]),
-            "date": [dt.date(2026, 1, 31), None],
-            "group": pd.Categorical(["a", None]),
-        }
-    )
-    frame.to_parquet(tmp_path / "f.parquet")
-    with open_table(tmp_path / "f.parquet") as file:
-        recognised = recognise(next(file.batches()), file)
-    kinds = ["category", "date", "number", "boolean", "date", "date", "category"]
-    assert [one.kind for one in recognised.values()] == kinds
 
 
 @pytest.mark.parametrize(
@@ -236,7 +109,7 @@ def test_typed_columns_of_another_kind_and_nested_ones_are_refused_with_the_file
         read(path, "number")
     pd.DataFrame({"c": [[1, 2], [3]]}).to_parquet(path)
     with pytest.raises(ValueError, match=r"f\.parquet: column 'c'"):
-        kind_of(path)
+        read(path, "number")
 
 
 def test_integers_with_gaps_are_the_same_numbers_in_every_file(tmp_path, csv):
@@ -244,3 +117,41 @@ def test_integers_with_gaps_are_the_same_numbers_in_every_file(tmp_path, csv):
     typed, text = (read(p, "number")[0] for p in (tmp_path / "f.parquet", csv(["1", "", "3"])))
     assert typed.dtype == text.dtype == np.float64
     np.testing.assert_array_equal(typed, text)
+
+
+def test_a_column_is_read_in_the_notation_of_fit_row_by_row(csv):
+    path = csv(["1.234", "950,5", "1.234.567,25"], separator=";")
+    numbers = [1234, 950.5, 1234567.25]
+    assert [part.tolist()[0] for part in read(path, "number", 1, COMMA)] == numbers
+    (dates,) = read(csv(["01/02/2026"]), "date", notation=Notation(date="%d/%m/%Y"))
+    assert str(dates[2].date()) == "2026-02-01"
+
+
+def test_without_a_notation_semicolons_let_a_comma_be_a_point(csv):
+    assert read(csv(["1,5", "2.5", "3"], separator=";"), "number")[0].tolist() == [1.5, 2.5, 3]
+    with pytest.raises(ValueError, match="got '1,5'"):
+        read(csv(["1,5"], separator="\t"), "number")
+
+
+def test_options_are_stronger_than_the_notation_of_fit(csv):
+    path = csv(["1.234"], separator=";")
+    (numbers,) = read(path, "number", notation=COMMA, options=FileOptions(decimal="."))
+    assert numbers.tolist() == [1.234]
+    day = Notation(date="%d/%m/%Y")
+    (dates,) = read(csv(["01/02/2026"]), "date", 9, day, FileOptions(dayfirst=False))
+    assert str(dates[2].date()) == "2026-01-02"
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind", "notation", "cure"),
+    [
+        ("1.234,50", "number", None, "add --decimal . or --decimal ,"),
+        ("1.5", "number", COMMA, "with a decimal comma, such as 1234,5, got '1.5'; add --decimal"),
+        ("31/01/2026", "date", None, "add --dayfirst or --no-dayfirst"),
+        ("2026-01-31", "date", Notation(date="%d.%m.%Y"), "as at fit, such as 31.01.2026"),
+    ],
+)
+def test_the_option_that_helps_is_named(csv, cell, kind, notation, cure):
+    with pytest.raises(ValueError, match="line 2, column 'c'") as caught:
+        read(csv([cell], separator="\t"), kind, notation=notation)
+    assert cure in str(caught.value)

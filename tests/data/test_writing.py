@@ -96,3 +96,8 @@ def test_what_needs_pyarrow_says_how_to_get_it_and_leaves_nothing(tmp_path, monk
     with pytest.raises(ImportError, match=r"pip install batchensemble\[parquet\]"):
         TableWriter(tmp_path / name).__enter__()
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_spreadsheet_is_not_written(tmp_path):
+    with pytest.raises(ValueError, match=r"expected a \.csv, .* or \.feather file to write"):
+        TableWriter(tmp_path / "f.xlsx")

@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
 
 import batchensemble
-from batchensemble import CategoricalPredictive, Classifier
+from batchensemble import BatchEnsembleWarning, CategoricalPredictive, Classifier
 from batchensemble.metrics import categorical_nll, summarise_classification
 
 QUICK = {"epochs": 40, "hidden": (16,), "n_members": 3, "lr": 0.02, "random_state": 0}
@@ -74,7 +74,9 @@ def test_pandas_categories_are_labels():
 def test_a_class_with_one_row_and_classes_of_very_unequal_size_fit():
     x = np.random.default_rng(0).normal(size=(100, 2))
     y = np.array([0] * 97 + [1, 1, 2])
-    assert Classifier(**QUICK).fit(x, y).predict_proba(x).shape == (100, 3)
+    with pytest.warns(BatchEnsembleWarning, match=r"fewer than 10 rows: 1 \(2\), 2 \(1\)"):
+        model = Classifier(**QUICK).fit(x, y)
+    assert model.predict_proba(x).shape == (100, 3)
 
 
 @pytest.mark.parametrize(

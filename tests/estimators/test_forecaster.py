@@ -648,7 +648,10 @@ def test_every_way_of_training_gives_finite_forecasts(data, feedback, n_layers):
         (lambda df: pd.concat([df, df.iloc[[7]]]), "more than one for series 's0' at 2015-08-01"),
         (lambda df: df.assign(y=df["y"].where(df.index != 7, np.inf)), "finite number .*, got inf"),
         (lambda df: df.assign(y=df["y"].astype(str)), "expected a number in 'y'"),
-        (lambda df: df.assign(ds=df["ds"].astype(str)), "convert them with pd.to_datetime"),
+        (
+            lambda df: df.assign(ds=df["ds"].dt.strftime("%d/%m/%Y")),
+            "convert them with pd.to_datetime",
+        ),
         (lambda df: pd.concat([df, long(1, 60, "D", ids=["d"])]), "frequencies may be mixed"),
         (
             lambda df: df.groupby("unique_id").head(1),

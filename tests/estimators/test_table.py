@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
 
-from batchensemble import Classifier, Regressor
+from batchensemble import BatchEnsembleWarning, Classifier, Regressor, load
 from batchensemble.conformal import conformal_rank, fit_temperature, promised_sets
 from batchensemble.estimators.splits import hold_back
 from batchensemble.metrics import interval_coverage
@@ -26,6 +26,7 @@ QUICK = {
     "random_state": 0,
     "lr": 0.01,
 }
+TINY = {"epochs": 2, "hidden": (8,), "n_members": 2, "folds": 1, "random_state": 0}
 BOTH = pytest.mark.parametrize("estimator", [Regressor, Classifier])
 
 
@@ -372,4 +373,52 @@ def test_a_column_of_five_thousand_cities_carries_what_they_differ_in():
     assert explained(city) > 0.9
     # Negative controls: cities in any order say nothing, and one column for most of them little.
     assert explained(random.permutation(city)) < 0.05
-    assert explained(city, bins=0) < 0.05
+    with pytest.warns(BatchEnsembleWarning, match="the 4,969 rarest of the 5,000 categories"):
+        assert explained(city, bins=0) < 0.05
+
+
+def test_texts_that_are_dates_are_dates_as_in_files(tmp_path):
+    random = np.random.default_rng(0)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(random.integers(0, 300, 80), "D")
+    x, y = random.normal(size=80), random.normal(size=80)
+    dates = pd.DataFrame({"day": days, "x": x})
+    expected = Regressor(**TINY).fit(dates, y).predict(dates)
+    for form in ("%Y-%m-%d", "%d/%m/%Y", "%d %b %Y"):
+        texts = dates.assign(day=days.strftime(form))
+        model = Regressor(**TINY).fit(texts, y)
+        assert model.model_.encoder.kinds_ == ["date", "number"]
+        np.testing.assert_array_equal(model.predict(texts), expected)
+        model.save(tmp_path / "m.be")
+        loaded = load(tmp_path / "m.be")
+        np.testing.assert_array_equal(loaded.predict(texts[:1]), expected[:1])
+        np.testing.assert_array_equal(loaded.predict(dates), expected)  # dates are understood, too
+        with pytest.raises(ValueError, match=r"column 'day': expected dates such as .* got 'soon'"):
+            model.predict(texts.assign(day="soon"))
+
+
+def test_words_stay_words_even_if_new_rows_hold_dates():
+    words = pd.DataFrame({"when": ["soon", "2024-01-01"] * 40, "x": np.arange(80) % 7.0})
+    model = Regressor(**TINY).fit(words, np.arange(80) % 5.0)
+    assert model.model_.encoder.kinds_ == ["category", "number"]
+    assert model.predict(words[1:2]).shape == (1,)
+    coded = words.assign(when=pd.Categorical(["2024-01-01", "2024-01-02"] * 40))
+    model = Regressor(**TINY).fit(coded, np.arange(80) % 5.0)
+    assert model.model_.encoder.kinds_ == ["category", "number"]
+
+
+def test_a_warning_is_given_at_the_line_of_the_user_and_may_be_made_an_error():
+    x = np.random.default_rng(0).normal(size=(80, 2))
+    model = Regressor(**TINY)
+    with pytest.warns(BatchEnsembleWarning, match="'x1' almost determines") as told:
+        model.fit(x, 3 * x[:, 1])
+    assert [one.filename for one in told] == [__file__]
+    with pytest.raises(BatchEnsembleWarning):  # here, warnings are errors
+        Regressor(**TINY).fit(x, 3 * x[:, 1])
+
+
+def test_training_that_time_cut_short_is_told_if_it_still_improved():
+    x, y = regression_table(400)
+    settings = {"hidden": (8,), "n_members": 2, "lr": 1e-4, "random_state": 0}
+    with pytest.warns(BatchEnsembleWarning, match=r"time limit of 0\.1 s while still improving"):
+        Regressor(**settings, epochs=100_000, patience=100_000, time_limit=0.1).fit(x, y)
+    Regressor(**settings, epochs=3, time_limit=1e6).fit(x, y)

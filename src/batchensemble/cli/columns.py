@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import Kind
+from batchensemble.data.notation import Notation
 from batchensemble.data.reading import TableFile, open_table
 from batchensemble.data.tables import check_told_apart
 from batchensemble.data.text import read_as, zoned
@@ -27,6 +29,12 @@ def with_zones(model: Regressor | Classifier, frame: pd.DataFrame) -> pd.DataFra
     zoned = zip(encoder.names_, encoder.kinds_, getattr(encoder, "zoned_", ()), strict=False)
     dates = [name for name, kind, is_zoned in zoned if is_zoned and kind == "date"]
     return frame.assign(**{name: frame[name].dt.tz_localize("UTC") for name in dates})
+
+
+def notations_of(model: Any) -> dict[str, Notation]:
+    """How columns were written in the file of fit, where that was not plain."""
+    kept = (getattr(model, "origin_", None) or {}).get("notations") or {}
+    return {name: Notation.of(parts) for name, parts in kept.items()}
 
 
 def series_kinds(model: Forecaster) -> dict[str, Kind]:
@@ -65,7 +73,7 @@ def check_columns(
 
 
 def read_series(
-    model: Forecaster, path: Path, *, is_ahead: bool = False
+    model: Forecaster, path: Path, options: FileOptions = AS_FOUND, *, is_ahead: bool = False
 ) -> tuple[pd.DataFrame, int]:
     """A long frame with the columns as at fit, and the number of rows left out.
 
@@ -75,11 +83,12 @@ def read_series(
     series = model.id_col if model.id_col in kinds else None
     if is_ahead:
         kinds = {n: k for n, k in kinds.items() if n not in (model.target_col, *model.past_columns)}
-    with open_table(path) as file:
+    notations = notations_of(model)
+    with open_table(path, options) as file:
         check_columns(kinds, file)
         parts = []
         for rows in file.batches():
-            parts.append(read_as(rows, kinds, file))
+            parts.append(read_as(rows, kinds, file, notations))
             _check_zones(rows[model.time_col], model.panel_.times, file)
         if not parts:
             raise ValueError(f"{file.name}: expected rows of the series, got none")
@@ -135,8 +144,8 @@ def long_frame(
             frame[name] = whole.astype(np.int64)
     if kinds[time] not in ("date", "number"):
         raise ValueError(
-            f"{file}: expected dates such as 2026-01-31, year first, or whole numbers in the time "
-            f"column {time!r}, got {frame[time].iloc[0]!r}; write its dates year first"
+            f"{file}: expected dates such as 2026-01-31 or whole numbers in the time column "
+            f"{time!r}, got {frame[time].iloc[0]!r}; write them so, or name another column"
         )
     if is_zoned:
         frame[time] = frame[time].dt.tz_localize("UTC")

@@ -9,7 +9,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble import metrics
-from batchensemble.cli.columns import check_columns, read_series, table_kinds, with_zones
+from batchensemble.cli.columns import (
+    check_columns,
+    notations_of,
+    read_series,
+    table_kinds,
+    with_zones,
+)
 from batchensemble.cli.errors import about_file
 from batchensemble.cli.evaluation import (
     MOST_CLASSES,
@@ -23,6 +29,8 @@ from batchensemble.cli.evaluation import (
 )
 from batchensemble.cli.format import counted
 from batchensemble.cli.predictions import prediction_columns
+from batchensemble.cli.scores import doubt_about_coverage, doubts_about_scores
+from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import Kind
 from batchensemble.data.reading import open_table
 from batchensemble.data.text import read_as
@@ -36,7 +44,14 @@ MOST_WINDOWS = 100
 TARGET_KINDS: dict[str, Kind] = {"b": "boolean", "i": "number", "u": "number", "f": "number"}
 
 
-def evaluate_file(model: Any, path: Path, *, target: str | None, coverage: float) -> Evaluation:
+def evaluate_file(
+    model: Any,
+    path: Path,
+    *,
+    target: str | None,
+    coverage: float,
+    options: FileOptions = AS_FOUND,
+) -> Evaluation:
     """`target` is the column with the truth, if it is not that of fit."""
     facts = {
         "file": str(path),
@@ -49,24 +64,41 @@ def evaluate_file(model: Any, path: Path, *, target: str | None, coverage: float
             raise ValueError(
                 f"expected the target of fit, {model.target_col!r}, got {target!r}; omit --target"
             )
-        return _evaluate_series(model, path, facts)
+        return _warned(_evaluate_series(model, path, facts, options))
     target = target or model.target_name_
     if target is None:
         raise ValueError("the model does not know the name of its target; add --target")
-    return _evaluate_table(model, path, target, facts)
+    return _warned(_evaluate_table(model, path, target, facts, options))
+
+
+def _warned(evaluation: Evaluation) -> Evaluation:
+    """With sentences about what its scores give away."""
+    warnings = doubts_about_scores(evaluation.scores, evaluation.task)
+    if "coverage" in evaluation.scores:
+        n = evaluation.n_rows // (evaluation.horizon or 1)  # steps of one window err alike
+        warnings += doubt_about_coverage(evaluation.scores["coverage"], evaluation.coverage, n)
+    return replace(evaluation, warnings=tuple(warnings))
 
 
 def _evaluate_table(
-    model: Regressor | Classifier, path: Path, target: str, facts: dict[str, Any]
+    model: Regressor | Classifier,
+    path: Path,
+    target: str,
+    facts: dict[str, Any],
+    options: FileOptions,
 ) -> Evaluation:
     """Every row with a target is predicted and compared."""
     kinds = table_kinds(model)
     labels = "f" if isinstance(model, Regressor) else model.classes_.dtype.kind
     with_target = kinds | {target: TARGET_KINDS.get(labels, "category")}
-    with open_table(path) as file:
+    notations = notations_of(model)
+    with open_table(path, options) as file:
         check_columns([target], file, "the target", "add it, or name another with --target")
         check_columns(kinds, file)
-        parts = [with_zones(model, read_as(rows, with_target, file)) for rows in file.batches()]
+        parts = [
+            with_zones(model, read_as(rows, with_target, file, notations))
+            for rows in file.batches()
+        ]
         if not parts:
             raise ValueError(f"{file.name}: expected rows to evaluate, got none")
     every = pd.concat(parts)
@@ -153,9 +185,11 @@ def _compare_classes(
     }
 
 
-def _evaluate_series(model: Forecaster, path: Path, facts: dict[str, Any]) -> Evaluation:
+def _evaluate_series(
+    model: Forecaster, path: Path, facts: dict[str, Any], options: FileOptions
+) -> Evaluation:
     """Rows that follow what the model knows are forecast, from every time that leaves a horizon."""
-    new, n_without = read_series(model, path)
+    new, n_without = read_series(model, path, options)
     df, counts = _continued(model, new, path)
     h = model.model_.horizon
     n_windows = min(int(counts.min()) - h + 1, MOST_WINDOWS)

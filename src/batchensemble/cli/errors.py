@@ -5,12 +5,15 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 CODES = (
     "Exit codes: 0 success; 1 the data or the model cannot be used (the reason is on standard "
@@ -38,6 +41,31 @@ def about_file(file: Path | str | None) -> Iterator[None]:
         if not file:
             raise
         raise ValueError(f"{file}: {error}") from error
+
+
+@contextmanager
+def plain_warnings(console: Console) -> Iterator[list[str]]:
+    """Print the library's warnings raised inside as one line each, once; they are in the list."""
+    from batchensemble.data.doubts import BatchEnsembleWarning
+
+    said: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", BatchEnsembleWarning)
+        show = warnings.showwarning
+
+        def shown(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+            if not issubclass(category, BatchEnsembleWarning):
+                show(message, category, *where, **more)
+            elif str(message) not in said:
+                said.append(str(message))
+                print_warning(console, str(message))
+
+        warnings.showwarning = shown
+        yield said
+
+
+def print_warning(console: Console, text: str) -> None:
+    console.print(f"[bold yellow]Warning[/]: {escape(text)}")
 
 
 class Terminated(KeyboardInterrupt):

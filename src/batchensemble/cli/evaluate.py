@@ -8,15 +8,21 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from batchensemble.cli.errors import Terminal
+from batchensemble.cli.errors import Terminal, print_warning
 from batchensemble.cli.fit import print_rows
 from batchensemble.cli.format import as_json
 from batchensemble.cli.options import (
     CoverageOption,
     DataArgument,
+    DayfirstOption,
+    DecimalOption,
     DeviceOption,
+    EncodingOption,
     JsonOption,
     ModelArgument,
+    SheetOption,
+    SkipLinesOption,
+    ThousandsOption,
     option,
 )
 
@@ -35,6 +41,12 @@ def evaluate(
     ] = None,
     coverage: CoverageOption = 0.9,
     device: DeviceOption = "auto",
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    dayfirst: DayfirstOption = None,
+    encoding: EncodingOption = None,
+    skip_lines: SkipLinesOption = 0,
+    sheet: SheetOption = None,
     json: JsonOption = False,
 ) -> None:
     """Score a model on a file with known targets that it was not trained on.
@@ -47,12 +59,14 @@ def evaluate(
     """
     from batchensemble.cli.comparison import evaluate_file
     from batchensemble.cli.report import check_report, write_report
+    from batchensemble.data.file_options import FileOptions
     from batchensemble.estimators import load
 
+    options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
     check_report(out)
     console = Terminal(quiet=json, highlight=False)
     fitted = load(model, device=device)
-    evaluation = evaluate_file(fitted, data, target=target, coverage=coverage)
+    evaluation = evaluate_file(fitted, data, target=target, coverage=coverage, options=options)
     print_evaluation(console, evaluation)
     if out:
         write_report(fitted, model, evaluation, out)
@@ -70,6 +84,8 @@ def print_evaluation(console: Console, evaluation: Any) -> None:
     print_rows(console, evaluation.judged_on, vars(evaluation))
     if evaluation.note:
         console.print(f"[yellow]Note[/]: {escape(evaluation.note)}")
+    for warning in evaluation.warnings:
+        print_warning(console, warning)
     print_scores(console, vars(evaluation), evaluation.coverage)
     if evaluation.classes:
         console.print("By class:")

@@ -69,6 +69,7 @@ class Evaluation:
     classes: Sheet | None = None  # scores of each class
     detail: Pairs | Windows | None = None
     note: str = ""
+    warnings: tuple[str, ...] = ()
     n_windows: int | None = None  # of forecasts, each of `horizon` steps
     horizon: int | None = None
     seed: int | None = None  # of the model

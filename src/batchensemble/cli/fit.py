@@ -10,9 +10,21 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from batchensemble.cli.errors import Terminal
+from batchensemble.cli.errors import Terminal, plain_warnings, print_warning
 from batchensemble.cli.format import as_json, counted, print_grid, size
-from batchensemble.cli.options import DataArgument, JsonOption, Names, forecast_option, option
+from batchensemble.cli.options import (
+    DataArgument,
+    DayfirstOption,
+    DecimalOption,
+    EncodingOption,
+    JsonOption,
+    Names,
+    SheetOption,
+    SkipLinesOption,
+    ThousandsOption,
+    forecast_option,
+    option,
+)
 
 Method = Literal["batch_ensemble", "deep_ensemble", "mc_dropout", "single"]
 Preset = Literal["fast", "default", "best", "paper", "recurrent"]
@@ -54,6 +66,9 @@ def fit(
         str | None, option("A column that says when: the last rows are held out.")
     ] = None,
     drop: Annotated[Names, option("A column not to learn from; may be repeated.")] = None,
+    category: Annotated[
+        Names, option("A column of codes, to be read as words; may be repeated.")
+    ] = None,
     holdout: Annotated[
         float, option("Share of rows held out for scoring.", min=0, max=0.5, metavar="SHARE")
     ] = 0.2,
@@ -103,13 +118,20 @@ def fit(
     ] = None,
     seed: Annotated[int, training_option("The same seed gives the same model.", min=0)] = 0,
     device: Annotated[str, training_option('"auto", "cpu" or "cuda".')] = "auto",
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    dayfirst: DayfirstOption = None,
+    encoding: EncodingOption = None,
+    skip_lines: SkipLinesOption = 0,
+    sheet: SheetOption = None,
     json: JsonOption = False,
 ) -> None:
     """Train a model on a file, and say how far to trust it.
 
-    Numbers, words, true/false and dates written year first (2026-01-31) are recognised; cells may
-    be empty. Rows without a target and columns that carry no information are left out; the output
-    says why.
+    Numbers (1234.5, 1.234,50, $ 12, 7 %), dates (2026-01-31, 31.01.2026, Jan 2026), true/false and
+    words are recognised; cells may be empty. Where a column can be read in two ways, the output
+    says which option to add. Rows without a target and columns that carry no information are left
+    out; the output says why.
 
     Some rows are held out to score the model; for a series, these are its last steps.
 
@@ -133,7 +155,9 @@ def fit(
         raise typer.BadParameter("--target-kind is for a regression; omit it")
     from batchensemble.cli.holdout import model_path, train
     from batchensemble.cli.training_data import read_training_series, read_training_table
+    from batchensemble.data.file_options import FileOptions
 
+    options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
     console = Terminal(quiet=json, highlight=False)
     settings = {
         "method": method,
@@ -148,20 +172,27 @@ def fit(
     if time:
         settings |= {"horizon": horizon, "freq": freq, "fill": fill}
         columns = {"future": future or (), "past": past or ()}
-        source = read_training_series(data, target, time=time, series=series, **columns)
+        source = read_training_series(
+            data, target, time=time, series=series, options=options, **columns
+        )
     else:
         task = "regression" if target_kind else task
+        names: Any = {"drop": drop or (), "category": category or (), "options": options}
         source = read_training_table(
-            data, target, task=task, drop=drop or (), groups=groups, in_time=in_time
+            data, target, task=task, groups=groups, in_time=in_time, **names
         )
         if source.origin.task == "regression":
             settings["target"] = target_kind
     print_source(console, asdict(source.origin))
-    model = train(source, settings, holdout=holdout, seed=seed, calibrate=calibrate)
+    with plain_warnings(console) as said:
+        model = train(source, settings, holdout=holdout, seed=seed, calibrate=calibrate)
+    model.origin_["warnings"] = [*said, *model.origin_["warnings"]]
     model.save(path)
     if target_kind or getattr(model, "target_kind_", "real") != "real":
         print_kind(console, model)
     print_result(console, model.origin_)
+    for warning in model.origin_["warnings"][len(said) :]:
+        print_warning(console, warning)
     about = f"{model.n_parameters_:,} parameters, {size(path.stat().st_size)}"
     name, new = escape(str(path)), "" if time else " new.csv"
     console.print(f"Model: [bold]{name}[/] ({about})", soft_wrap=True)

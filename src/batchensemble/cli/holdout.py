@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from batchensemble.cli.comparison import score_classes, score_forecast, score_numbers
 from batchensemble.cli.errors import about_file
 from batchensemble.cli.format import percent
+from batchensemble.cli.scores import doubts_about_scores
 from batchensemble.cli.training_data import TrainingData
 from batchensemble.data.reading import PIPE, check_suffix, is_table
 from batchensemble.data.writing import check_place
@@ -63,6 +64,7 @@ def train(
             model.fit(*learned, **facts.pop("how", {}))
             if held_out:
                 facts["scores"] = _scores(model, data, held_out)
+                facts["warnings"] = tuple(doubts_about_scores(facts["scores"], data.origin.task))
             if calibrate:
                 facts["calibrated"] = _calibrate(model, held_out)
             elif is_series and held_out:

@@ -53,6 +53,7 @@ def print_model(console: Console, facts: Mapping[str, Any]) -> None:
         ("method", f"{facts['method']}, {facts.get('n_members') or settings['n_members']} members"),
         ("parameters", f"{facts['n_parameters']:,}"),
         ("columns", ", ".join(columns) or "-"),
+        *([("written", _written(origin))] if (origin or {}).get("notations") else []),
         ("target", plain({name: fact for name, fact in target.items() if name != "name"})),
         ("fitted", facts["fitted_at"].replace("T", " ")),
         *(("training", _training(one)) for one in facts["training"]),
@@ -64,6 +65,14 @@ def print_model(console: Console, facts: Mapping[str, Any]) -> None:
         file = escape(Path(origin["file"]).name)
         console.print(f"Trained on {origin['n_learned']:,} rows of {file}.")
         print_result(console, origin)
+
+
+def _written(origin: Mapping[str, Any]) -> str:
+    """How columns are read that were not written plainly."""
+    from batchensemble.data.notation import Notation
+
+    notations = {name: Notation.of(parts) for name, parts in origin["notations"].items()}
+    return ", ".join(f"{name} like {one.example()}" for name, one in notations.items())
 
 
 def _training(history: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ DataArgument = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="A .csv, .csv.gz, .tsv, .parquet or .feather file; - reads a CSV from a pipe.",
+        help="A .csv, .csv.gz, .tsv, .xlsx, .parquet or .feather file; - reads a CSV from a pipe.",
     ),
 ]
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by fit.")]
@@ -27,3 +27,25 @@ CoverageOption = Annotated[
 ]
 DeviceOption = Annotated[str, option('"auto", "cpu" or "cuda".')]
 JsonOption = Annotated[bool, option("Print one JSON object instead of text.", "--json")]
+
+file_option = partial(option, rich_help_panel="Files")
+DecimalOption = Annotated[
+    str | None, file_option("Decimal mark of numbers, . or , ; by default recognised.")
+]
+ThousandsOption = Annotated[
+    str | None,
+    file_option("Mark between thousands: , or . or ' or a space; by default recognised."),
+]
+DayfirstOption = Annotated[
+    bool | None,
+    file_option("Whether 01/02/2026 is the first of February; by default recognised."),
+]
+EncodingOption = Annotated[
+    str | None, file_option("Encoding of a CSV, such as cp1252; by default recognised.")
+]
+SkipLinesOption = Annotated[
+    int, file_option("Lines above the column names to skip.", min=0, metavar="N")
+]
+SheetOption = Annotated[
+    str | None, file_option("Name or number of a sheet in an Excel file; by default the first.")
+]

@@ -12,9 +12,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from batchensemble.cli.format import as_json, counted
 from batchensemble.cli.options import (
     CoverageOption,
+    DayfirstOption,
+    DecimalOption,
     DeviceOption,
+    EncodingOption,
     JsonOption,
     ModelArgument,
+    SheetOption,
+    SkipLinesOption,
+    ThousandsOption,
     forecast_option,
     option,
 )
@@ -42,6 +48,12 @@ def predict(
         Path | None, forecast_option("A file with the future values of the --future columns.")
     ] = None,
     device: DeviceOption = "auto",
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    dayfirst: DayfirstOption = None,
+    encoding: EncodingOption = None,
+    skip_lines: SkipLinesOption = 0,
+    sheet: SheetOption = None,
     json: JsonOption = False,
 ) -> None:
     """Predict the rows of a file of any size, in order.
@@ -63,8 +75,10 @@ def predict(
     if json and out == Path("-"):
         raise typer.BadParameter("--json needs a file for the predictions: -o FILE")
     from batchensemble.cli.predictions import predict_file
+    from batchensemble.data.file_options import FileOptions
     from batchensemble.estimators import load
 
+    options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
     with progress_bar() as progress:
         written = predict_file(
             load(model, device=device),
@@ -74,6 +88,7 @@ def predict(
             keep=[name.strip() for name in keep.split(",") if name.strip()],
             horizon=horizon,
             ahead=ahead,
+            options=options,
             progress=progress,
         )
     if json:

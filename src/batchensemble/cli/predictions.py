@@ -10,6 +10,7 @@ import pandas as pd
 from batchensemble.cli.columns import (
     check_columns,
     has_one_series,
+    notations_of,
     read_series,
     table_kinds,
     with_zones,
@@ -17,9 +18,10 @@ from batchensemble.cli.columns import (
 from batchensemble.cli.errors import about_file
 from batchensemble.conformal import predicted_interval
 from batchensemble.data.arrow import BATCH
-from batchensemble.data.reading import check_suffix, open_table
+from batchensemble.data.file_options import AS_FOUND, FileOptions
+from batchensemble.data.reading import open_table
 from batchensemble.data.text import read_as
-from batchensemble.data.writing import TableWriter, check_place
+from batchensemble.data.writing import TableWriter, check_place, check_written
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.words import one_of
 
@@ -33,6 +35,7 @@ def predict_file(
     keep: Sequence[str] = (),
     horizon: int | None = None,
     ahead: Path | None = None,
+    options: FileOptions = AS_FOUND,
     progress: Callable[[int, float | None], None] = lambda n_rows, share: None,
     batch: int = BATCH,
 ) -> dict[str, Any]:
@@ -40,18 +43,18 @@ def predict_file(
 
     `progress` is told the rows done and, where it is known, the share of the file read.
     """
-    check_suffix(out)
+    check_written(out)
     check_place(out, beside=[path for path in (data, ahead) if path])
     if isinstance(model, Forecaster):
         if keep:
             raise ValueError("--keep is for tables, and this model is a forecaster; omit it")
-        frames = iter([forecast(model, data, ahead=ahead, horizon=horizon, coverage=coverage)])
+        frames = iter([forecast(model, data, ahead, horizon, coverage, options)])
     elif horizon or ahead:
         raise ValueError("--horizon and --ahead are for forecasts, and this model predicts a table")
     elif data is None:
         raise ValueError("name a file with rows to predict after the model, or - for a pipe")
     else:
-        frames = _predicted_batches(model, data, coverage, keep, progress, batch)
+        frames = _predicted_batches(model, data, coverage, keep, progress, batch, options)
     n_rows, columns = 0, list[str]()
     with TableWriter(out) as writer:
         for frame in frames:
@@ -67,15 +70,16 @@ def _predicted_batches(
     keep: Sequence[str],
     progress: Callable[[int, float | None], None],
     batch: int,
+    options: FileOptions,
 ) -> Iterator[pd.DataFrame]:
     """One row for each row of the file: the columns to keep, and the predictions."""
-    kinds, n_rows = table_kinds(model), 0
-    with open_table(data) as file:
+    kinds, notations, n_rows = table_kinds(model), notations_of(model), 0
+    with open_table(data, options) as file:
         every, what = list(keep) == ["all"], f"the --keep column of {file.name}"
         kept = file.names if every else [one_of(name, file.names, what) for name in keep]
         check_columns(kinds, file)
         for rows in file.batches(batch):
-            X = with_zones(model, read_as(rows, kinds, file))
+            X = with_zones(model, read_as(rows, kinds, file, notations))
             dist, groups = model.predict_dist(X), model.groups_in(X)
             predictions = prediction_columns(model, dist, coverage, groups)
             both = [name for name in predictions if name in kept]
@@ -114,15 +118,15 @@ def prediction_columns(
 def forecast(
     model: Forecaster,
     history: Path | None,
-    *,
     ahead: Path | None,
     horizon: int | None,
     coverage: float,
+    options: FileOptions = AS_FOUND,
 ) -> pd.DataFrame:
     """The next steps of every series of fit, or of those in `history`."""
     _check_ahead(model, ahead)
-    df = None if history is None else read_series(model, history)[0]
-    future = None if ahead is None else read_series(model, ahead, is_ahead=True)[0]
+    df = None if history is None else read_series(model, history, options)[0]
+    future = None if ahead is None else read_series(model, ahead, options, is_ahead=True)[0]
     with about_file(" and ".join(str(path) for path in (history, ahead) if path)):
         steps = model.forecast(horizon, df=df, X_df=future)
     frame = steps.frame(steps.columns([100 * coverage]))

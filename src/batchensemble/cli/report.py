@@ -8,7 +8,7 @@ import pandas as pd
 
 from batchensemble.cli.evaluation import Evaluation, Pairs, Windows
 from batchensemble.cli.format import counted, percent
-from batchensemble.cli.scores import in_words
+from batchensemble.cli.scores import TRIVIAL, in_words
 from batchensemble.data.writing import check_place
 from batchensemble.modelfile.files import replacing
 from batchensemble.modelfile.persistence import library_version
@@ -19,11 +19,6 @@ from batchensemble.plots.sheets import Cell, Sheet, brief, show
 
 MOST_POINTS = 1000
 MOST_SERIES = 4
-TRIVIAL = {
-    "rmse_of_mean": "predicting the mean",
-    "rmse_of_season": "repeating the last season",
-    "rmse_of_last": "repeating the last value",
-}
 
 
 def check_report(out: Path | None) -> None:
@@ -59,7 +54,7 @@ def render(model: Any, path: Path, evaluation: Evaluation) -> str:
         note="",
         title=f"{evaluation.target}: how far to trust {path.name}",
         lead=_lead(evaluation),
-        warning=evaluation.note,
+        warning="; ".join(filter(None, (evaluation.note, *evaluation.warnings))),
         left_out=counted(evaluation.n_without_target, "row") if evaluation.n_without_target else "",
         scores=Sheet("scores", "Scores", ("score", "value", "meaning"), tuple(scores)),
         charts=[*_promises(evaluation, look_of_model), *_details(evaluation, look_of_model)],

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
+from scipy.stats import binom
 
 from batchensemble.cli.format import percent, print_grid
 from batchensemble.plots.looks import NAMES
@@ -45,6 +46,12 @@ OTHER_NAMES = {
     "size_of_sets": "size of sets",
     "total": "uncertainty",
 }
+TRIVIAL = {
+    "rmse_of_mean": "predicting the mean",
+    "rmse_of_season": "repeating the last season",
+    "rmse_of_last": "repeating the last value",
+}
+CHANCE = 1e-3
 SHARES = ("accuracy", "coverage")
 DETAILS = (  # left out on a terminal
     *("coverage_80_sum", "rmsce", "miscalibration_area", "energy_score", "variogram_score"),
@@ -65,6 +72,30 @@ def in_words(
         )
         for name, meaning in MEANINGS.items()
         if name in scores and not (few and name in DETAILS)
+    ]
+
+
+def doubts_about_scores(scores: Mapping[str, float], task: str) -> list[str]:
+    """Sentences about a model that is no better than a guess which needs none."""
+    if task == "classification":
+        if scores["accuracy"] > scores["accuracy_of_commonest"]:
+            return []
+        return [
+            "no more often right than always predicting the most common class; judge it by its "
+            "probabilities, or add columns or rows that tell the classes apart"
+        ]
+    trivial = {name: meaning for name, meaning in TRIVIAL.items() if name in scores}
+    worse = [meaning for name, meaning in trivial.items() if scores["rmse"] >= scores[name]]
+    return [f"no better than {worse[0]}; do not rely on its predictions"] if worse else []
+
+
+def doubt_about_coverage(held: float, coverage: float, n: int) -> list[str]:
+    """A sentence, if it is no chance that so few of `n` independent values were inside."""
+    if binom.cdf(round(held * n), n, coverage) > CHANCE:
+        return []
+    return [
+        f"the {percent(coverage)} intervals hold only {percent(held)} of the true values: the rows "
+        "differ from those of fit, or the model is too sure; calibrate it with newer rows"
     ]
 
 

@@ -1,6 +1,6 @@
 """What `fit` learns from: a file's task and columns, and what is left out of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from batchensemble.cli.columns import long_frame
 from batchensemble.cli.format import counted
+from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import Kind
+from batchensemble.data.notation import Notation
 from batchensemble.data.tables import FileTable, read_file, read_target, recognise_task
+from batchensemble.data.text import example_value
 from batchensemble.estimators.splits import ANY_ORDER, Order, read_order
 from batchensemble.words import one_of
 
@@ -39,6 +42,8 @@ class Origin:
     scores: dict[str, float] = field(default_factory=dict)
     judged_on: str = ""
     calibrated: str = ""
+    notations: dict[str, Notation] = field(default_factory=dict)  # of columns not written plainly
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,15 +63,19 @@ def read_training_table(
     *,
     task: str | None,
     drop: Sequence[str],
+    category: Sequence[str] = (),
     groups: str | None = None,
     in_time: str | None = None,
+    options: FileOptions = AS_FOUND,
 ) -> TrainingData:
     """A table for a regression or a classification."""
-    table = read_file(path)
+    table = read_file(path, words=category, options=options)
     rows, facts = _with_target(table, target)
     rows, order = _in_order(table, rows, groups=groups, in_time=in_time)
-    for name in drop:
-        one_of(name, [n for n in table.kinds if n != target], f"the --drop column of {table.name}")
+    others = [name for name in table.kinds if name != target]
+    for word, names in (("--drop", drop), ("--category", category)):
+        for name in names:
+            one_of(name, others, f"the {word} column of {table.name}")
     if task != "classification":
         cure = "; to predict it as classes, add --task classification"
         _refuse_ambiguous(table, target, "numbers or classes in the target", cure)
@@ -74,18 +83,24 @@ def read_training_table(
     y = read_target(rows[target], task, table.name)
     left_out = dict.fromkeys(drop, "dropped with --drop")
     candidates = {n: k for n, k in table.kinds.items() if n != target and n not in left_out}
-    left_out |= _useless(rows, candidates)
-    kept = {name: kind for name, kind in candidates.items() if name not in left_out}
-    for name in _row_numbers(table.frame, kept):
-        facts["notes"] += (f"{name!r} numbers the rows; if it means nothing, add --drop {name}",)
-    columns = {n: k for n, k in table.kinds.items() if n != target and n not in left_out}
+    useless = _useless(rows, candidates)
+    # A column that could be of use, read otherwise, says so in the same line.
+    doubts = {
+        name: table.notes[name].partition(" is ")[2] for name in useless if name in table.notes
+    }
+    left_out |= {n: f"{why}; {doubts[n]}" if n in doubts else why for n, why in useless.items()}
+    columns = {name: kind for name, kind in candidates.items() if name not in left_out}
     if not columns:
-        reasons = [*(f"{name!r} {reason}" for name, reason in left_out.items()), *facts["notes"]]
+        reasons = [f"{name!r} {reason}" for name, reason in left_out.items()]
         raise ValueError(
             f"{table.name}: expected a column besides the target {target!r} to learn from, got "
-            + "; ".join(["none", *reasons])
+            + "; ".join(["none", *reasons, *facts["notes"]])
         )
-    origin = Origin(task=task, why=why, columns=columns, left_out=left_out, **facts)
+    how = _read_how(table, [*columns, target])
+    facts["notes"] += how.pop("notes")
+    for name in _row_numbers(table.frame, columns):
+        facts["notes"] += (f"{name!r} numbers the rows; if it means nothing, add --drop {name}",)
+    origin = Origin(task=task, why=why, columns=columns, left_out=left_out, **facts, **how)
     return TrainingData(origin, rows[list(columns)], y, order)
 
 
@@ -97,20 +112,21 @@ def read_training_series(
     series: str | None,
     future: Sequence[str],
     past: Sequence[str],
+    options: FileOptions = AS_FOUND,
 ) -> TrainingData:
     """A long table of series for a forecast."""
-    table = read_file(path, names=[series])
+    table = read_file(path, names=[series], options=options)
     rows, facts = _with_target(table, target)
     _refuse_ambiguous(table, target, "numbers in the target")
     _refuse_ambiguous(table, time, "dates or whole numbers as times")
     if table.kinds[target] != "number":
         read_target(rows[target], "regression", table.name)  # raises the error that fits
-    options: dict[str | None, str] = {time: "--time", series: "--series"}
-    options |= dict.fromkeys(future, "--future")
-    options |= dict.fromkeys(past, "--past")
-    named = [name for name in options if name is not None]
+    roles: dict[str | None, str] = {time: "--time", series: "--series"}
+    roles |= dict.fromkeys(future, "--future")
+    roles |= dict.fromkeys(past, "--past")
+    named = [name for name in roles if name is not None]
     for name in named:
-        one_of(name, table.kinds, f"the {options[name]} column of {table.name}")
+        one_of(name, table.kinds, f"the {roles[name]} column of {table.name}")
     every = [target, time, *([series] if series else []), *future, *past]
     if len({*every}) < len(every):
         raise ValueError(
@@ -123,10 +139,12 @@ def read_training_series(
     left_out = dict.fromkeys(
         (name for name in table.kinds if name not in every), "not named with --future or --past"
     )
+    how = _read_how(table, every)
+    facts["notes"] += how.pop("notes")
     n_series = 1 if series is None else df[series].nunique()
     why = f"--time was given; {n_series:,} series" if n_series > 1 else "--time was given"
     return TrainingData(
-        Origin(task="forecast", why=why, columns=columns, left_out=left_out, **facts),
+        Origin(task="forecast", why=why, columns=columns, left_out=left_out, **facts, **how),
         df[[*named, target]],
         roles={
             "id_col": series or "unique_id",
@@ -140,7 +158,10 @@ def read_training_series(
 
 def _with_target(table: FileTable, target: str) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The rows that have one, and facts for the origin."""
-    one_of(target, table.kinds, f"the target column of {table.name}")
+    try:
+        one_of(target, table.kinds, f"the target column of {table.name}")
+    except ValueError as error:
+        raise ValueError("; ".join([str(error), *table.file_notes])) from None
     rows = table.frame[table.frame[target].notna()]
     if rows.empty:
         raise ValueError(
@@ -153,8 +174,22 @@ def _with_target(table: FileTable, target: str) -> tuple[pd.DataFrame, dict[str,
         "target": target,
         "n_rows": n,
         "n_without_target": n - len(rows),
-        "notes": (*table.notes.values(), *([nameless] if table.nameless else [])),
+        "notes": (*table.file_notes, *([nameless] if table.nameless else [])),
     }
+
+
+def _read_how(table: FileTable, names: Collection[str]) -> dict[str, Any]:
+    """How the columns were read that are learned from, and doubts about that; for the origin."""
+    notations = {name: table.notations[name] for name in names if name in table.notations}
+    examples = {name: table.examples[name] for name in names if name in table.examples}
+    read = [
+        f"{name} ({' '.join(cell.split())!r} as "
+        f"{example_value(cell, table.kinds[name], table.notations[name])})"
+        for name, cell in examples.items()
+    ]
+    doubts = [table.notes[name] for name in names if name in table.notes]
+    notes = [*([f"read {', '.join(read)}"] if read else []), *doubts]
+    return {"notes": tuple(notes), "notations": notations}
 
 
 def _in_order(

@@ -11,6 +11,8 @@ from typing import Any
 
 import pandas as pd
 
+from batchensemble.data.file_options import FileOptions
+
 BATCH = 2**14  # rows
 FIRST_DAY, END_DAY = -719_162, 2_932_897  # since 1970: of the years 1 to 9999
 MILLISECONDS = 86_400_000  # of a day
@@ -40,11 +42,14 @@ class ArrowFile:
 
     unit = "row"
     is_text = False
-    has_comma = False
+    separator = ""
 
-    def __init__(self, path: Path, stack: ExitStack, *, is_parquet: bool) -> None:
+    def __init__(
+        self, path: Path, stack: ExitStack, options: FileOptions, *, is_parquet: bool
+    ) -> None:
         self._arrow, parquet = import_arrow(path)
-        self.name = str(path)
+        self.name, self.options = str(path), options
+        self.notes: list[str] = []
         self._done, self._share, self._is_parquet = 0, 0.0, is_parquet
         with self._readable():
             source = stack.enter_context(self._arrow.OSFile(str(path)))

@@ -7,7 +7,7 @@ columns, so no other file needs to know which library a table came from.
 import datetime as dt
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
@@ -52,6 +52,7 @@ class Column:
     kind: Kind
     values: NDArray[Any]
     is_zoned: bool = False  # whether dates came with a time zone
+    is_coded: bool = False  # whether categories came as such, not as mere texts
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -139,7 +140,20 @@ def read_columns(X: Any) -> Columns:
         raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
     frame = as_frame(X)
     if isinstance(frame, nw.Series):
-        raise ValueError("expected a table, got a series; for a table of one column: X.to_frame()")
+        raise ValueError(
+            "expected a table, got a series; for one row, df.iloc[[0]] or pd.DataFrame([row]); for "
+            "a table of one column, X.to_frame()"
+        )
+    if isinstance(X, Mapping):
+        is_row = not any(isinstance(value, (Sequence, np.ndarray)) for value in X.values()) or any(
+            isinstance(value, str) for value in X.values()
+        )
+        raise ValueError(
+            f"expected a table, got a {type(X).__name__}; "
+            + ("for one row: pd.DataFrame([row])" if is_row else "use pd.DataFrame(X)")
+        )
+    if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
+        raise ValueError("expected a table, got a list of dicts; use pd.DataFrame(X)")
     if isinstance(frame, nw.DataFrame):
         names = _check_names(frame.columns)
         _check_shape(frame.shape)
@@ -191,7 +205,7 @@ def _read_series(name: str, series: Any) -> Column:
     if dtype in (nw.Int128, nw.UInt128):
         series = series.cast(nw.Float64)
     if dtype in (nw.Categorical, nw.Enum):  # as an array, pyarrow's gaps would be lost
-        return Column(name, "category", scalars.texts(series.to_list()))
+        return Column(name, "category", scalars.texts(series.to_list()), is_coded=True)
     values = series.to_numpy()  # dates with a time zone come out in UTC
     if values.ndim != 1:
         raise _refusal(name, 0, f"a nested value ({dtype})")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batchensemble.data import date_texts
 from batchensemble.data.frames import as_array, as_frame
 from batchensemble.data.grids import guess_freq, shown, when
 
@@ -105,6 +106,11 @@ def read_times(series: "nw.Series[Any]") -> tuple[Any, Any]:
         times = _dates(values)
         zone = dtype.time_zone if isinstance(dtype, nw.Datetime) else None
         return (times.tz_localize("UTC").tz_convert(zone) if zone else times), None
+    if kind in ("string", "U", "T"):
+        words = np.array([str(value).strip() for value in values], dtype=object)
+        style = date_texts.recognise(words)
+        if style is not None and not style.doubt and not any(map(date_texts.has_zone, words)):
+            return _dates(date_texts.parse(words, style.format)), None
     got = values[:1].tolist()[0]
     cure = "convert them with pd.to_datetime(...) (polars: .str.to_datetime())"
     raise ValueError(

@@ -1,29 +1,37 @@
-"""Tables in files, read a batch at a time: CSV here, Parquet and Feather in `arrow`.
+"""Tables in files, read a batch at a time: CSV here, others in `arrow` and `excel`.
 
 The cells of a CSV stay texts; `text` says what they mean. A batch is a pandas frame whose index
 numbers the rows as the file does: by its lines in a CSV, from 1 elsewhere.
 """
 
+import codecs
 import csv
 import gzip
 import io
+import re
 import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import pandas as pd
 
 from batchensemble.data.arrow import BATCH, ArrowFile, unreadable
+from batchensemble.data.excel import ExcelFile
+from batchensemble.data.file_options import AS_FOUND, FileOptions
 
 SEPARATORS = (",", ";", "\t")
-CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 PARQUET = (".parquet", ".pq")
-SUFFIXES = (*CSV, *PARQUET, ".feather", ".arrow")
+EXCEL = (".xlsx", ".xlsm")
+SUFFIXES = (*CSV, *PARQUET, ".feather", ".arrow", *EXCEL)
+PEEKED = 20  # lines looked at to find where a table begins
+WINDOWS = "windows-1252"
+INCOMPLETE = "; the line may be incomplete, or a value that contains the separator needs quotes"
 PIPE = Path("-")
 
 
@@ -33,7 +41,8 @@ class TableFile(Protocol):
     name: str
     unit: str  # what numbers its rows: "line" or "row"
     is_text: bool  # whether every cell is a text
-    has_comma: bool  # whether a text "1,5" is a number
+    separator: str  # between the cells of a text file
+    options: FileOptions
     names: list[str]
     nameless: int  # columns without a name, which are left out
 
@@ -42,11 +51,16 @@ class TableFile(Protocol):
     def share_read(self) -> float | None:
         """Between 0 and 1, where it is known."""
 
+    @property
+    def notes(self) -> list[str]:
+        """What was guessed about the file, as far as it was read."""
+
 
 @contextmanager
-def open_table(path: Path) -> Iterator[TableFile]:
-    """A CSV, Parquet or Feather file, by its ending; "-" is a CSV from standard input."""
+def open_table(path: Path, options: FileOptions = AS_FOUND) -> Iterator[TableFile]:
+    """A CSV, Parquet, Feather or Excel file, by its ending; "-" is a CSV from standard input."""
     suffix = check_suffix(path)
+    options.check(path.name, is_text=suffix in CSV, is_excel=suffix in EXCEL)
     if path.is_dir():
         raise ValueError(f"expected a file, got the folder {path}; name a file inside it")
     if path != PIPE and not path.is_file():
@@ -54,9 +68,11 @@ def open_table(path: Path) -> Iterator[TableFile]:
     with ExitStack() as stack:
         table: TableFile
         if suffix in CSV:
-            table = _Csv(path, stack, is_packed=suffix.endswith(".gz"))
+            table = _Csv(path, stack, options, is_packed=suffix.endswith(".gz"))
+        elif suffix in EXCEL:
+            table = ExcelFile(path, stack, options)
         else:
-            table = ArrowFile(path, stack, is_parquet=suffix in PARQUET)
+            table = ArrowFile(path, stack, options, is_parquet=suffix in PARQUET)
         twice = [repr(name) for name, count in Counter(table.names).items() if count > 1]
         if twice:
             raise ValueError(
@@ -74,7 +90,7 @@ def check_suffix(path: Path) -> str:
         if path.name.lower().endswith(suffix):
             return suffix
     raise ValueError(
-        f"expected a .csv, .csv.gz, .tsv, .parquet or .feather file, got {path}; "
+        f"expected a .csv, .csv.gz, .tsv, .txt, .xlsx, .parquet or .feather file, got {path}; "
         "save the table as one of these"
     )
 
@@ -97,6 +113,51 @@ def _line_of_odd_bytes(path: Path) -> str:
     return ""
 
 
+def _bytes(error: UnicodeError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"the byte 0x{error.object[error.start]:02x}"
+    return str(error)
+
+
+class _Decoding:
+    """Bytes -> lines: as asked for, by the mark at the beginning, as UTF-8, or as Windows writes.
+
+    A letter past ASCII that Windows wrote is hardly ever UTF-8: it is read as what it must be, in
+    the middle of a file or a pipe just as well.
+    """
+
+    def __init__(self, binary: Any, encoding: str | None, stack: ExitStack) -> None:
+        self.is_odd = False
+        mark = binary.peek(2)[:2] if hasattr(binary, "peek") else b""
+        if encoding is None and mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            encoding = "utf-16"
+        how: dict[str, Any] = {"encoding": encoding} if encoding else {"errors": "surrogateescape"}
+        if codecs.lookup(encoding or "utf-8").name == "utf-8":
+            how["encoding"] = "utf-8-sig"  # without the mark at the beginning
+        self._text = io.TextIOWrapper(binary, newline="", **how)
+        stack.callback(self._text.detach)  # so standard input stays open
+
+    def lines(self) -> Iterator[str]:
+        for line in self._text:
+            if not line.isascii() and _ESCAPED.search(line):
+                self.is_odd = True
+                line = _ESCAPED.sub(_as_windows, line)
+            yield line
+
+
+_ESCAPED = re.compile("[\udc80-\udcff]")
+
+
+def _as_windows(match: re.Match[str]) -> str:
+    return bytes([ord(match[0]) - 0xDC00]).decode(WINDOWS)
+
+
+def _given_separator(line: str) -> str:
+    """What a spreadsheet may say in the first line: sep=;"""
+    word = line.strip().lower().removeprefix("sep=")
+    return word if len(word) == 1 and line.lower().startswith("sep=") else ""
+
+
 def _name(path: Path) -> str:
     return "standard input" if path == PIPE else str(path)
 
@@ -105,29 +166,57 @@ class _Csv:
     unit = "line"
     is_text = True
 
-    def __init__(self, path: Path, stack: ExitStack, *, is_packed: bool) -> None:
-        self.name = _name(path)
+    def __init__(
+        self, path: Path, stack: ExitStack, options: FileOptions, *, is_packed: bool
+    ) -> None:
+        self.name, self.options = _name(path), options
         self._path = path
         self._raw: BinaryIO = sys.stdin.buffer
         if path != PIPE:
             self._raw = stack.enter_context(path.open("rb"))
         self._size = None if path == PIPE else path.stat().st_size
         binary: Any = gzip.GzipFile(fileobj=self._raw) if is_packed else self._raw
-        text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
-        stack.callback(text.detach)  # so standard input stays open
         with self._readable():
-            first = text.readline()
+            self._decoding = _Decoding(binary, options.encoding, stack)
+            text = islice(self._decoding.lines(), options.skip_lines, None)
+            self._peeked = list(islice(text, PEEKED))
+            first = self._peeked[0] if self._peeked else ""
+            separator = _given_separator(first)
+            self._skipped = options.skip_lines + bool(separator)
+            lines = self._peeked[bool(separator) :]
+            first = lines[0] if lines else ""
             if not first.strip():
                 got = "begins with an empty line" if first else "is empty"
                 raise ValueError(
                     f"{self.name} {got}: expected a line of column names, and rows below it"
+                    f"{self._where_it_begins()}"
                 )
-            separator = max(SEPARATORS, key=lambda mark: len(_cells(first, mark)))
-            self.has_comma = separator == ";"
-            self._rows = csv.reader(chain([first], text), delimiter=separator, strict=True)
-            self._header = [name.strip() for name in next(self._rows)]
+            self.separator = separator or max(SEPARATORS, key=lambda s: len(_cells(first, s)))
+            rows = csv.reader(chain(lines, text), delimiter=self.separator, strict=True)
+            self._rows, self._header = rows, [name.strip() for name in next(rows)]
         self.names = [name for name in self._header if name]
         self.nameless = len(self._header) - len(self.names)
+
+    @property
+    def notes(self) -> list[str]:
+        if not self._decoding.is_odd:
+            return []
+        return [
+            f"{self.name} is not UTF-8: read as {WINDOWS}; if letters look wrong, add --encoding"
+        ]
+
+    def _where_it_begins(self) -> str:
+        """Advice, if the first lines look as if the table began below a title."""
+        width, at = 1, 0
+        for separator in SEPARATORS:
+            widths = [len(_cells(line, separator)) for line in self._peeked]
+            for i, (one, following) in enumerate(pairwise(widths)):
+                if width < one == following == max(widths):
+                    width, at = one, i
+        if not at:
+            return ""
+        n, names = self.options.skip_lines + at, self._peeked[at].strip()
+        return f"; if the names are in line {n + 1}, {names!r:.60}, add --skip-lines {n}"
 
     def batches(self, n_rows: int = BATCH) -> Iterator[pd.DataFrame]:
         rows = self._numbered()
@@ -140,7 +229,7 @@ class _Csv:
     def _numbered(self) -> Iterator[tuple[int, list[str]]]:
         """Rows with the number of their first line; blank lines are passed over."""
         width = len(self._header)
-        line = self._rows.line_num + 1
+        line = self._skipped + self._rows.line_num + 1
         with self._readable():
             try:
                 for row in self._rows:
@@ -148,11 +237,10 @@ class _Csv:
                         if len(row) < width or any(row[width:]):
                             raise ValueError(
                                 f"{self.name}, line {line}: expected {width} cells as in the first "
-                                f"line, got {len(row)}; the line may be incomplete, or a value "
-                                "that contains the separator needs quotes"
+                                f"line, got {len(row)}{self._where_it_begins() or INCOMPLETE}"
                             )
                         yield line, row[:width]
-                    line = self._rows.line_num + 1
+                    line = self._skipped + self._rows.line_num + 1
             except csv.Error as error:
                 raise ValueError(
                     f"{self.name}, line {line}: {error}; perhaps a quote is not closed, or the "
@@ -167,11 +255,12 @@ class _Csv:
         """Errors of reading name the file."""
         try:
             yield
-        except UnicodeDecodeError as error:
+        except UnicodeError as error:
             raise ValueError(
-                f"{self.name} cannot be read: expected text in UTF-8, got the byte "
-                f"0x{error.object[error.start]:02x}{_line_of_odd_bytes(self._path)}; save it as "
-                "UTF-8 (`CSV UTF-8` in spreadsheets)"
+                f"{self.name} cannot be read: expected text in "
+                f"{self.options.encoding or 'UTF-8'}, got {_bytes(error)}"
+                f"{_line_of_odd_bytes(self._path)}; add --encoding, or save it as UTF-8 "
+                "(`CSV UTF-8` in spreadsheets)"
             ) from error
         except (csv.Error, gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise unreadable(self.name, error) from error

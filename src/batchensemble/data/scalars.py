@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+GAPS = frozenset(  # texts of files that stand for no value
+    ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None")
+)
 _YEARS = "expected dates between the years 1 and 9999 in UTC"
 
 

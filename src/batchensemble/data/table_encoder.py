@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.data.calendars import cycle_waves, days_since_1970
+from batchensemble.data.date_columns import recognise_dates, with_dates
 from batchensemble.data.encodings import Bins, Codes, Numbers, Words, without_gaps
 from batchensemble.data.frames import Column, Columns, Kind, category_text, read_columns
 from batchensemble.words import one_of
@@ -26,6 +27,7 @@ WITHOUT_EMBEDDINGS: dict[str, Any] = {
     "binned_": Bins(np.zeros(0, np.int64), ()),
     "coded_": [],
     "codes_": Codes(()),
+    "date_formats_": {},
 }
 SCALINGS = ("minmax", "standard", "robust", "quantile")
 
@@ -100,8 +102,10 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         columns = read_columns(X)
         vocabulary = self._vocabulary(columns)
-        self.n_features_in_ = len(columns)
         self.names_ = columns.names
+        self.date_formats_, self.date_doubts_ = recognise_dates(columns, vocabulary)
+        columns = self.with_dates(columns)
+        self.n_features_in_ = len(columns)
         self.kinds_: list[Kind] = [
             "category" if column.name in vocabulary else column.kind for column in columns
         ]
@@ -137,7 +141,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float32]:
         columns = read_columns(X)
-        return self.fit(columns)._encode(columns)
+        return self.fit(columns)._encode(self.with_dates(columns))
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """(rows, columns) -> (rows, n_features_out_); columns are matched by position."""
@@ -148,6 +152,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
                 f"X has {len(columns)} features, but TableEncoder is expecting "
                 f"{self.n_features_in_} features as input: {[c.name for c in self.columns_]}"
             )
+        columns = self.with_dates(columns)
         self._check_zones(columns)
         return self._encode(columns)
 
@@ -165,6 +170,10 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         """One name per output; `input_features` is ignored, the names are those seen at fit."""
         check_is_fitted(self)
         return np.array([name for name, _ in self._outputs()], dtype=object)
+
+    def with_dates(self, columns: Columns) -> Columns:
+        """Texts as dates, where fit took them for dates."""
+        return with_dates(columns, self.names_, self.date_formats_)
 
     # ------------------------------------------------------------------------------- learning
 

@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import Kind
+from batchensemble.data.notation import PLAIN, Notation
 from batchensemble.data.reading import open_table
-from batchensemble.data.text import read_as, recognise
+from batchensemble.data.recognition import read_recognised, recognise
 from batchensemble.words import one_of
 
 Task = Literal["regression", "classification"]
@@ -36,8 +38,10 @@ class FileTable:
     """All of a file: every column read as its kind, the index numbering rows as the file does.
 
     `unit` is what the index counts, "line" or "row". Times are in UTC, and have zones in the file
-    where the column is `zoned`. `notes` are doubts about columns, by their names; `nameless`
-    counts the columns that were left out because they have no name.
+    where the column is `zoned`. `notes` are doubts about columns, by their names, and
+    `file_notes` those about the file; `nameless` counts the columns that were left out because they
+    have no name. `notations` are those of columns that are not written plainly, and `examples`
+    cells of them.
     """
 
     name: str
@@ -46,15 +50,25 @@ class FileTable:
     frame: pd.DataFrame
     kinds: dict[str, Kind]
     notes: dict[str, str]
+    file_notes: tuple[str, ...]
     nameless: int
+    notations: dict[str, Notation]
+    examples: dict[str, str]
 
 
-def read_file(path: Path, *, names: Collection[str | None] = ()) -> FileTable:
-    """A .csv, .csv.gz, .tsv, .parquet or .feather file, whole.
+def read_file(
+    path: Path,
+    *,
+    names: Collection[str | None] = (),
+    words: Collection[str] = (),
+    options: FileOptions = AS_FOUND,
+) -> FileTable:
+    """A file of any format that `open_table` knows, whole.
 
-    In the columns `names`, which name things, all but numbers are words, even true and dates.
+    In the columns `names`, which name things, all but numbers are words, even true and dates; in
+    the columns `words` everything is.
     """
-    with open_table(path) as file:
+    with open_table(path, options) as file:
         batches = list(file.batches())
         if not batches or not file.names:
             raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
@@ -62,17 +76,23 @@ def read_file(path: Path, *, names: Collection[str | None] = ()) -> FileTable:
         del batches
         columns = recognise(whole, file)
         kinds: dict[str, Kind] = {
-            name: "category" if name in names and column.kind != "number" else column.kind
+            name: "category"
+            if name in words or (name in names and column.kind != "number")
+            else column.kind
             for name, column in columns.items()
         }
+        named = {*names, *words}
         return FileTable(
             file.name,
             file.unit,
             frozenset(name for name, column in columns.items() if column.has_zones),
-            read_as(whole, kinds, file, columns),
+            read_recognised(whole, columns, kinds, file),
             kinds,
-            {name: column.note for name, column in columns.items() if column.note},
+            {n: c.note for n, c in columns.items() if c.note and n not in words},
+            tuple(file.notes),
             file.nameless,
+            {n: c.notation for n, c in columns.items() if c.notation != PLAIN and n not in named},
+            {n: c.example for n, c in columns.items() if c.example and n not in named},
         )
 
 

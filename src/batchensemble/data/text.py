@@ -1,40 +1,25 @@
-"""Texts of files -> values of a kind: recognised once, read the same way ever after.
+"""Texts of files -> values of a kind, read the same way in every batch and every file.
 
-A column holds numbers if all its cells are numbers; codes such as 007 are words. Dates are written
-year first, as in ISO 8601: others can be read in two ways. Texts are trimmed, and an empty cell is
-a gap, as are NA, NaN, null and the like.
+Texts are trimmed, and an empty cell is a gap, as are NA, NaN, null and the like.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batchensemble.data import date_texts
 from batchensemble.data.frames import MISSING, Column, Kind, read_columns
+from batchensemble.data.notation import BY_DECIMAL, PLAIN, Notation, Survey, parse, plain_numbers
 from batchensemble.data.reading import TableFile
+from batchensemble.data.scalars import GAPS
 
-GAPS = frozenset(
-    ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None")
-)
 BOOLEANS = {"true": 1.0, "false": 0.0}
-MOSTLY = 0.9
-FIRST, END = np.datetime64("0001-01-01"), np.datetime64("10000-01-01")  # of dates
-_CODE = re.compile(r"[+-]?0\d")
-_DATE = re.compile(
-    r"\d{4}([-/])\d{2}(\1\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(Z|[+-]\d{2}:?\d{2}))?)?)?"
-)
-_ZONE = re.compile(r".{10}.*(Z|[+-]\d{2}:?\d{2})")
 _CODES = re.compile(r"\0[ +-]*0[0-9]")
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
-_SIGN = r"([^\w\s.,+-]|[A-Z]{3})?"  # of money or percent, or a currency's letters
-_OTHER_NUMBER = re.compile(
-    rf"{_SIGN}\s?[+-]?{_SIGN}\s?(\d{{1,3}}([,.'’\s]\d{{3}})+|\d+)([.,]\d+)?\s?{_SIGN}"
-)
-_OTHER_DATE = re.compile(r"\d{1,2}([-/.])\d{1,2}\1(\d{4}|\d{2})(?!\d)")
 _EXPECTED = {
     "number": "a finite number, written plainly",
     "boolean": "true or false",
@@ -42,47 +27,35 @@ _EXPECTED = {
 }
 
 
-@dataclass(frozen=True)
-class Recognised:
-    """The kind of a column, and a note for the user where the choice is in doubt.
-
-    `numbers` are its values where they are known already.
-    """
-
-    kind: Kind
-    note: str = ""
-    has_zones: bool = False
-    numbers: NDArray[np.float64] | None = None
-
-
-def recognise(frame: pd.DataFrame, file: TableFile) -> dict[str, Recognised]:
-    """The kind of every column of a whole table."""
-    columns = _columns(frame, file)
-    kinds = {name: _recognise(column, frame.index, file) for name, column in columns.items()}
-    dates = [name for name, recognised in kinds.items() if recognised.kind == "date"]
-    return kinds | {name: _recognise_zones(frame[name], file) for name in dates}
-
-
 def read_as(
     frame: pd.DataFrame,
     kinds: Mapping[str, Kind],
     file: TableFile,
-    recognised: Mapping[str, Recognised] | None = None,
+    notations: Mapping[str, Notation] | None = None,
 ) -> pd.DataFrame:
     """The columns named in `kinds`, in that order; every batch gives the same types.
 
     Dates are in UTC. A cell of another kind is an error that names its file, row and column.
-    Values that were `recognised` need not be read again.
+    Columns are read in the notation that the user asked for with options, or else in that of
+    `notations`.
     """
-    columns = _columns(frame if list(kinds) == list(frame) else frame[list(kinds)], file)
-    known = {name: each.numbers for name, each in (recognised or {}).items()}
+    columns = text_columns(frame if list(kinds) == list(frame) else frame[list(kinds)], file)
+    notations = notations or {}
     read = {
-        name: _read(columns[name], kind, frame.index, file)
-        if kind != "number" or known.get(name) is None
-        else known[name]
+        name: read_column(
+            columns[name], kind, frame.index, file, _asked(columns[name], file, notations.get(name))
+        )
         for name, kind in kinds.items()
     }
     return pd.DataFrame(read).set_axis(frame.index)
+
+
+def example_value(cell: str, kind: Kind, notation: Notation) -> str:
+    """How a cell is read, as a text."""
+    value = _parsed(np.array([cell], dtype=object), kind, notation)[0]
+    if kind == "date":
+        return str(value.astype("datetime64[s]")).removesuffix("T00:00:00").replace("T", " ")
+    return f"{value:.15g}"
 
 
 def zoned(column: pd.Series) -> pd.Series:
@@ -93,24 +66,10 @@ def zoned(column: pd.Series) -> pd.Series:
         return pd.Series(getattr(dtype, "tz", None) is not None, cells.index)
     words = pd.Series([cell.strip() for cell in cells], cells.index, dtype=object)
     words = words[~words.isin(GAPS)]
-    return words.map(lambda word: bool(_ZONE.fullmatch(word))).astype(bool)
+    return words.map(date_texts.has_zone).astype(bool)
 
 
-def _recognise_zones(column: pd.Series, file: TableFile) -> Recognised:
-    has_zone = zoned(column)
-    if not has_zone.any():
-        return Recognised("date")
-    if has_zone.all():
-        note = f"the times of {column.name!r} have zones: they are read, and written, in UTC"
-        return Recognised("date", note, has_zones=True)
-    return _as_words(
-        column.name,
-        "some of its times have zones and others do not, the first of these in "
-        f"{file.unit} {has_zone.idxmin()}; write all alike to have them read as dates",
-    )
-
-
-def _columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
+def text_columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
     if file.is_text:  # every cell is a text
         cells = frame.to_numpy(dtype=object)
         return {str(n): Column(str(n), "category", cells[:, j]) for j, n in enumerate(frame)}
@@ -120,101 +79,88 @@ def _columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
         raise ValueError(f"{file.name}: {error}") from None
 
 
-def _recognise(column: Column, index: pd.Index, file: TableFile) -> Recognised:
-    if column.kind != "category":
-        return Recognised(column.kind)
-    if file.is_text and not file.has_comma:
-        numbers = _plain_numbers(column.values)
-        if numbers is not None:
-            return Recognised("number", numbers=numbers)
-    texts, is_gap = _trimmed(column.values)
-    words, index = texts[~is_gap], index[~is_gap]
-    if not len(words):
-        return Recognised("number")
-
-    def almost(kind: Kind, is_other: NDArray[np.bool_]) -> Recognised:
-        first = is_other.argmax()
-        return _as_words(
-            column.name,
-            f"all but {_count(is_other, 'cell')} are {kind}s, the first of them "
-            f"{words[first]!r:.80} in {file.unit} {index[first]}; empty what is no {kind} to have "
-            f"it read as {kind}s",
-        )
-
-    if file.is_text:
-        is_number = ~np.isnan(_numbers(words, has_comma=file.has_comma))
-        if file.has_comma:
-            is_number &= ~_may_be_thousands(words)
-        if is_number.all():
-            is_code = any(map(_CODE.match, words))
-            return Recognised("category" if is_code else "number")
-        if all(word.lower() in BOOLEANS for word in words):
-            return Recognised("boolean")
-        is_like_one = is_number | [bool(_OTHER_NUMBER.fullmatch(word)) for word in words]
-        if is_number.mean() >= MOSTLY and not is_like_one.all():
-            return almost("number", ~is_number)
-        if is_like_one.mean() >= MOSTLY:
-            return _as_words(
-                column.name,
-                f"{words[~is_number][0]!r:.80} may be a number, but is not plain. Write numbers "
-                "such as 1234.5, without separators or signs of money and percent, to have them "
-                "read as numbers",
-            )
-    is_date = ~np.isnat(_dates(words))
-    if is_date.all():
-        return Recognised("date")
-    if is_date.mean() >= MOSTLY:
-        return almost("date", ~is_date)
-    if all(map(_OTHER_DATE.match, words)):
-        return _as_words(
-            column.name,
-            f"{words[0]!r:.80} may be a date, but which? Write dates year first, such as "
-            "2026-01-31, to have them read as dates",
-        )
-    return Recognised("category")
-
-
-def _as_words(name: Any, why: str) -> Recognised:
-    return Recognised("category", f"{name!r} is read as words: {why}")
-
-
-def _read(column: Column, kind: Kind, index: pd.Index, file: TableFile) -> Any:
+def read_column(
+    column: Column, kind: Kind, index: pd.Index, file: TableFile, notation: Notation | None
+) -> Any:
+    """The values of one column, in a notation or, if that is None, as the file suggests."""
     if column.kind != "category":
         try:
             return _typed(column.as_kind(kind))
         except ValueError as error:
             raise ValueError(f"{file.name}: {error}") from None
-    if kind == "number" and file.is_text and not file.has_comma:
-        numbers = _plain_numbers(column.values)
+    if kind == "number" and notation in (None, PLAIN) and file.is_text:
+        numbers, _ = fast_numbers(column.values)
         if numbers is not None:
             return numbers
-    texts, is_gap = _trimmed(column.values)
+    texts, is_gap = trimmed(column.values)
     if kind == "category":
         texts[is_gap] = None
         return _typed(Column(column.name, kind, texts))
+    words = texts[~is_gap]
     values = np.full(len(texts), MISSING[kind])
-    values[~is_gap] = _parsed(texts[~is_gap], kind, file)
+    if kind == "number" and notation is None and file.separator == ";":
+        words = np.array([w if "." in w else w.replace(",", ".") for w in words], dtype=object)
+    values[~is_gap] = _parsed(words, kind, notation or PLAIN)
     read = Column(column.name, kind, values)
     wrong = read.missing & ~is_gap
     if kind == "number":
         wrong |= np.isinf(values)
     for row in np.flatnonzero(wrong)[:1]:
-        more = _count(wrong[row + 1 :], "more such cell")
+        more = count(wrong[row + 1 :], "more such cell")
         raise ValueError(
             f"{file.name}, {file.unit} {index[row]}, column {column.name!r}: expected "
-            f"{_EXPECTED[kind]}, got {texts[row]!r:.80}"
-            f"{f' (and {more} near it)' if wrong.sum() > 1 else ''}; correct the cell, or empty it"
+            f"{_expected(kind, notation)}, got {texts[row]!r:.80}"
+            f"{f' (and {more} near it)' if wrong.sum() > 1 else ''}; "
+            f"{_cure(texts[row], kind)}correct the cell, or empty it"
         )
     return _typed(read)
 
 
-def _parsed(words: NDArray[Any], kind: Kind, file: TableFile) -> Any:
+def _asked(column: Column, file: TableFile, known: Notation | None) -> Notation | None:
+    """The notation of the options, or else the one that is known, if it is."""
+    options = file.options
+    if column.kind != "category" or (options.decimal_mark is None and options.dayfirst is None):
+        return known
+    asked = known or PLAIN
+    if options.decimal_mark:
+        thousands = options.thousands or BY_DECIMAL[options.decimal_mark].thousands
+        asked = replace(asked, decimal=options.decimal_mark, thousands=thousands)
+    if options.dayfirst is not None:
+        texts, is_gap = trimmed(column.values)
+        forms = date_texts.formats(texts[~is_gap][0]) if not is_gap.all() else []
+        if len(forms) == 2:
+            asked = replace(asked, date=forms[0 if options.dayfirst else 1])
+    return asked
+
+
+def _expected(kind: Kind, notation: Notation | None) -> str:
+    if kind == "date" and notation and notation.date:
+        return f"a date as at fit, such as {date_texts.example(notation.date)}"
+    if kind == "number" and notation and notation.decimal == ",":
+        return "a finite number with a decimal comma, such as 1234,5"
+    return _EXPECTED[kind]
+
+
+def _cure(word: str, kind: Kind) -> str:
+    """The option that would help, if there is one."""
+    one = np.array([word], dtype=object)
+    if kind == "date":
+        return "add --dayfirst or --no-dayfirst, " if len(date_texts.formats(word)) == 2 else ""
+    if kind == "number":
+        survey = Survey.of(one)
+        marks = [*survey.decimals, *survey.unclear]
+        if marks and not survey.others:
+            return "add --decimal . or --decimal , if all numbers are written so, "
+    return ""
+
+
+def _parsed(words: NDArray[Any], kind: Kind, notation: Notation) -> Any:
     """The values of words, missing where a word is not of the kind."""
     if kind == "date":
-        return _dates(words)
+        return date_texts.parse(words, notation.date)
     if kind == "number":
-        return _numbers(words, has_comma=file.has_comma)
-    numbers = _numbers(words, has_comma=False)
+        return parse(words, notation)
+    numbers = plain_numbers(words)
     zero_one = np.where(np.isin(numbers, (0, 1)), numbers, np.nan)
     return [BOOLEANS.get(word.lower(), n) for word, n in zip(words, zero_one, strict=True)]
 
@@ -226,62 +172,24 @@ def _typed(column: Column) -> Any:
     return column.values if column.kind != "category" else pd.Series(column.values, dtype=object)
 
 
-def _trimmed(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def trimmed(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     texts = np.array(["" if value is None else value.strip() for value in values], dtype=object)
     return texts, np.array([text in GAPS for text in texts], dtype=bool)
 
 
-def _numbers(words: NDArray[Any], *, has_comma: bool) -> NDArray[np.float64]:
-    """NaN where a word is no number; 1_000 is none, though Python would read it."""
-    if has_comma:
-        pointed = [word if "." in word else word.replace(",", ".") for word in words]
-        words = np.array(pointed, dtype=object)
-    try:
-        if "_" not in "".join(words):
-            return np.asarray(words, dtype=np.float64)
-    except ValueError:
-        pass
-    return np.array([_number(word) for word in words], dtype=np.float64)
-
-
-def _plain_numbers(cells: NDArray[Any]) -> NDArray[np.float64] | None:
-    """The fast way for the usual column: every cell a plain number; None if it is not one."""
+def fast_numbers(cells: NDArray[Any]) -> tuple[NDArray[np.float64] | None, bool]:
+    """The usual column, every cell a plain number, or None; and whether there is a point."""
     values = cells.tolist()
     joined = "\0".join(["", *values])
     if any(letter in joined for letter in "_nN") or _CODES.search(joined):  # 1_0, nan, INF; 007
-        return None
+        return None, False
     try:
         numbers = np.array(values, dtype=np.float64)
     except ValueError:  # a gap, for example
-        return None
-    return numbers if np.isfinite(numbers).all() else None
+        return None, False
+    return (numbers if np.isfinite(numbers).all() else None), "." in joined
 
 
-def _may_be_thousands(words: NDArray[Any]) -> NDArray[np.bool_]:
-    """Cells such as 1.000, which may be 1 or 1000: some cells have no point, and none another."""
-    has_point = np.array(["." in word for word in words], dtype=bool)
-    if has_point.all() or not all(map(_THOUSANDS.fullmatch, words[has_point])):
-        return np.zeros(len(words), dtype=bool)
-    return has_point
-
-
-def _number(word: str) -> float:
-    try:
-        return float("nan") if "_" in word else float(word)
-    except ValueError:
-        return float("nan")
-
-
-def _dates(words: NDArray[Any]) -> NDArray[Any]:
-    """In UTC; NaT where a word is no date, or its year is not between 1 and 9999."""
-    plain = [word.replace("/", "-") if _DATE.fullmatch(word) else None for word in words]
-    dates = pd.to_datetime(
-        pd.Series(plain, dtype=object), format="ISO8601", utc=True, errors="coerce"
-    )
-    moments: NDArray[Any] = dates.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
-    return np.where((moments >= FIRST) & (moments < END), moments, np.datetime64("NaT"))
-
-
-def _count(mask: NDArray[np.bool_], thing: str) -> str:
+def count(mask: NDArray[np.bool_], thing: str) -> str:
     n = int(mask.sum())
     return f"{n} {thing}{'s' * (n != 1)}"

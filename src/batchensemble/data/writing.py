@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from batchensemble.data.arrow import import_arrow
-from batchensemble.data.reading import CSV, PARQUET, PIPE, check_suffix
+from batchensemble.data.reading import CSV, EXCEL, PARQUET, PIPE, check_suffix
 from batchensemble.modelfile.files import check_writable, replacing
 
 
@@ -23,6 +23,16 @@ def check_place(path: Path, *, beside: Sequence[Path] = ()) -> None:
     for source in beside:
         if source.exists() and path.exists() and source.samefile(path):
             raise ValueError(f"the output would overwrite the input {path}; choose another path")
+
+
+def check_written(path: Path) -> str:
+    """How the file's name ends, one of those that can be written."""
+    suffix = check_suffix(path)
+    if suffix in (*EXCEL, ".txt"):
+        raise ValueError(
+            f"expected a .csv, .csv.gz, .tsv, .parquet or .feather file to write, got {path}"
+        )
+    return suffix
 
 
 def _with_words(frame: pd.DataFrame) -> pd.DataFrame:
@@ -40,7 +50,7 @@ class TableWriter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._suffix = check_suffix(path)
+        self._suffix = check_written(path)
         self._stack = ExitStack()
         self._sink: Any = None
 

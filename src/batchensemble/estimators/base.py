@@ -1,6 +1,7 @@
 """What all estimators share: parameters, training, fits that fail cleanly, and files."""
 
 import dataclasses
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from batchensemble.conformal import IntervalCalibration, SetCalibration
+from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.estimators.forms import CODEC, shown
 from batchensemble.estimators.parameters import CONSTRAINTS
 from batchensemble.modelfile.codec import Arrays, set_fields
@@ -126,6 +128,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             rows=rows,
             one_by_one=self.one_by_one,
         )
+        if any(map(_was_cut_short, self.history_)):
+            warnings.warn(
+                f"training ended by the time limit of {training.time_limit:g} s while still "
+                "improving; allow more time for better predictions",
+                BatchEnsembleWarning,
+                stacklevel=4,
+            )
         self.n_parameters_ = bank.n_parameters
         self.fitted_at_ = datetime.now(UTC).isoformat(timespec="seconds")
         return Ensemble(method, recipe, bank, seed, dtype=self._dtype)
@@ -243,6 +252,18 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "fitted_at": self.fitted_at_,
             "settings": shown(settings),
         }
+
+
+def _was_cut_short(history: History) -> bool:
+    """Whether the time limit ended a training that still improved in its last tenth."""
+    if history.ended != "time_limit":
+        return False
+    n = len(history.scores)
+    if n:
+        return max(history.best_epochs, default=0) >= 0.9 * n - 1
+    losses = np.array(history.losses).reshape(len(history.losses), -1).mean(axis=1)
+    last = max(1, len(losses) // 10)
+    return len(losses) < 2 or bool(losses[-last:].min() < losses[:-last].min())
 
 
 def check_size(method: Method, make: MakeNetwork, batch_size: int) -> None:

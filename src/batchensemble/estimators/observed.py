@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.grids import alike, series_of, when
 from batchensemble.data.panels import Panel
 from batchensemble.estimators.series_model import Ints, SeriesModel
@@ -92,5 +93,6 @@ def say_gaps(panel: Panel) -> None:
         f"{n_missing:,} of {len(panel.values):,} values are missing, the first of {first}; "
         "they are neither learned from nor counted. To fill them in, pass fill='interpolate' "
         "or 'ffill'",
+        BatchEnsembleWarning,
         stacklevel=4,
     )

@@ -1,5 +1,6 @@
 """What estimators for tables share: fitting, predictions, calibration, out-of-distribution rows."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from batchensemble.conformal import (
     SetCalibration,
     check_enough,
 )
+from batchensemble.data.doubts import BatchEnsembleWarning, doubts_about
 from batchensemble.data.frames import Columns, read_columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators.base import Estimator, pick_device, plain_lists
@@ -155,6 +157,9 @@ class TableEstimator(Estimator, Generic[Dist]):
             categories=plain_lists(self.categories),
         )
         x = encoder.fit_transform(columns.take(learned))
+        told = encoder.with_dates(columns.take(learned)), values[learned], encoder
+        for doubt in doubts_about(*told, is_classes=self._task == "classification"):
+            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
         recipe = self._recipe(encoder, head)
         method, splits = self._splits(target, split_seed, seed, order.take(learned))
         self._choose_length(splits, method, recipe)

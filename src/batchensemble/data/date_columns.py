@@ -1,0 +1,66 @@
+"""Columns of texts that are all dates: recognised at fit, read in the same format ever after."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from batchensemble.data import date_texts
+from batchensemble.data.frames import Column, Columns
+
+
+def recognise_dates(
+    columns: Columns, words: Collection[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The formats of columns that are dates, and why others may be; those in `words` are none."""
+    formats, doubts = {}, {}
+    for column in columns:
+        is_text = column.kind == "category" and not column.is_coded
+        style = _style(column) if is_text and column.name not in words else None
+        if style is not None and style.doubt:
+            why = style.doubt.partition(";")[0]
+            doubts[column.name] = f"{why}, so it is read as words; convert it with pd.to_datetime"
+        elif style is not None:
+            formats[column.name] = style.format
+    return formats, doubts
+
+
+def with_dates(columns: Columns, names: Sequence[str], formats: Mapping[str, str]) -> Columns:
+    """Texts as dates; `names` are those of fit, by position."""
+    if not formats:
+        return columns
+    return Columns(
+        tuple(
+            _as_dates(column, formats[name])
+            if name in formats and column.kind == "category"
+            else column
+            for column, name in zip(columns, names, strict=True)
+        )
+    )
+
+
+def _style(column: Column) -> date_texts.DateStyle | None:
+    """How a column is written, if all its texts are dates; most fail at the first word."""
+    words = column.values[~column.missing]
+    if not len(words) or date_texts.recognise(words[:1], True) is None:
+        return None
+    style = date_texts.recognise(words)
+    if style is None or style.format or style.doubt:
+        return style
+    zoned = {date_texts.has_zone(word) for word in set(words)}
+    return style if len(zoned) == 1 else None
+
+
+def _as_dates(column: Column, form: str) -> Column:
+    """A cell that is no date is an error."""
+    missing = column.missing
+    words = column.values[~missing]
+    dates = np.full(len(missing), np.datetime64("NaT", "us"))
+    dates[~missing] = date_texts.parse(words, form)
+    for row in np.flatnonzero(np.isnat(dates) & ~missing)[:1]:
+        raise ValueError(
+            f"column {column.name!r}: expected dates such as {date_texts.example(form)!r} as at "
+            f"fit, got {column.values[row]!r:.80} in row {row}; make it missing, or convert the "
+            "column with pd.to_datetime"
+        )
+    is_zoned = bool(len(words)) and not form and date_texts.has_zone(words[0])
+    return Column(column.name, "date", dates, is_zoned)

@@ -1,0 +1,122 @@
+"""Excel files: one sheet as a table, its rows numbered as the spreadsheet numbers them."""
+
+import datetime as dt
+import warnings
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from batchensemble.data.arrow import BATCH, unreadable
+from batchensemble.data.file_options import FileOptions
+from batchensemble.data.scalars import GAPS
+from batchensemble.words import one_of
+
+MOST_WORDS = 0.1  # among cells that are something else: more are no mistake
+
+
+class ExcelFile:
+    """An open sheet of an .xlsx or .xlsm file, as a `reading.TableFile`."""
+
+    unit = "row"
+    is_text = False
+    separator = ""
+
+    def __init__(self, path: Path, stack: ExitStack, options: FileOptions) -> None:
+        try:
+            import openpyxl  # noqa: F401
+        except ImportError as error:
+            raise ImportError(
+                f"{path.name} needs openpyxl: pip install batchensemble[excel], or save it as .csv"
+            ) from error
+        self.name, self.options, self._share = str(path), options, 0.0
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about styles and the like, which do not matter
+                book = stack.enter_context(pd.ExcelFile(path, engine="openpyxl"))
+                sheet, self.notes = _chosen(book, options.sheet, self.name)
+                cells = book.parse(
+                    sheet, header=None, dtype=object, na_values=[], keep_default_na=False
+                )
+        except (OSError, KeyError, zipfile.BadZipFile, TypeError, AttributeError) as error:
+            raise unreadable(self.name, error) from error
+        self._read(cells)
+
+    def _read(self, cells: pd.DataFrame) -> None:
+        head = self.options.skip_lines
+        if len(cells) <= head:
+            raise ValueError(
+                f"{self.name}: expected a row of column names after {head} skipped rows, got "
+                f"{len(cells)} rows in the sheet"
+            )
+        names = ["" if pd.isna(cell) else str(cell).strip() for cell in cells.iloc[head]]
+        rows = cells.iloc[head + 1 :]
+        rows = rows[~_is_empty(rows).all(axis=1)]
+        full = [j for j, name in enumerate(names) if name]
+        wide = (~_is_empty(cells)).sum(axis=1)
+        if len(full) < wide.max() / 2:
+            begins = int((wide > wide.max() / 2).to_numpy().argmax())
+            raise ValueError(
+                f"{self.name}: expected column names in row {head + 1}, got {len(full)} for up to "
+                f"{wide.max()} columns; if they are in row {begins + 1}, add --skip-lines {begins}"
+            )
+        has_cells = (~_is_empty(rows)).any(axis=0).tolist()
+        self.names = [names[j] for j in full]
+        self.nameless = sum(
+            any_cell and not name for any_cell, name in zip(has_cells, names, strict=True)
+        )
+        self._rows = rows.iloc[:, full].set_axis(self.names, axis=1).map(_plain)
+        self._rows.index = self._rows.index + 1  # as the spreadsheet counts
+        self.notes += [note for name in self.names if (note := self._words_among_numbers(name))]
+
+    def _words_among_numbers(self, name: str) -> str:
+        """A note about a column that would be numbers without a few words; gaps are taken out."""
+        column = self._rows[name]
+        is_text = column.map(lambda cell: isinstance(cell, str))
+        if column.nunique() and not is_text.all() and is_text.any():
+            self._rows[name] = column = column.where(~column.isin(GAPS), None)
+            is_text = column.map(lambda cell: isinstance(cell, str))
+        if not 0 < is_text.mean() < MOST_WORDS:
+            return ""
+        row = is_text.idxmax()
+        return (
+            f"{name!r} is read as words: {int(is_text.sum())} of its cells are words, the first of "
+            f"them {column[row]!r:.80} in row {row}; empty them to have the others read as they are"
+        )
+
+    def batches(self, n_rows: int = BATCH) -> Iterator[pd.DataFrame]:
+        for start in range(0, len(self._rows), n_rows):
+            part = self._rows.iloc[start : start + n_rows]
+            self._share = (start + len(part)) / len(self._rows)
+            yield part
+
+    def share_read(self) -> float | None:
+        return self._share
+
+
+def _chosen(book: Any, sheet: str | None, name: str) -> tuple[str, list[str]]:
+    """The name of the sheet, and a note if there are others."""
+    names = [str(one) for one in book.sheet_names]
+    if sheet is None:
+        others = ", ".join(names[1:4]) + (", ..." if len(names) > 4 else "")
+        note = f"{name}: read the sheet {names[0]!r}; for another ({others}), add --sheet"
+        return names[0], [note] if len(names) > 1 else []
+    if sheet not in names and sheet.isdigit() and 1 <= int(sheet) <= len(names):
+        return names[int(sheet) - 1], []
+    return one_of(sheet, names, f"the --sheet of {name}"), []
+
+
+def _is_empty(cells: pd.DataFrame) -> pd.DataFrame:
+    return cells.isna() | (cells == "")
+
+
+def _plain(cell: Any) -> Any:
+    """A gap is None; a time of day stays one."""
+    if isinstance(cell, str):
+        return cell.strip() or None
+    if isinstance(cell, (bool, int, float, dt.datetime, dt.date, dt.time, dt.timedelta)):
+        return None if pd.isna(cell) else cell
+    return None if cell is None or pd.isna(cell) else str(cell)

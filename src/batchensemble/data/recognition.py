@@ -1,0 +1,205 @@
+"""What a whole column of a file is: numbers, dates, true and false, or words.
+
+A column holds numbers if all its cells are numbers in one `notation`; codes such as 007 are words.
+It holds dates if all its cells are dates of one format (`date_texts`). Where a column can be read
+in two ways, its neighbours in the file decide, or else the user.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble.data import date_texts
+from batchensemble.data.frames import Column, Kind
+from batchensemble.data.notation import PLAIN, Notation, Survey, is_plain, parse, plain_numbers
+from batchensemble.data.reading import TableFile
+from batchensemble.data.text import (
+    BOOLEANS,
+    count,
+    fast_numbers,
+    read_column,
+    text_columns,
+    trimmed,
+    zoned,
+)
+
+MOSTLY = 0.9
+_CODE = re.compile(r"[+-]?0\d")
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """The kind of a column, and a note for the user where the choice is in doubt.
+
+    `numbers` are its values where they are known already. `decimal` and `dayfirst` are what the
+    column's cells say for certain; it is `unclear` if other columns may decide.
+    """
+
+    kind: Kind
+    note: str = ""
+    has_zones: bool = False
+    numbers: NDArray[np.float64] | None = None
+    notation: Notation = PLAIN
+    example: str = ""  # a cell that is not written plainly
+    decimal: str | None = None
+    dayfirst: bool | None = None
+    unclear: bool = False
+
+
+def recognise(frame: pd.DataFrame, file: TableFile) -> dict[str, Recognised]:
+    """The kind of every column of a whole table."""
+    columns = text_columns(frame, file)
+    decimal, dayfirst = file.options.decimal_mark, file.options.dayfirst
+    kinds = {n: _recognise(c, frame.index, file, decimal, dayfirst) for n, c in columns.items()}
+    unclear = [name for name, recognised in kinds.items() if recognised.unclear]
+    if unclear:
+        decimals = {one.decimal for one in kinds.values()} - {None}
+        orders = {one.dayfirst for one in kinds.values()} - {None}
+        decimal = decimals.pop() if len(decimals) == 1 else decimal
+        dayfirst = orders.pop() if len(orders) == 1 else dayfirst
+        last = {"is_last": True}
+        for name in unclear:
+            kinds[name] = _recognise(columns[name], frame.index, file, decimal, dayfirst, **last)
+    dates = [name for name, one in kinds.items() if one.kind == "date" and not one.notation.date]
+    return kinds | {name: _recognise_zones(frame[name], file) for name in dates}
+
+
+def read_recognised(
+    frame: pd.DataFrame,
+    columns: Mapping[str, Recognised],
+    kinds: Mapping[str, Kind],
+    file: TableFile,
+) -> pd.DataFrame:
+    """The values of columns, as they were recognised or, some of them, as other kinds."""
+    cells = text_columns(frame, file)
+    read = {
+        name: one.numbers
+        if one.numbers is not None and kinds[name] == "number"
+        else read_column(cells[name], kinds[name], frame.index, file, one.notation)
+        for name, one in columns.items()
+    }
+    return pd.DataFrame(read).set_axis(frame.index)
+
+
+def _recognise_zones(column: pd.Series, file: TableFile) -> Recognised:
+    has_zone = zoned(column)
+    if not has_zone.any():
+        return Recognised("date")
+    if has_zone.all():
+        note = f"the times of {column.name!r} have zones: they are read, and written, in UTC"
+        return Recognised("date", note, has_zones=True)
+    return _as_words(
+        column.name,
+        "some of its times have zones and others do not, the first of these in "
+        f"{file.unit} {has_zone.idxmin()}; write all alike to have them read as dates",
+    )
+
+
+def _recognise(
+    column: Column,
+    index: pd.Index,
+    file: TableFile,
+    decimal: str | None,
+    dayfirst: bool | None,
+    is_last: bool = False,
+) -> Recognised:
+    if column.kind != "category":
+        return Recognised(column.kind)
+    if file.is_text and decimal != ",":
+        numbers, has_point = fast_numbers(column.values)
+        if numbers is not None and not (has_point and file.separator == ";"):
+            return Recognised("number", numbers=numbers, decimal="." if has_point else None)
+    texts, is_gap = trimmed(column.values)
+    words, index = texts[~is_gap], index[~is_gap]
+    if not len(words):
+        return Recognised("number")
+    if file.is_text and all(word.lower() in BOOLEANS for word in words):
+        return Recognised("boolean")
+    survey = Survey.of(words)
+    if file.is_text or (not survey.others and not all(map(is_plain, words))):
+        found = _as_numbers(column, words, index, survey, file, decimal, is_last=is_last)
+        if found is not None:
+            return found
+    style = date_texts.recognise(words, dayfirst)
+    if style is not None and style.doubt:
+        return _as_words(column.name, style.doubt, unclear=not is_last)
+    if style is not None:
+        notation = Notation(date=style.format)
+        example = words[0] if style.format else ""
+        return Recognised("date", notation=notation, example=example, dayfirst=style.dayfirst)
+    is_other = _no_dates(words, dayfirst)
+    if is_other.mean() <= 1 - MOSTLY:
+        return _almost(column.name, "date", words, index, is_other, file)
+    return Recognised("category")
+
+
+def _as_numbers(
+    column: Column,
+    words: NDArray[Any],
+    index: pd.Index,
+    survey: Survey,
+    file: TableFile,
+    decimal: str | None,
+    *,
+    is_last: bool,
+) -> Recognised | None:
+    """None if they are none, or not nearly all of them."""
+    if survey.others:
+        others = set(survey.others)
+        is_other = np.array([word in others for word in words], dtype=bool)
+        if is_other.mean() > 1 - MOSTLY:
+            return None
+        return _almost(column.name, "number", words, index, is_other, file)
+    if any(map(_CODE.match, words)):
+        return Recognised("category")
+    if survey.unclear and not survey.decimals and decimal is None and not is_last:
+        if "." in survey.unclear and file.separator != ";" and "" in survey.signs:
+            decimal = "."  # as all programs write it
+        else:
+            return Recognised("category", unclear=True)
+    notation = survey.decide(decimal, separator=file.separator)
+    if isinstance(notation, str):
+        return _as_words(column.name, notation)
+    numbers = parse(words, notation)
+    if all(map(is_plain, words)) and (plain_numbers(words) == numbers).all():
+        notation = PLAIN
+    commas = notation.decimal == ","  # between semicolons, so common that nobody needs an example
+    usual = (word.replace(",", ".") if commas else word for word in words)
+    example = next((w for w, u in zip(words, usual, strict=True) if not is_plain(u)), "")
+    certain = next(iter(survey.decimals), None)
+    return Recognised("number", notation=notation, example=example, decimal=certain)
+
+
+def _almost(
+    name: str,
+    kind: Kind,
+    words: NDArray[Any],
+    index: pd.Index,
+    is_other: NDArray[np.bool_],
+    file: TableFile,
+) -> Recognised:
+    first = is_other.argmax()
+    return _as_words(
+        name,
+        f"all but {count(is_other, 'cell')} are {kind}s, the first of them "
+        f"{words[first]!r:.80} in {file.unit} {index[first]}; empty what is no {kind} to have "
+        f"it read as {kind}s",
+    )
+
+
+def _no_dates(words: NDArray[Any], dayfirst: bool | None) -> NDArray[np.bool_]:
+    """Which words are not of the format that the first, or one beside it, has."""
+    for word in words[:3]:
+        style = date_texts.recognise(np.array([word], dtype=object), dayfirst is not False)
+        if style is not None and not style.doubt:
+            return np.asarray(np.isnat(date_texts.parse(words, style.format)))
+    return np.ones(len(words), dtype=bool)
+
+
+def _as_words(name: Any, why: str, *, unclear: bool = False) -> Recognised:
+    return Recognised("category", f"{name!r} is read as words: {why}", unclear=unclear)

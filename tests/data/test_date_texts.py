@@ -1,0 +1,80 @@
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batchensemble.data.date_texts import (
+    BY_NAME,
+    NAMED,
+    example,
+    formats,
+    is_format,
+    parse,
+    recognise,
+)
+
+FORMS = ["%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%d/%m/%Y %H:%M", "%m/%d/%Y %I:%M:%S %p"]
+
+
+def array(*words):
+    return np.array(words, dtype=object)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(FORMS), st.lists(st.dates(dt.date(1900, 1, 1)), min_size=1, max_size=8))
+def test_dates_with_a_day_past_12_are_read_as_they_were_written(form, days):
+    days = [*days, dt.date(2026, 1, 31)]
+    words = array(*(day.strftime(form.replace("%Y", "%Y")) for day in days))
+    style = recognise(words)
+    assert style is not None
+    assert (style.format, style.doubt) == (form, "")
+    assert parse(words, form).astype("datetime64[D]").tolist() == days
+    assert is_format(form)
+
+
+@pytest.mark.parametrize(
+    ("word", "date"),
+    [
+        ("Jan 1949", "1949-01-01"),
+        ("January 1949", "1949-01-01"),
+        ("1949 Jan", "1949-01-01"),
+        ("Jan-98", "1998-01-01"),
+        ("19-Jun-24", "2024-06-19"),
+        ("June 19, 2024", "2024-06-19"),
+        ("19 June 2024", "2024-06-19"),
+        ("19. Juni 2024", "2024-06-19"),
+        ("Okt 2024", "2024-10-01"),
+        ("März 2024", "2024-03-01"),
+        ("19 févr. 2024", "2024-02-19"),
+        ("déc. 2020", "2020-12-01"),
+    ],
+)
+def test_months_have_names_in_three_languages(word, date):
+    style = recognise(array(word, word))
+    assert style is not None
+    assert str(parse(array(word), style.format)[0])[:10] == date
+    assert is_format(style.format)
+
+
+@pytest.mark.parametrize("word", ["May", "may be 12", "Janus 1949", "1.2.3", "12:30", "2024", "x"])
+def test_other_words_are_no_dates(word):
+    assert recognise(array(word)) is None
+    assert formats(word) == []
+
+
+def test_every_format_has_an_example_that_is_read_again():
+    for form in ["", *FORMS, *(NAMED + one for one in BY_NAME)]:
+        assert not np.isnat(parse(array(example(form)), form)).any(), form
+
+
+@pytest.mark.parametrize("text", ["%s", "%d/%d/%Y", "named %s", "%d/%m.%Y", "%d/%m/%Y%f", None, 3])
+def test_other_texts_are_no_formats(text):
+    assert not is_format(text)
+
+
+def test_dates_that_do_not_exist_are_missing():
+    assert np.isnat(parse(array("31/02/2024", "x", ""), "%d/%m/%Y")).all()
+    assert parse(array("29/02/2024"), "%d/%m/%Y")[0] == pd.Timestamp("2024-02-29")

@@ -1,0 +1,82 @@
+import datetime as dt
+
+import pandas as pd
+import pytest
+
+from batchensemble.data.file_options import AS_FOUND, FileOptions
+from batchensemble.data.reading import open_table
+from batchensemble.data.tables import read_file
+
+pytest.importorskip("openpyxl")
+FRAME = pd.DataFrame(
+    {
+        "n": [1, 2, None, 4],
+        "town": ["Ulm", None, " Köln ", "NA"],
+        "day": [dt.datetime(2024, 6, 19), None, dt.datetime(2024, 1, 2), dt.datetime(2024, 1, 3)],
+        "ok": [True, False, None, True],
+        "cost": ["1.234,50 €", "3,00 €", None, "7,25 €"],
+        "zip": ["01234", "12345", "1", "2"],
+    }
+)
+
+
+@pytest.fixture
+def book(tmp_path):
+    path = tmp_path / "f.xlsx"
+    with pd.ExcelWriter(path) as writer:
+        FRAME.to_excel(writer, sheet_name="Data", index=False)
+        FRAME.to_excel(writer, sheet_name="Low", index=False, startrow=3)
+        pd.DataFrame().to_excel(writer, sheet_name="Empty", index=False)
+    return path
+
+
+def test_a_sheet_is_read_by_the_kinds_of_its_cells(book):
+    table = read_file(book)
+    kinds = ["number", "category", "date", "boolean", "number", "category"]
+    assert list(table.kinds.values()) == kinds
+    assert table.frame["cost"].tolist()[::3] == [1234.5, 7.25]
+    assert table.frame["town"].tolist()[2] == "Köln"
+    assert table.frame["zip"].tolist() == ["01234", "12345", "1", "2"]
+    assert table.frame.index.tolist() == [2, 3, 4, 5]  # as the spreadsheet counts
+    assert table.file_notes == (
+        f"{book}: read the sheet 'Data'; for another (Low, Empty), add --sheet",
+    )
+
+
+@pytest.mark.parametrize("sheet", ["Low", "2"])
+def test_a_sheet_is_chosen_by_its_name_or_number_and_rows_above_the_names_are_skipped(book, sheet):
+    with pytest.raises(ValueError, match=r"got 0 for up to 6 columns.* row 4, add --skip-lines 3"):
+        read_file(book, options=FileOptions(sheet=sheet))
+    table = read_file(book, options=FileOptions(sheet=sheet, skip_lines=3))
+    assert table.frame.index.tolist() == [5, 6, 7, 8]
+    pd.testing.assert_frame_equal(
+        table.frame.reset_index(drop=True), read_file(book).frame.reset_index(drop=True)
+    )
+
+
+def test_batches_join_to_the_whole(book):
+    with open_table(book, AS_FOUND) as file:
+        parts = list(file.batches(3))
+        assert [len(part) for part in parts] == [3, 1]
+        assert file.share_read() == 1
+
+
+def test_a_sheet_that_is_not_there_an_empty_one_and_a_broken_book_are_told(book):
+    with pytest.raises(ValueError, match=r"the --sheet of .* got 'data'.* did you mean 'Data'"):
+        read_file(book, options=FileOptions(sheet="data"))
+    with pytest.raises(ValueError, match="expected a row of column names"):
+        read_file(book, options=FileOptions(sheet="Empty"))
+    book.write_bytes(book.read_bytes()[:2000])
+    with pytest.raises(ValueError, match=r"cannot be read: .*cut off or of another format"):
+        read_file(book)
+
+
+def test_words_among_numbers_are_told_and_gaps_among_them_are_gaps(tmp_path):
+    cells = pd.DataFrame({"a": [1.5] * 30 + ["NA"], "b": [1.5] * 30 + ["n.a."], "c": ["x"] * 31})
+    cells.to_excel(tmp_path / "f.xlsx", index=False)
+    table = read_file(tmp_path / "f.xlsx")
+    assert list(table.kinds.values()) == ["number", "category", "category"]
+    (note,) = table.file_notes
+    assert (
+        "'b' is read as words: 1 of its cells are words, the first of them 'n.a.' in row 32" in note
+    )
