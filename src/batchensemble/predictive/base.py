@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -67,6 +67,54 @@ class Predictive(ABC):
                     f"shape {array.shape}; give every axis its entries"
                 )
             object.__setattr__(self, name, read_only(array))
+
+
+class NumberPredictive(Predictive):
+    """Members that each predict a number with a mean and a variance, (samples, members)."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def means(self) -> Array: ...
+
+        @property
+        def variances(self) -> Array: ...
+
+    @property
+    def mean(self) -> Array:
+        """(samples,)."""
+        return self.means[:, 0] + average(self._offsets, 1)
+
+    @property
+    def variance(self) -> Array:
+        """(samples,) of the mixture: the members' noise and their disagreement."""
+        return self.aleatoric + self.epistemic
+
+    @property
+    def total(self) -> Array:
+        """(samples,) the same as `variance`."""
+        return self.variance
+
+    @property
+    def std(self) -> Array:
+        """(samples,) square root of `variance`."""
+        return np.sqrt(self.variance)
+
+    @property
+    def aleatoric(self) -> Array:
+        """(samples,) mean of the members' variances."""
+        return average(self.variances, 1)
+
+    @property
+    def epistemic(self) -> Array:
+        """(samples,) variance of the members' means; exactly 0 where they agree."""
+        epistemic: Array = self._offsets.var(axis=1)
+        return epistemic
+
+    @property
+    def _offsets(self) -> Array:
+        """Of the means from the first member's, which lose no digits where members nearly agree."""
+        return self.means - self.means[:, :1]
 
 
 def chunks(n_rows: int, width: int) -> Iterator[slice]:

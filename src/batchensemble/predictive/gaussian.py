@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf, logsumexp, ndtr, ndtri
 
-from batchensemble.predictive.base import Predictive, Rng, average, chunks
+from batchensemble.predictive.base import NumberPredictive, Rng, average, chunks
 from batchensemble.predictive.checks import (
     LARGEST,
     Array,
@@ -22,7 +22,7 @@ _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianPredictive(Predictive):
+class GaussianPredictive(NumberPredictive):
     """The exact equal-weight mixture of the members' Gaussians.
 
     means, variances (samples, members); variances may be 0. With a `tail_share` every member has
@@ -50,34 +50,6 @@ class GaussianPredictive(Predictive):
                 f"got {self.tail_share} and {self.tail_width}"
             )
         self._freeze(means=means, variances=variances)
-
-    @property
-    def mean(self) -> Array:
-        """(samples,)."""
-        return self.means[:, 0] + average(self._offsets, 1)
-
-    @property
-    def variance(self) -> Array:
-        """(samples,) of the mixture: the members' noise and their disagreement."""
-        return self.aleatoric + self.epistemic
-
-    total = variance
-
-    @property
-    def std(self) -> Array:
-        """(samples,) square root of `variance`."""
-        return np.sqrt(self.variance)
-
-    @property
-    def aleatoric(self) -> Array:
-        """(samples,) mean of the members' variances."""
-        return average(self.variances, 1)
-
-    @property
-    def epistemic(self) -> Array:
-        """(samples,) variance of the members' means; exactly 0 where they agree."""
-        epistemic: Array = self._offsets.var(axis=1)
-        return epistemic
 
     def cdf(self, y: ArrayLike) -> Array:
         """(samples,) P(Y <= y); y (samples,) or one number for all."""
@@ -142,12 +114,6 @@ class GaussianPredictive(Predictive):
     def moment_matched(self) -> "GaussianPredictive":
         """One Gaussian per row with the mixture's mean and variance."""
         return GaussianPredictive(self.mean[:, None], self.variance[:, None])
-
-    @property
-    def _offsets(self) -> Array:
-        # Differences to the first member: exactly 0 where members agree, and no digits are lost
-        # when the means are large and close together.
-        return self.means - self.means[:, :1]
 
     @property
     def _core(self) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from batchensemble.predictive.base import Predictive, Rng, average, chunks
+from batchensemble.predictive.base import NumberPredictive, Rng, chunks
 from batchensemble.predictive.checks import Array, central_levels, check_array, check_levels
 from batchensemble.predictive.gaussian import GaussianPredictive
 from batchensemble.predictive.transforms import Transform
@@ -22,7 +22,7 @@ CUTS = np.array([-7, -5, -3.5, -2.4, -1.4, -0.5, 0.5, 1.4, 2.4, 3.5, 5, 7])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TransformedPredictive(Predictive):
+class TransformedPredictive(NumberPredictive):
     """Y = transform(Z), where Z is the equal-weight mixture of the members' Gaussians.
 
     latent_means, latent_variances (samples, members), and the tails of `GaussianPredictive`, are
@@ -69,34 +69,6 @@ class TransformedPredictive(Predictive):
     def variances(self) -> Array:
         """(samples, members) of Y."""
         return self._moments[1]
-
-    @property
-    def mean(self) -> Array:
-        """(samples,)."""
-        return self.means[:, 0] + average(self.means - self.means[:, :1], 1)
-
-    @property
-    def variance(self) -> Array:
-        """(samples,): the members' noise and their disagreement."""
-        return self.aleatoric + self.epistemic
-
-    total = variance
-
-    @property
-    def std(self) -> Array:
-        """(samples,) square root of `variance`."""
-        return np.sqrt(self.variance)
-
-    @property
-    def aleatoric(self) -> Array:
-        """(samples,) mean of the members' variances."""
-        return average(self.variances, 1)
-
-    @property
-    def epistemic(self) -> Array:
-        """(samples,) variance of the members' means."""
-        epistemic: Array = (self.means - self.means[:, :1]).var(axis=1)
-        return epistemic
 
     def cdf(self, y: ArrayLike) -> Array:
         """(samples,) P(Y <= y); y (samples,) or one number for all."""
