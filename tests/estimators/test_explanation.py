@@ -16,10 +16,14 @@ def table(n=60, n_numbers=2):
     return pd.DataFrame(numbers | {"city": random.choice(["a", "b", None], n), "day": days})
 
 
+def target(x):
+    return x["x0"] + x["x1"] ** 2
+
+
 @pytest.mark.parametrize("n_numbers", [2, 12])  # exact, and from random orders
 def test_contributions_add_up_to_every_part_of_the_prediction(n_numbers):
     x = table(n_numbers=n_numbers)
-    model = Regressor(**SMALL).fit(x, x["x0"])
+    model = Regressor(**SMALL).fit(x, target(x))
     found = model.explain(x[:3], x)
     dist = model.predict_dist(x[:3])
     parts = np.column_stack([dist.mean, dist.aleatoric, dist.epistemic])
@@ -31,7 +35,7 @@ def test_contributions_add_up_to_every_part_of_the_prediction(n_numbers):
 
 def test_classes_are_explained_by_their_probabilities():
     x = table()
-    model = Classifier(**SMALL).fit(x, np.where(x["x0"] > 0, "high", "low"))
+    model = Classifier(**SMALL).fit(x, np.where(target(x) > 0, "high", "low"))
     found = model.explain(x[:2], x)
     assert found.parts[:2] == ["probability of high", "probability of low"]
     np.testing.assert_allclose(found.totals[:, :2], model.predict_proba(x[:2]), rtol=1e-9)
@@ -74,13 +78,13 @@ def test_of_many_background_rows_some_are_taken():
 
 def test_background_rows_are_read_as_those_of_fit():
     x = table()
-    model = Regressor(**SMALL).fit(x, x["x0"])
+    model = Regressor(**SMALL).fit(x, target(x))
     with pytest.raises(ValueError, match="feature names"):
         model.explain(x[:2], x.drop(columns="city"))
 
 
 def test_a_row_that_is_not_there_is_refused():
     x = table()
-    found = Regressor(**SMALL).fit(x, x["x0"]).explain(x[:2], x)
+    found = Regressor(**SMALL).fit(x, target(x)).explain(x[:2], x)
     with pytest.raises(IndexError, match="expected a row from 0 to 1, got 2"):
         found.plot(2)

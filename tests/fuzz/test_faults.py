@@ -119,13 +119,15 @@ def test_readers_beside_two_writers_always_find_a_whole_model(tmp_path):
     writers = [threading.Thread(target=write, args=(model,)) for model in models]
     for writer in writers:
         writer.start()
-    for _ in range(10 * N_FAULTS):
-        found = batchensemble.load(tmp_path / "m.be").predict(x)
-        if not any(np.array_equal(found, answer) for answer in answers):
-            failures.append(found)
-    stop.set()
-    for writer in writers:
-        writer.join()
+    try:
+        for _ in range(10 * N_FAULTS):
+            found = batchensemble.load(tmp_path / "m.be").predict(x)
+            if not any(np.array_equal(found, answer) for answer in answers):
+                failures.append(found)
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
     assert failures == []
     assert [each.name for each in tmp_path.iterdir()] == ["m.be"]
 

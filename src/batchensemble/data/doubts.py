@@ -35,9 +35,17 @@ class BatchEnsembleWarning(UserWarning):
 
 
 def doubts_about(
-    columns: Columns, target: NDArray[Any], encoder: TableEncoder, *, is_classes: bool
+    columns: Columns,
+    target: NDArray[Any],
+    encoder: TableEncoder,
+    *,
+    is_classes: bool,
+    is_limit_given: bool = False,
 ) -> Iterator[str]:
-    """Sentences about a table and its target, before training."""
+    """Sentences about a table and its target, before training.
+
+    Whoever gave a limit of categories knows that rare ones are merged.
+    """
     if is_classes:
         yield from _few_of_a_class(target)
     if len(target) < FEWEST_ROWS:
@@ -47,7 +55,8 @@ def doubts_about(
     apart = {column.name: why for column in columns if (why := _is_like_an_id(column))}
     yield from (f"column {name!r} {why}" for name, why in apart.items())
     yield from (_codes(column.name) for column in columns if _is_of_codes(column))
-    yield from (doubt for name, doubt in _merged(columns, encoder).items() if name not in apart)
+    merged = {} if is_limit_given else _merged(columns, encoder)
+    yield from (doubt for name, doubt in merged.items() if name not in apart)
     yield from (f"column {name!r}: {doubt}" for name, doubt in encoder.date_doubts_.items())
 
 

@@ -157,8 +157,14 @@ class TableEstimator(Estimator, Generic[Dist]):
             categories=plain_lists(self.categories),
         )
         x = encoder.fit_transform(columns.take(learned))
-        told = encoder.with_dates(columns.take(learned)), values[learned], encoder
-        for doubt in doubts_about(*told, is_classes=self._task == "classification"):
+        doubts = doubts_about(
+            encoder.with_dates(columns.take(learned)),
+            values[learned],
+            encoder,
+            is_classes=self._task == "classification",
+            is_limit_given=self.max_categories is not None,
+        )
+        for doubt in doubts:
             warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
         recipe = self._recipe(encoder, head)
         method, splits = self._splits(target, split_seed, seed, order.take(learned))

@@ -70,7 +70,8 @@ def read_model(path: FilePath) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
         )
     with path.open("rb") as file:
         start = file.read(8)
-        n_bytes, n_header = path.stat().st_size, int.from_bytes(start, "little")
+        # Of the open file: meanwhile another may have taken its place.
+        n_bytes, n_header = os.fstat(file.fileno()).st_size, int.from_bytes(start, "little")
         if len(start) < 8 or not 2 <= n_header <= min(LONGEST_HEADER, n_bytes - 8):
             raise _foreign(path, f"a file that begins with {start!r}" if start else "an empty file")
         header = file.read(n_header)
