@@ -279,3 +279,19 @@ def test_a_description_too_long_to_be_read_again_is_not_written(tmp_path, monkey
     with pytest.raises(ValueError, match="expected at most 100 bytes beside the arrays"):
         write_model(tmp_path / "m.be", CONTENTS, ARRAYS)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_whose_place_is_taken_while_it_is_read_is_read_whole(tmp_path, monkeypatch):
+    old, new = tmp_path / "m.be", tmp_path / "longer.be"
+    write_model(old, CONTENTS, ARRAYS)
+    write_model(new, CONTENTS, {"theta": np.zeros(1000)})
+    original = Path.open
+
+    def opened(path, *words):
+        file = original(path, *words)
+        os.replace(new, old)
+        return file
+
+    monkeypatch.setattr(Path, "open", opened)
+    _, arrays = read_model(old)
+    assert np.array_equal(arrays["theta"], ARRAYS["theta"])
