@@ -261,7 +261,7 @@ TINY = {"epochs": 3, "hidden": (8,), "n_members": 2, "random_state": 0}
 
 @pytest.mark.parametrize("scaling", [None, "log"])
 @pytest.mark.parametrize("kind", SKEWED_Y)
-@pytest.mark.filterwarnings("ignore:.*almost determines")
+@pytest.mark.filterwarnings("ignore:.*almost determines")  # shares are a curve of one column
 def test_no_answer_lies_outside_of_what_the_target_can_be(kind, scaling):
     y, far = SKEWED_Y[kind], 5 * SKEWED_X
     model = Regressor(**TINY, target_scaling=scaling).fit(SKEWED_X, y, calibrate=True)
@@ -329,7 +329,7 @@ def test_intervals_by_group_follow_a_column_or_labels():
         model.calibrate(frame[150:], y[150:], groups="gruop")
 
 
-@pytest.mark.filterwarnings("ignore:.*almost determines")
+@pytest.mark.filterwarnings("ignore:.*almost determines")  # the target is a column
 def test_early_stopping_sees_no_row_of_a_group_that_it_trains_on(monkeypatch):
     seen = []
     original = TableEstimator._splits

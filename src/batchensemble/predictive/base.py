@@ -69,8 +69,26 @@ class Predictive(ABC):
             object.__setattr__(self, name, read_only(array))
 
 
-class NumberPredictive(Predictive):
-    """Members that each predict a number with a mean and a variance, (samples, members)."""
+class NumericPredictive(Predictive):
+    """Of numbers: uncertainties are variances, one per row (and step)."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> Array: ...
+
+    @property
+    def total(self) -> Array:
+        """The same as `variance`."""
+        return self.variance
+
+    @property
+    def std(self) -> Array:
+        """Square root of `variance`."""
+        return np.sqrt(self.variance)
+
+
+class MixturePredictive(NumericPredictive):
+    """An equal-weight mixture of members, each with its mean and variance, (samples, members)."""
 
     if TYPE_CHECKING:
 
@@ -89,16 +107,6 @@ class NumberPredictive(Predictive):
     def variance(self) -> Array:
         """(samples,) of the mixture: the members' noise and their disagreement."""
         return self.aleatoric + self.epistemic
-
-    @property
-    def total(self) -> Array:
-        """(samples,) the same as `variance`."""
-        return self.variance
-
-    @property
-    def std(self) -> Array:
-        """(samples,) square root of `variance`."""
-        return np.sqrt(self.variance)
 
     @property
     def aleatoric(self) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf, logsumexp, ndtr, ndtri
 
-from batchensemble.predictive.base import NumberPredictive, Rng, average, chunks
+from batchensemble.predictive.base import MixturePredictive, Rng, average, chunks
 from batchensemble.predictive.checks import (
     LARGEST,
     Array,
@@ -22,7 +22,7 @@ _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianPredictive(NumberPredictive):
+class GaussianPredictive(MixturePredictive):
     """The exact equal-weight mixture of the members' Gaussians.
 
     means, variances (samples, members); variances may be 0. With a `tail_share` every member has

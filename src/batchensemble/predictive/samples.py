@@ -6,14 +6,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from batchensemble.predictive.base import Predictive, average, chunks, read_only
+from batchensemble.predictive.base import NumericPredictive, average, chunks, read_only
 from batchensemble.predictive.checks import Array, central_levels, check_array, check_levels
 
 PAIRS = 1 << 17  # of draws per row in the energy score: all of them up to 512 draws
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SamplePredictive(Predictive):
+class SamplePredictive(NumericPredictive):
     """Sample paths of a forecast, S of them from every member; all draws weigh the same.
 
     paths (samples, members, paths, horizon).
@@ -40,16 +40,6 @@ class SamplePredictive(Predictive):
     def variance(self) -> Array:
         """(samples, horizon) variance of all draws (divided by their number)."""
         return read_only(average(np.square(self.paths - self.mean[:, None, None]), (1, 2)))
-
-    @property
-    def total(self) -> Array:
-        """(samples, horizon) the same as `variance`."""
-        return self.variance
-
-    @property
-    def std(self) -> Array:
-        """(samples, horizon) square root of `variance`."""
-        return np.sqrt(self.variance)
 
     @property
     def aleatoric(self) -> Array:

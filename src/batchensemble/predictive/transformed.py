@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from batchensemble.predictive.base import NumberPredictive, Rng, chunks
+from batchensemble.predictive.base import MixturePredictive, Rng, chunks
 from batchensemble.predictive.checks import Array, central_levels, check_array, check_levels
 from batchensemble.predictive.gaussian import GaussianPredictive
 from batchensemble.predictive.transforms import Transform
@@ -22,7 +22,7 @@ CUTS = np.array([-7, -5, -3.5, -2.4, -1.4, -0.5, 0.5, 1.4, 2.4, 3.5, 5, 7])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TransformedPredictive(NumberPredictive):
+class TransformedPredictive(MixturePredictive):
     """Y = transform(Z), where Z is the equal-weight mixture of the members' Gaussians.
 
     latent_means, latent_variances (samples, members), and the tails of `GaussianPredictive`, are
