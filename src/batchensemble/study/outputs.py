@@ -7,11 +7,12 @@ from batchensemble.study.best_sets import WORDS
 from batchensemble.study.claims import claims_sheet, judge_claims, write_claims
 from batchensemble.study.costs_file import read_costs
 from batchensemble.study.figures import draw_figures
+from batchensemble.study.predictions import predictions_sheet, write_predictions
 from batchensemble.study.report import grube, write_report
 from batchensemble.study.results import Study, read_results, write_runs
 from batchensemble.study.sensitivity import sensitivity_sheet
 from batchensemble.study.sheets import make_sheets
-from batchensemble.study.store import Result
+from batchensemble.study.store import Result, Store
 from batchensemble.study.tables import write_sheet
 
 NEEDED = {
@@ -29,7 +30,9 @@ def write_outputs(folder: Path) -> tuple[list[Result], list[str]]:
     write_runs(results, folder / "runs.csv")
     verdicts = judge_claims(study, Study(results, costs, paired=True))
     write_claims(verdicts, folder / "claims.json")
+    write_predictions(Store(folder / "runs"), results, folder / "predictions")
     sheets = [*make_sheets(study), claims_sheet(verdicts)]
+    sheets.append(predictions_sheet(results, folder / "predictions"))
     if not study.note:
         sheets.append(sensitivity_sheet(results, costs, verdicts))
     for sheet in sheets:

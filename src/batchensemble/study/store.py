@@ -89,6 +89,9 @@ class Store:
         with replacing(self._path(result.run, "json")) as file:
             file.write(json.dumps(numbers, indent=1).encode())
 
+    def has_arrays(self, run: Run) -> bool:
+        return self._path(run, "npz").is_file()
+
     def read(self, run: Run) -> Result:
         """One result, its predictions included."""
         result, arrays = self._result(self._path(run, "json")), self._path(run, "npz")
