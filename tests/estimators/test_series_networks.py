@@ -19,14 +19,14 @@ def setup(preset, panel, season=None, **changes):
 @pytest.mark.parametrize(
     ("freq", "season", "usual", "context"),
     [
-        ("MS", 12, 500, 72),
+        ("MS", 12, 500, 120),
         ("MS", 12, 50, 50),
-        ("D", 7, 500, 42),
+        ("D", 7, 500, 70),
         ("W", 52, 500, 156),
         ("h", 24, 5000, 337),
         ("30min", 48, 9999, 673),
         ("YS", 1, 500, 32),
-        ("QS", 4, 500, 32),
+        ("QS", 4, 500, 40),
         ("YS", 1, 2, 3),
     ],
 )

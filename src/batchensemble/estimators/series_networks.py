@@ -154,8 +154,8 @@ def _common(network: DirectSetup | RecurrentSetup, covariates: int) -> dict[str,
 
 
 def automatic_context(freq: Any, season: int, usual: int) -> int:
-    """Six seasons, more of short ones, fewer of long ones; two weeks within a day; if there are."""
-    context = max(32, min(6 * season, max(3 * season, 144)))
+    """Ten seasons, more of short ones, fewer of long ones; two weeks within a day; if there are."""
+    context = max(32, min(10 * season, max(3 * season, 144)))
     if week := seasons_of(freq, season)[1:]:
         context = max(context, min(2 * week[0] + 1, LONGEST_CONTEXT))
     return max(FEWEST_KNOWN, min(context, usual))
