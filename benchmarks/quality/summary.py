@@ -38,12 +38,15 @@ def main() -> None:
     args = parser.parse_args()
     rows = pd.concat([pd.read_csv(file) for file in args.files])
     rows = rows.drop_duplicates(["table", "split", "method"], keep="last")
-    chosen = rows[~rows["table"].isin(loader.GROUPS["uci"])]
-    for preset in ("ours_default", "ours_best", "ours_fast"):
-        for score in LOWER_IS_BETTER:
-            print_comparison(chosen, score, preset)
-    print_coverage(chosen)
-    print_uci(rows[rows["table"].isin(loader.GROUPS["uci"])])
+    is_uci = rows["table"].isin(loader.GROUPS["uci"])
+    chosen, uci = rows[~is_uci], rows[is_uci]
+    for title, part in (("Tables to choose by", chosen), ("UCI tables", uci)):
+        print(f"\n# {title}")
+        for preset in ("ours_default", "ours_best", "ours_fast"):
+            for score in LOWER_IS_BETTER:
+                print_comparison(part, score, preset)
+        print_coverage(part)
+    print_uci(uci)
     if args.pictures:
         draw_ranks(chosen, args.pictures / "quality-ranks.svg")
         draw_cost(chosen, args.pictures / "quality-cost.svg")
