@@ -83,7 +83,7 @@ def test_the_verdicts_and_their_numbers_are_those_that_the_runs_give(results):
 
 def test_the_page_of_the_study_tells_the_numbers_of_the_results(results):
     page = (ROOT / "docs" / "study.md").read_text()
-    study = Study(results)
+    study = Study(results, paired=True)
     words = study.methods()
     assert f"| | {' | '.join(map(label, words))} |" in page
     for dataset, variant in study.places():
@@ -111,18 +111,19 @@ def test_the_page_of_the_study_tells_the_numbers_of_the_results(results):
 
 
 def test_the_page_of_the_study_opens_with_the_verdict_on_the_abstract(results):
-    study = Study(results, read_costs(FOLDER / "costs.json"))
+    study = Study(results, read_costs(FOLDER / "costs.json"), paired=True)
     sheet = abstract_sheet(study)
     rows = [f"| {quote} | **{verdict}** | {found} |" for quote, verdict, found in sheet.rows]
     page = (ROOT / "docs" / "study.md").read_text()
     head = f"| {' | '.join(sheet.columns)} |\n| --- | --- | --- |\n"
     assert head + "\n".join(rows) + "\n" in page
     assert page.index(head) < page.index("## Summary")
-    assert "better on 6 of 12 test sets, no clear difference on 5, worse on 1 (Phoneme)" in rows[3]
+    assert "better on 6 of 12 test sets, undecided on 5, worse on 1 (Phoneme)" in rows[3]
 
 
 def test_the_tables_and_the_report_have_the_same_verdicts_on_the_abstract(results):
-    sheet = abstract_sheet(Study(results, read_costs(FOLDER / "costs.json")))
+    study = Study(results, read_costs(FOLDER / "costs.json"), paired=True)
+    sheet = abstract_sheet(study)
     with (FOLDER / "tables" / "abstract.csv").open(newline="") as file:
         assert [tuple(row) for row in csv.reader(file)] == [sheet.columns, *sheet.rows]
     page = (FOLDER / "report.html").read_text(encoding="utf-8")

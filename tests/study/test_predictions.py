@@ -53,12 +53,14 @@ def test_every_run_of_the_main_study_keeps_target_mean_and_uncertainties(store, 
 
 def test_metrics_come_back_from_the_compact_predictions(store, folder):
     sheet = predictions_sheet(store, folder)
-    found = {(task, metric): (runs, kept) for task, metric, runs, kept in sheet.rows}
+    found = {(task, metric): (runs, kept) for task, metric, runs, kept, _ in sheet.rows}
     assert {task for task, _ in found} == {"regression", "classification", "forecasting"}
     for task, metric in (("regression", "RMSE"), ("regression", "NLL"), ("classification", "NLL")):
         runs, kept = found[task, metric]
         assert runs == 4  # the changed run is not of the main study
         assert kept >= 4
+    for part in ("total", "aleatoric", "epistemic"):
+        assert found["forecasting", part][1] >= 3
 
 
 def test_other_predictions_do_not_give_the_metrics_of_a_run(store):

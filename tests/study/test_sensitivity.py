@@ -47,7 +47,7 @@ def test_ablations_are_left_out_and_a_choice_without_runs_gives_nothing():
 
 
 def test_a_floor_of_probabilities_changes_the_nll_alone():
-    floor = CHOICE["probabilities of at least 1e-12"]
+    floor = CHOICE["probabilities of at least 10^-12"]
     own = results(nll_floored=0.5, ece=0.1)
     floored = chosen_otherwise(own, floor)
     for before, after in zip(own, floored, strict=True):

@@ -193,7 +193,7 @@ def test_a_method_and_a_dataset_of_ones_own_are_in_the_tables():
         ("word", "word"),
         (14_100, "14,100"),
         (0.26269, "0.263"),
-        (7.1e30, "7.1e+30"),
+        (7.1e30, "7.1 × 10^30"),
         (MeanSE(-0.5, 0.0123), "-0.500 ± 0.012"),
     ],
 )

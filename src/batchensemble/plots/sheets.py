@@ -122,7 +122,10 @@ def show(cell: Cell) -> str:
 def _short(number: float) -> str:
     if abs(number) < 1e4:
         return f"{number:.3f}"
-    return f"{number:,.0f}" if abs(number) < 1e9 else f"{number:.1e}"
+    if abs(number) < 1e9 or not math.isfinite(number):
+        return f"{number:,.0f}"
+    digits, power = f"{number:.1e}".split("e")
+    return f"{digits} × 10^{int(power)}"
 
 
 def brief(number: float) -> str:

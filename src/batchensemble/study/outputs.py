@@ -26,12 +26,12 @@ def write_outputs(folder: Path) -> tuple[list[Result], list[str]]:
     """Write all outputs into the folder; returns the results, and lines that say what is where."""
     results = read_results(folder)
     costs = read_costs(folder / "costs.json")
-    study = Study(results, costs)
+    study, whole = Study(results, costs), Study(results, costs, paired=True)
     write_runs(results, folder / "runs.csv")
-    verdicts = judge_claims(study, Study(results, costs, paired=True))
+    verdicts = judge_claims(study, whole)
     write_claims(verdicts, folder / "claims.json")
     write_predictions(Store(folder / "runs"), results, folder / "predictions")
-    sheets = [*make_sheets(study), claims_sheet(verdicts)]
+    sheets = [*make_sheets(whole), claims_sheet(verdicts)]
     sheets.append(predictions_sheet(results, folder / "predictions"))
     if not study.note:
         sheets.append(sensitivity_sheet(results, costs, verdicts))
@@ -47,7 +47,7 @@ def write_outputs(folder: Path) -> tuple[list[Result], list[str]]:
         said.append(f"Claims: {', '.join(counts)}; {folder / 'claims.json'}")
     missing = [what for what, own in NEEDED.items() if any(find_spec(p) is None for p in own)]
     if "figures" not in missing:
-        draw_figures(study, folder / "figures")
+        draw_figures(whole, folder / "figures")
         (folder / "figures" / "grube.svg").write_text(grube())
         said.append(f"Figures: {folder / 'figures'}")
     if missing:

@@ -10,7 +10,7 @@ from batchensemble.plots.looks import Look, look
 from batchensemble.plots.svg import SOFT, tip
 from batchensemble.study.abstract import place_name
 from batchensemble.study.best_sets import WORDS, Gap, paired_gap
-from batchensemble.study.claims import Verdict, judge_claims
+from batchensemble.study.claims import judge_claims
 from batchensemble.study.results import Study
 from batchensemble.study.statements import BE, DE, MC
 
@@ -42,17 +42,18 @@ def nll_gaps(study: Study) -> Chart | None:
     )
 
 
-def claim_strengths(study: Study, verdicts: Sequence[Verdict] = ()) -> Chart | None:
+def claim_strengths(study: Study) -> Chart | None:
     """How many of its parts hold, for every judged claim, the strongest first."""
     rows = []
-    for verdict in verdicts or judge_claims(study):
+    for verdict in judge_claims(study):
         if verdict.verdict is not None:
             words = [part.verdict for part in verdict.parts if part.counts]
             rows.append((verdict.id, verdict.text, [words.count(word) for word in WORDS]))
     if not rows:
         return None
     rows.sort(key=lambda row: [-row[2][0] / sum(row[2]), -row[2][1] / sum(row[2])])
-    return strengths("Of the parts of each claim, how many hold", rows)
+    rule = ", by paired differences" if study.paired else ""
+    return strengths(f"Of the parts of each claim, how many hold{rule}", rows)
 
 
 def forest(

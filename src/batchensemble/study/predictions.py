@@ -27,11 +27,13 @@ from batchensemble.modelfile.files import replacing
 from batchensemble.plots.looks import NAMES
 from batchensemble.plots.sheets import Cell, Sheet
 from batchensemble.predictive import CategoricalPredictive
+from batchensemble.study.experiments import N_PATHS
 from batchensemble.study.results import SEEDS
 from batchensemble.study.spec import PLAIN, Run
 from batchensemble.study.store import Result, Store
 
 Arrays = Mapping[str, NDArray[Any]]
+Floats = NDArray[np.float64]
 PARTS = ("mean", "aleatoric", "epistemic")
 MOST_DIGITS = 15
 
@@ -64,8 +66,19 @@ def compacted(arrays: Arrays) -> dict[str, NDArray[Any]]:
         parts = dist.mean, dist.aleatoric, dist.epistemic
     else:
         means, variances = (arrays[name].astype(np.float64) for name in ("means", "variances"))
-        parts = means.mean(axis=1), variances.mean(axis=1), means.var(axis=1)
+        within, between = variances.mean(axis=1), means.var(axis=1)
+        if means.ndim > 2:  # of paths: the members' means have sampling noise
+            n_members = means.shape[1]
+            noise = within / (N_PATHS // n_members - 1) if n_members > 1 else between
+            within, between = _without(noise, within, between)
+        parts = means.mean(axis=1), within, between
     return {"target": arrays["y"], **dict(zip(PARTS, parts, strict=True))}
+
+
+def _without(noise: Floats, within: Floats, between: Floats) -> tuple[Floats, Floats]:
+    """Sampling noise belongs to the variance within; that between is never below 0."""
+    epistemic = np.maximum(between - noise, 0.0)
+    return within + between - epistemic, epistemic
 
 
 def metrics_from(compact: Arrays) -> dict[str, float]:
@@ -119,17 +132,18 @@ def predictions_sheet(results: Iterable[Result], folder: Path) -> Sheet:
         for metric, value in again.items():
             worst.setdefault((task, metric), []).append(digits(value, result.metrics[metric]))
     rows: list[tuple[Cell, ...]] = [
-        (task, NAMES.get(metric, metric), len(own), min(own))
+        (task, NAMES.get(metric, metric), len(own), min(own), int(np.median(own)))
         for (task, metric), own in worst.items()
     ]
     return Sheet(
         "predictions",
         "Which metrics come back from the compact predictions",
-        ("task", "metric", "runs", "digits, at worst"),
+        ("task", "metric", "runs", "digits, at worst", "digits, median"),
         tuple(rows),
         "The files in `predictions` hold target, mean, aleatoric and epistemic uncertainty of "
         "every test row in single precision. Significant digits to which the metric of a run comes "
-        "back from them. Metrics of members, of paths or of tail rows do not come back.",
+        "back from them; a probability below 1e-45 becomes 0, and its NLL is lost. Metrics of "
+        "members, of paths or of tail rows do not come back.",
     )
 
 

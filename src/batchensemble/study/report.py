@@ -59,12 +59,16 @@ def write_report(folder: Path, path: Path) -> Path:
 
 
 def render(study: Study, paired: Study | None = None) -> str:
-    """The page as text; `paired` are the same results, for verdicts by paired differences."""
+    """The page as text; `paired` has the same results, of all seeds, judged by pairs.
+
+    Its verdicts stand beside those of the five seeds; tables and figures are of all seeds.
+    """
     full = not study.note
-    sheets = {sheet.name: sheet for sheet in make_sheets(study)}
     verdicts = judge_claims(study, paired) if full else []
+    study = paired or study
+    sheets = {sheet.name: sheet for sheet in make_sheets(study)}
     if full:
-        sensitivity = sensitivity_sheet((paired or study).results, study.costs, verdicts)
+        sensitivity = sensitivity_sheet(study.results, study.costs, verdicts)
         sheets |= {sensitivity.name: sensitivity} if sensitivity.rows else {}
     words = [verdict.verdict for verdict in verdicts]
     return render_page(
@@ -79,7 +83,7 @@ def render(study: Study, paired: Study | None = None) -> str:
         verdicts=verdicts,
         paired_counts=_paired_counts(verdicts),
         abstract=judge_abstract(study),
-        pictures=[c for c in (nll_gaps(study), claim_strengths(study, verdicts)) if c and full],
+        pictures=[c for c in (nll_gaps(study), claim_strengths(study)) if c and full],
         grube=grube(),
         wins=wins(study) if full and study.places() else None,
         main=main_tables(study, mark_best=full),

@@ -129,11 +129,12 @@ def tidy(results: Iterable[Result]) -> pd.DataFrame:
 class Study:
     """The frame of a study's results, and what is asked of it; and the rows of `costs.json`.
 
-    Of an entrant's runs at a place those with full settings are taken, and of these the five seeds
-    if they are all there; without any, those of the first settings.
+    Of an entrant's runs at a place those with full settings are taken; without any, those of the
+    first settings.
 
-    paired   whether claims are judged by differences seed by seed, of all seeds there are, instead
-             of intervals of five
+    paired   False: the paper's reading, five seeds if they are all there, and claims judged by
+             overlapping intervals. True: all seeds there are, and claims judged by differences
+             seed by seed
     """
 
     def __init__(

@@ -37,7 +37,7 @@ CHOICES = (
     # Without dropout MC dropout is the single network: it keeps its own.
     Choice("no dropout", Change(dropout=0.0), unchanged=("mc_dropout",)),
     Choice("objective as written", Change(bounded=False), ("regression", *SERIES)),
-    Choice("probabilities of at least 1e-12", None, ("classification",)),
+    Choice("probabilities of at least 10^-12", None, ("classification",)),
     Choice("uniform biases", Change(bias="uniform")),
     Choice("samples fed back in training", Change(feedback="sample"), SERIES),
 )

@@ -48,7 +48,7 @@ def make_sheets(study: Study) -> list[Sheet]:
 
 def main_sheet(results: Iterable[Result]) -> Sheet:
     """The study at a glance, from results."""
-    return error_and_nll(Study(results))
+    return error_and_nll(Study(results, paired=True))
 
 
 def data_overview(study: Study) -> Sheet:
