@@ -21,7 +21,7 @@ from batchensemble.words import one_of
 AS_TRAINED = Spread()
 TARGET_SCALINGS = ("log", "minmax", "standard")
 ROWS_A_LEVEL = 10  # at least so many rows for each value make targets a grid
-SHARE_OF_GRID = 12**-0.5  # the standard deviation of a uniform distribution between two levels
+SHARE_OF_GRID = 0.1  # of the distance between two levels
 
 Dist_co = TypeVar("Dist_co", covariant=True)
 

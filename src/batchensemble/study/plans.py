@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from batchensemble.data.frames import read_columns
-from batchensemble.study.ablations import ABLATIONS, ACKLEY, ACKLEY_READINGS
+from batchensemble.study.ablations import ABLATIONS, ACKLEY
 from batchensemble.study.additions import fingerprint
 from batchensemble.study.datasets import SERIES, TABLES, load_series, load_table
 from batchensemble.study.results import N_SEEDS, QUICK
@@ -14,7 +14,7 @@ from batchensemble.words import one_of
 
 BE, DE = "batch_ensemble", "deep_ensemble"
 N_STARTS = 4  # initialisations of a split, where its variance is told apart
-EXTRAS = ("sensitivity", "ackley", "starts")
+EXTRAS = ("sensitivity", "starts")
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,11 @@ def plan(
         for unit in units_of(dataset, variant, words, *size, changes, fingerprint(dataset))
     ]
     if BE in methods and (profile.ablated is None or dataset in profile.ablated):
-        named = [*ABLATIONS] if "ablations" in parts else [p for p in parts if p in ABLATIONS]
-        ablations = [ABLATIONS[name] for name in named]
-        ablations += [ACKLEY_READINGS] if "ackley" in parts else []
+        ablations = [
+            ablation
+            for name, ablation in ABLATIONS.items()
+            if name in parts or ("ablations" in parts and not ablation.is_extra)
+        ]
         units += [unit for own in ablations for unit in own.units([dataset], *size)]
     return list(dict.fromkeys(units))
 
