@@ -14,6 +14,7 @@ from batchensemble.plots.sheets import show
 from batchensemble.study.abstract import abstract_sheet
 from batchensemble.study.claims import judge_claims
 from batchensemble.study.costs_file import read_costs
+from batchensemble.study.predictions import predictions_sheet
 from batchensemble.study.published import N_PARAMETERS
 from batchensemble.study.results import Study, read_results
 
@@ -51,6 +52,19 @@ def test_every_number_of_every_run_is_in_the_table_for_machines(results):
         for metric, value in r.metrics.items()
     }
     assert len(found) == len(rows)
+
+
+def test_the_compact_predictions_give_the_metrics_that_their_table_says(results):
+    sheet = predictions_sheet(results, FOLDER / "predictions")
+    with (FOLDER / "tables" / "predictions.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    assert tuple(header) == sheet.columns
+    assert rows == [[str(cell) for cell in row] for row in sheet.rows]
+    assert {row[0]: row[2] for row in sheet.rows} == {
+        "regression": 80,
+        "classification": 120,
+        "forecasting": 40,
+    }
 
 
 def leaves(value, path=()):
