@@ -53,6 +53,15 @@ def test_predictions_and_metrics_need_no_torch():
     assert run(code).split() == ["False", "False"]
 
 
+def test_estimators_are_imported_without_what_only_fit_needs():
+    code = (
+        "import sys; from batchensemble import Regressor; "
+        "print(*(name in sys.modules for name in "
+        "('sklearn.impute', 'sklearn.model_selection', 'numba', 'matplotlib', 'fastapi')))"
+    )
+    assert set(run(code).split()) == {"False"}
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")

@@ -400,3 +400,46 @@ def test_names_that_are_equal_though_they_look_different_are_refused():
         frame = pd.DataFrame(np.zeros((3, 2)), columns=pd.Index(labels, dtype=object))
         with pytest.raises(ValueError, match=r"names that are equal: \[1, .*; make all of them"):
             read_columns(frame)
+
+
+def test_a_few_rows_are_read_as_among_many():
+    n = 50
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "float": random.normal(size=n),
+            "int": random.integers(-5, 5, n),
+            "small": random.normal(size=n).astype(np.float32),
+            "bool": random.random(n) > 0.5,
+            "word": random.choice(["a", "b"], n),
+            "object": pd.Series(["x", "y"] * (n // 2), dtype=object),
+            "date": pd.date_range("2026-01-01", periods=n),
+            "coded": pd.Categorical(random.choice(["u", "v"], n)),
+        }
+    )
+    frame.loc[[1, 40], ["float", "word", "date"]] = None
+    for names in (list(frame), ["float", "word", "date"], ["float", "int"], ["float"]):
+        whole = read_columns(frame[names])
+        for rows in (slice(0, 1), slice(1, 2), slice(0, 7)):
+            few = read_columns(frame[names].iloc[rows])
+            for one, other in zip(few, whole.take(rows), strict=True):
+                if one.missing.all():
+                    one = one.as_kind(other.kind)
+                assert (one.name, one.kind) == (other.name, other.kind)
+                np.testing.assert_array_equal(one.values, other.values)
+                assert one.values.dtype == other.values.dtype
+
+
+def test_an_infinite_number_in_a_block_is_named_by_column_and_row():
+    values = np.zeros((3, 2))
+    values[2, 1] = np.inf
+    for table in (values, pd.DataFrame(values, columns=["x0", "x1"])):
+        with pytest.raises(ValueError, match=r"column 'x1', row 2"):
+            read_columns(table)
+
+
+def test_what_is_read_does_not_change_with_the_table_that_it_came_from():
+    values = np.arange(6.0).reshape(3, 2)
+    columns = read_columns(values)
+    values[:] = -1
+    assert columns[1].values.tolist() == [1, 3, 5]

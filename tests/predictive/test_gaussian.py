@@ -461,3 +461,17 @@ def test_with_tails_rows_are_scored_alike_in_one_chunk_or_many(monkeypatch):
 def test_tails_that_make_no_sense_are_refused(share, width):
     with pytest.raises(ValueError, match=r"tail_share in \[0, 1\) and a tail_width from 1 to 1000"):
         GaussianPredictive(ONE, ONE, share, width)
+
+
+def test_several_quantiles_at_once_have_the_bits_of_one_at_a_time_and_of_each_row_alone():
+    random = np.random.default_rng(0)
+    levels = [0.0, 1e-300, 0.05, 0.5, 0.95, 1.0]
+    for tail_share, tail_width in ((0.0, 1.0), (0.1, 4.0)):
+        means, variances = random.normal(size=(40, 5)), random.gamma(1, size=(40, 5))
+        variances[:3] = 0
+        dist = GaussianPredictive(means, variances, tail_share, tail_width)
+        together = dist.quantile(levels)
+        for j, level in enumerate(levels):
+            assert np.array_equal(dist.quantile(level), together[:, j])
+        for i in range(0, 40, 7):
+            assert np.array_equal(dist[i].quantile(levels), together[i : i + 1])

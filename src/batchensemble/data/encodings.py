@@ -6,19 +6,12 @@ So an encoder can be saved without pickle, and exported to other programs.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import (
-    MinMaxScaler,
-    OneHotEncoder,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-)
 
 SATURATION = 4.0  # how far out "robust" numbers can be
 SHARED = "infrequent_sklearn"  # the output of rare words, named as scikit-learn names it
@@ -56,6 +49,8 @@ class Numbers:
         """numbers (rows, columns): no column is all NaN."""
         fill, gaps = np.zeros(0), np.zeros(0, np.int64)
         if numbers.shape[1]:
+            from sklearn.impute import SimpleImputer  # what fit alone needs takes long to import
+
             imputer = SimpleImputer(strategy="median", add_indicator=True).fit(numbers)
             fill, gaps = imputer.statistics_, np.asarray(imputer.indicator_.features_, np.int64)
         scales = _scales(without_gaps(numbers, fill)[:, scaled], scaling, random_state)
@@ -86,6 +81,13 @@ def _scales(
     numbers: NDArray[np.float64], scaling: str, random_state: int | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """-> center, spread and quantiles of the columns."""
+    from sklearn.preprocessing import (
+        MinMaxScaler,
+        QuantileTransformer,
+        RobustScaler,
+        StandardScaler,
+    )
+
     n_rows, n = numbers.shape
     center, spread, quantiles = np.zeros(n), np.ones(n), np.zeros((0, n))
     if n == 0:
@@ -139,6 +141,8 @@ class Words:
         """texts (rows, columns) of str and None; `known` are the categories, None to learn them."""
         if not texts.shape[1]:
             return cls((), ())
+        from sklearn.preprocessing import OneHotEncoder
+
         encoder = OneHotEncoder(
             categories="auto" if known is None else [np.array(k, dtype=object) for k in known],
             max_categories=most,
@@ -168,16 +172,23 @@ class Words:
 
     def apply(self, texts: NDArray[Any]) -> NDArray[np.float32]:
         """(rows, columns) -> (rows, outputs); an unknown word is rare, or all zeros."""
-        outputs = np.zeros((len(texts), sum(self.widths)), np.float32)
-        last = np.cumsum(self.widths)
-        for column, words, few, end in zip(texts.T, self.categories, self.rare, last, strict=True):
-            first = end - len(words) - bool(few)
-            place = {word: first + i for i, word in enumerate(words)}
-            unknown = end - 1 if few else -1
+        n_outputs, of_columns = self._places
+        outputs = np.zeros((len(texts), n_outputs), np.float32)
+        for column, (place, unknown) in zip(texts.T, of_columns, strict=True):
             places = np.array([place.get(word, unknown) for word in column], np.int64)
             rows = np.flatnonzero(places >= 0)
             outputs[rows, places[rows]] = 1
         return outputs
+
+    @cached_property
+    def _places(self) -> tuple[int, list[tuple[dict[str | None, int], int]]]:
+        """The number of outputs; of each column, the output of each word and of unknown ones."""
+        of_columns, end = [], 0
+        for words, few in zip(self.categories, self.rare, strict=True):
+            place = {word: end + i for i, word in enumerate(words)}
+            end += len(words) + bool(few)
+            of_columns.append((place, end - 1 if few else -1))
+        return end, of_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,8 +226,9 @@ class Bins:
     def apply(self, numbers: NDArray[np.float64]) -> NDArray[np.float32]:
         """(rows, columns) -> (rows, those with a position); beyond the edges it stays at them."""
         positions = np.empty((len(numbers), len(self.edges)), np.float32)
-        for i, (column, edges) in enumerate(zip(self.columns, self.edges, strict=True)):
-            positions[:, i] = np.interp(numbers[:, column], edges, np.arange(len(edges)))
+        places = np.arange(self.n_bins + 1, dtype=np.float64)
+        for i, (column, edges) in enumerate(zip(self.columns.tolist(), self.edges, strict=True)):
+            positions[:, i] = np.interp(numbers[:, column], edges, places[: len(edges)])
         return positions
 
 
@@ -256,7 +268,10 @@ class Codes:
     def apply(self, texts: NDArray[Any]) -> NDArray[np.float32]:
         """(rows, columns) -> the same."""
         codes = np.zeros(texts.shape, np.float32)
-        for i, words in enumerate(self.words):
-            place = {word: n for n, word in enumerate(words, 1)}
+        for i, place in enumerate(self._numbers):
             codes[:, i] = [place.get(word, 0) for word in texts[:, i]]
         return codes
+
+    @cached_property
+    def _numbers(self) -> list[dict[str | None, int]]:
+        return [{word: n for n, word in enumerate(words, 1)} for words in self.words]

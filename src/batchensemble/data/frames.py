@@ -35,6 +35,7 @@ MISSING = {
 
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
 _WORDS = (str, bytes, *_NUMBERS)  # words and numbers in one column are categories
+FEW_ROWS = 32  # cells of so few are read as objects: calls take longer than the values
 _DURATIONS = (dt.timedelta, np.timedelta64, dt.time)
 
 
@@ -136,6 +137,12 @@ def read_columns(X: Any) -> Columns:
     """
     if isinstance(X, Columns):
         return X
+    if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "iuf" and X.size:
+        return Columns(tuple(_read_block([f"x{j}" for j in range(X.shape[1])], X)))
+    if type(X) is pd.DataFrame and X.size and X.columns.is_unique:
+        columns = _read_pandas(X)
+        if columns is not None:
+            return columns
     if sparse.issparse(X):
         raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
     frame = as_frame(X)
@@ -157,13 +164,8 @@ def read_columns(X: Any) -> Columns:
     if isinstance(frame, nw.DataFrame):
         names = _check_names(frame.columns)
         _check_shape(frame.shape)
-        plain = _plain_columns(frame.to_native(), names)
-        return Columns(
-            tuple(
-                plain[name] if name in plain else _read_series(name, frame.get_column(label))
-                for name, label in zip(names, frame.columns, strict=True)
-            )
-        )
+        labels = zip(names, frame.columns, strict=True)
+        return Columns(tuple(_read_series(name, frame.get_column(label)) for name, label in labels))
     array = as_array(X)
     _check_shape(array.shape)
     return Columns(tuple(_read_array(f"x{j}", array[:, j]) for j in range(array.shape[1])))
@@ -184,20 +186,48 @@ def as_frame(data: Any) -> "nw.DataFrame[Any] | nw.Series[Any] | None":
     return frame if isinstance(frame, (nw.DataFrame, nw.Series)) else None
 
 
-def _plain_columns(frame: Any, names: list[str]) -> dict[str, Column]:
-    """The numbers of a pandas frame, all of one type at once: column by column takes long."""
-    if not isinstance(frame, pd.DataFrame):
-        return {}
+def _read_pandas(frame: pd.DataFrame) -> Columns | None:
+    """A frame of plain types, all columns of a type at once: one by one takes long.
+
+    None if it has others.
+    """
+    labels, dtypes = frame.columns.tolist(), frame.dtypes.tolist()
+    names = _check_names(labels)
     types: dict[Any, list[int]] = {}
-    for j, dtype in enumerate(frame.dtypes.tolist()):
+    for j, dtype in enumerate(dtypes):
+        if not isinstance(dtype, (np.dtype, pd.StringDtype)):
+            return None
+        types.setdefault(dtype, []).append(j)
+    columns: dict[int, Column] = {}
+    cells = frame.to_numpy(dtype=object) if len(types) > 1 and len(frame) <= FEW_ROWS else None
+    for dtype, places in types.items():
+        own = [names[j] for j in places]
         if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-            types.setdefault(dtype, []).append(j)
-    columns: dict[str, Column] = {}
-    for places in types.values():
-        block = frame.iloc[:, places].to_numpy() if len(places) < len(names) else frame.to_numpy()
-        read = map(_read_array, (names[j] for j in places), np.asfortranarray(block).T)
-        columns |= {column.name: column for column in read}
-    return columns
+            if cells is not None:
+                block = cells[:, places].astype(dtype)
+            else:
+                whole = len(places) == len(names)
+                block = frame.to_numpy() if whole else frame.iloc[:, places].to_numpy()
+            columns |= zip(places, _read_block(own, block), strict=True)
+            continue
+        is_object = not isinstance(dtype, np.dtype) or dtype.kind == "O"
+        for name, j in zip(own, places, strict=True):
+            if cells is not None and is_object:
+                columns[j] = _read_array(name, cells[:, j])
+            else:
+                columns[j] = _read_array(name, frame[labels[j]].to_numpy())
+    return Columns(tuple(columns[j] for j in range(len(names))))
+
+
+def _read_block(names: list[str], block: NDArray[Any]) -> list[Column]:
+    """Numbers of one type, (rows, columns)."""
+    kind: Kind = "boolean" if block.dtype.kind == "b" else "number"
+    with np.errstate(over="ignore"):  # a long double may become infinite: refused as such
+        numbers = np.array(block.T, np.float64, order="C")
+    if np.isinf(numbers).any():
+        for name, values in zip(names, numbers, strict=True):
+            _number(name, values)
+    return [Column(name, kind, values) for name, values in zip(names, numbers, strict=True)]
 
 
 def _read_series(name: str, series: Any) -> Column:
@@ -296,8 +326,8 @@ def as_array(X: Any) -> NDArray[Any]:
 
 def _check_names(labels: Iterable[Any]) -> list[str]:
     names = [str(label) for label in labels]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
+    if len(set(names)) < len(names):
+        twice = [name for name, count in Counter(names).items() if count > 1]
         raise ValueError(f"column names must be unique, got more than once: {twice}; rename them")
     return names
 

@@ -145,7 +145,8 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """(rows, columns) -> (rows, n_features_out_); columns are matched by position."""
-        check_is_fitted(self)
+        if "n_features_out_" not in vars(self):
+            check_is_fitted(self)
         columns = read_columns(X)
         if len(columns) != self.n_features_in_:
             raise ValueError(

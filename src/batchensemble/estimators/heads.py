@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
@@ -21,6 +22,7 @@ from batchensemble.words import one_of
 AS_TRAINED = Spread()
 TARGET_SCALINGS = ("log", "minmax", "standard")
 ROWS_A_LEVEL = 10  # at least so many rows for each value make targets a grid
+BLOCK = 16  # numbers at a time, at most
 SHARE_OF_GRID = 0.1  # of the distance between two levels
 
 Dist_co = TypeVar("Dist_co", covariant=True)
@@ -110,10 +112,11 @@ class NumberHead:
 
     def _latent(self, outputs: Tensor) -> GaussianPredictive:
         """The prediction before the transform."""
-        means, log_variances = self.loss.moments(outputs)
+        n_rows = len(outputs)
+        means, log_variances = self.loss.moments(_in_blocks(outputs))
         return self.spread.predictive(
-            self.location + self.scale * means.numpy(),
-            self.scale**2 * log_variances.exp().numpy(),
+            self.location + self.scale * means[:n_rows].numpy(),
+            self.scale**2 * log_variances.exp()[:n_rows].numpy(),
         )
 
 
@@ -156,6 +159,18 @@ class ClassHead:
         centred = outputs - outputs.mean(-1, keepdim=True)
         variances: NDArray[np.float64] = centred.var(1, correction=0).sum(-1).numpy()
         return variances
+
+
+def _in_blocks(outputs: Tensor) -> Tensor:
+    """With its last row repeated up to whole blocks of rows.
+
+    torch computes functions of several numbers at a time, and of what is left over at the end in
+    another way: a row's last bits would depend on how many rows come with it.
+    """
+    n_missing = -len(outputs) % BLOCK
+    if not n_missing:
+        return outputs
+    return torch.cat([outputs, outputs[-1:].expand(n_missing, -1, -1)])
 
 
 def _before(transform: Transform | None, y: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,13 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    train_test_split,
-)
 
 from batchensemble.conformal import read_groups
 
@@ -99,6 +92,8 @@ def folds_of(
     """
     if n_folds < 2 or len(target) < n_folds * FEWEST_ROWS_HELD_OUT or order.in_time:
         return None
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+
     is_label = (
         target.dtype.kind == "i" and np.unique(target, return_counts=True)[1].min() >= n_folds
     )
@@ -127,6 +122,8 @@ def hold_out(
     smaller = min(n_held_out, len(rows) - n_held_out)
     few_labels = target.dtype.kind == "i" and len(counts) <= smaller and counts.min() > 1
     stratify = target if few_labels else None
+    from sklearn.model_selection import train_test_split  # what fit alone needs takes long
+
     kept, held_out = train_test_split(
         rows, test_size=n_held_out, random_state=seed, stratify=stratify
     )

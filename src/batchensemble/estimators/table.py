@@ -364,8 +364,11 @@ class TableEstimator(Estimator, Generic[Dist]):
 
     def read(self, X: Any) -> Columns:
         """X as the columns of fit, checked."""
-        check_is_fitted(self, "model_")
+        if "model_" not in vars(self):
+            check_is_fitted(self, "model_")
         columns = read_columns(X)
+        if self._are_those_of_fit(X):
+            return columns
         validate_data(self, X, skip_check_array=True, reset=False)
         names, expected = columns.names, self.model_.encoder.names_
         if hasattr(X, "columns") and names != expected and set(names) == set(expected):
@@ -374,6 +377,17 @@ class TableEstimator(Estimator, Generic[Dist]):
                 "select them in that order"
             )
         return columns
+
+    def _are_those_of_fit(self, X: Any) -> bool:
+        """Whether the common kinds of tables are as expected: all other checks take longer."""
+        names = vars(self).get("feature_names_in_")
+        if type(X) is np.ndarray:
+            return names is None and bool(X.shape[1] == self.n_features_in_)
+        return (
+            type(X) is pd.DataFrame
+            and names is not None
+            and bool(X.columns.tolist() == names.tolist())
+        )
 
     def _network(self, recipe: dict[str, Any]) -> MakeNetwork:
         return table_network(recipe)

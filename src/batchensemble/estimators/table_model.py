@@ -32,7 +32,8 @@ class TableModel(Generic[Dist]):
 
     def predict(self, columns: Columns) -> Dist:
         """The prediction for every row."""
-        return self.head.predictive(torch.cat(list(self.outputs(columns))))
+        parts = list(self.outputs(columns))
+        return self.head.predictive(parts[0] if len(parts) == 1 else torch.cat(parts))
 
     def chunks(self, columns: Columns) -> Iterator[Dist]:
         """The same, some rows at a time, so that memory stays bounded."""
@@ -41,13 +42,17 @@ class TableModel(Generic[Dist]):
     def outputs(self, columns: Columns) -> Iterator[Tensor]:
         """(rows, members, outputs) of the networks, some rows at a time."""
         for start in range(0, columns.n_rows, ENCODED_ROWS):
-            x = self.encoder.transform(columns.take(slice(start, start + ENCODED_ROWS)))
+            rows = slice(start, start + ENCODED_ROWS)
+            some = columns.take(rows) if columns.n_rows > ENCODED_ROWS else columns
+            x = self.encoder.transform(some)
             yield from predict_rows(self.ensemble.members, x, self.ensemble.device)
 
     def ask(self, columns: Columns, question: Callable[[Dist], NDArray[Any]]) -> NDArray[Any]:
         """What `question` answers about each row's prediction, some rows at a time."""
         answers = (question(dist) for dist in self.chunks(columns))
         first = next(answers)
+        if len(first) == columns.n_rows:
+            return first
         # One array for all: many small ones between large ones that go would leave holes.
         whole = np.empty((columns.n_rows, *first.shape[1:]), first.dtype)
         stop = len(first)

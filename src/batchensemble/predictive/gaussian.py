@@ -69,7 +69,7 @@ class GaussianPredictive(MixturePredictive):
     def quantile(self, q: ArrayLike) -> Array:
         """Exact quantiles of the mixture: one q -> (samples,), several -> (samples, len(q))."""
         levels = check_levels(q)
-        out = np.stack([self._quantile(float(p)) for p in levels.ravel()], axis=1)
+        out = self._quantiles(levels.ravel())
         order = np.argsort(levels.ravel())
         # Rounding in the last bit must not let two quantiles cross.
         out[:, order] = np.maximum.accumulate(out[:, order], axis=1)
@@ -142,16 +142,26 @@ class GaussianPredictive(MixturePredictive):
         y = np.full(len(self), y) if np.ndim(y) == 0 else y
         return check_array("y", y, len(self))[:, None]
 
-    def _quantile(self, p: float) -> Array:
+    def _quantiles(self, levels: Array) -> Array:
+        """(samples, levels)."""
         # The upper half is the lower half of the mirrored mixture: small tails keep their digits.
-        side, tail = (1.0, p) if p <= 0.5 else (-1.0, 1.0 - p)
-        out = np.full(len(self), -np.inf)
-        if tail > 0:
-            means, stds, weights = self._parts()
-            for rows in chunks(len(self), means.shape[1]):
-                ends = side * means[rows], stds[rows]
-                out[rows] = _lower_quantile(*ends, max(tail, _TINY), weights)
-        return side * out
+        is_lower = levels <= 0.5
+        sides, tails = np.where(is_lower, 1.0, -1.0), np.where(is_lower, levels, 1.0 - levels)
+        out = np.repeat(np.where(tails > 0, 0.0, -sides * np.inf)[None], len(self), axis=0)
+        inside = np.flatnonzero(tails > 0)
+        sides, tails = sides[inside, None, None], np.maximum(tails[inside], _TINY)
+        means, stds, weights = self._parts()
+        for rows in chunks(len(self), means.shape[1] * max(1, len(inside))):
+            mirrored = sides * means[rows]  # (levels, rows, parts)
+            shape = mirrored.shape
+            lower = _lower_quantile(
+                mirrored.reshape(-1, shape[2]),
+                np.broadcast_to(stds[rows], shape).reshape(-1, shape[2]),
+                np.repeat(tails, shape[1]),
+                weights,
+            )
+            out[rows, inside] = (sides[..., 0] * lower.reshape(shape[:2])).T
+        return out
 
 
 def _standardise(difference: Array, stds: Array) -> Array:
@@ -176,37 +186,51 @@ def _mixed(values: Array, weights: Array | None) -> Array:
     return average(values, 1) if weights is None else (values * weights).sum(axis=1)
 
 
-def _lower_quantile(means: Array, stds: Array, tail: float, weights: Array | None = None) -> Array:
-    """Per row the x at which the mean of Phi((x - means) / stds) is tail, 0 < tail <= 1/2.
+def _lower_quantile(means: Array, stds: Array, tails: Array, weights: Array | None = None) -> Array:
+    """Per row the x at which the mean of Phi((x - means) / stds) is its tail, 0 < tail <= 1/2.
 
     Newton's method on log F, bisecting whenever it leaves the bracket or does not halve its step.
     """
 
-    def mean(values: Array) -> Array:
-        of_row: Array = values.mean(axis=1) if weights is None else (values * weights).sum(axis=1)
-        return of_row
+    k = means.shape[1]
 
-    ends = means + stds * ndtri(tail)
+    def mean(values: Array) -> Array:
+        of_row: Array = np.add.reduce(values if weights is None else values * weights, axis=1)
+        return of_row / k if weights is None else of_row
+
+    ends = means + stds * ndtri(tails)[:, None]
     low, high = ends.min(axis=1), ends.max(axis=1)  # the mixture's quantile lies between
-    x: Array = np.clip(average(ends, 1), low, high)
-    step = high - low
+    out: Array = np.clip(average(ends, 1), low, high)
     left = np.flatnonzero(high > low)
+    # Of the rows that are left, from here on.
+    x, step = out[left], (high - low)[left]
+    m, s, low, high, tails = (a[left] for a in (means, stds, low, high, tails))
+    with np.errstate(over="ignore"):
+        farthest = np.maximum(np.abs(low[:, None] - m), np.abs(high[:, None] - m)) / s
+    is_near = bool(np.all(farthest < LARGEST))
     for _ in range(2000):  # the float64 range, halved to its last bit
         if not left.size:
             break
-        at, s = x[left], stds[left]
-        z = _standardise(at[:, None] - means[left], s)
+        z = (x[:, None] - m) / s if is_near else _standardise(x[:, None] - m, s)
         f = np.maximum(mean(ndtr(z)), _TINY)
-        gap = np.log(f / tail)
-        low[left] = lo = np.where(gap < 0, at, low[left])
-        high[left] = hi = np.where(gap < 0, high[left], at)
+        gap = np.log(f / tails)
+        is_below = gap < 0
+        low, high = np.where(is_below, x, low), np.where(is_below, high, x)
         slope = mean(_density(z) / s) / f
-        move = np.divide(gap, slope, out=np.full_like(gap, np.inf), where=slope > 1e-150)
-        newton, last_bit = at - move, np.spacing(np.abs(at))
-        trusted = (newton > lo) & (newton < hi) & (np.abs(move) <= 0.5 * step[left])
-        nearer = np.where(trusted, newton, 0.5 * (lo + hi))
-        step[left] = np.abs(nearer - at)
-        hit = (np.abs(gap) < 1e-9) & ((np.abs(gap) <= 16 * _EPS) | (np.abs(move) <= last_bit))
-        x[left] = np.where(hit, at, nearer)
-        left = left[~hit & (step[left] > last_bit)]
-    return x
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            move = np.where(slope > 1e-150, gap / slope, np.inf)
+        newton, last_bit = x - move, np.spacing(np.abs(x))
+        size, miss = np.abs(move), np.abs(gap)
+        trusted = (newton > low) & (newton < high) & (size <= 0.5 * step)
+        nearer = np.where(trusted, newton, 0.5 * (low + high))
+        step = np.abs(nearer - x)
+        hit = (miss < 1e-9) & ((miss <= 16 * _EPS) | (size <= last_bit))
+        x = np.where(hit, x, nearer)
+        done = hit | (step <= last_bit)
+        if done.any():
+            out[left[done]] = x[done]
+            rest = ~done
+            left, x, step = left[rest], x[rest], step[rest]
+            m, s, low, high, tails = (a[rest] for a in (m, s, low, high, tails))
+    out[left] = x
+    return out

@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 from batchensemble.training.bank import Bank
 from batchensemble.training.direct import Direct
 from batchensemble.training.engines import Source, Windows
+from batchensemble.training.few_rows import FEW_ROWS
 from batchensemble.training.loop import History, Training, train, train_one_by_one
 from batchensemble.training.losses import Loss
 from batchensemble.training.methods import MakeNetwork, Members, Method
@@ -148,11 +149,18 @@ def predict_rows(
     budget = CHUNK_FLOATS_GPU if device.type == "cuda" else CHUNK_FLOATS
     size = max(1, budget // (members.n_members * widest))
     start = 0
+    few_rows = members.of_few_rows() if len(x) <= FEW_ROWS else None
+    if few_rows is not None:
+        yield torch.from_numpy(few_rows(x)).expand(-1, members.n_members, -1)
+        return
     while start < len(x):
         try:
             part = torch.tensor(x[start : start + size], dtype=torch.float64, device=device)
+            n_rows = len(part)
             with torch.inference_mode():
-                outputs = members(part).cpu().contiguous()
+                # BLAS adds in another order for one row alone than for one among others.
+                part = part.expand(2, -1) if n_rows == 1 else part
+                outputs = members(part)[:n_rows].cpu().contiguous()
         except torch.OutOfMemoryError:
             size = _halved(size)
             continue

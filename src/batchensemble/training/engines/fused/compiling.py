@@ -35,10 +35,10 @@ SOURCES = [
 VERSION = hashlib.sha256(b"".join(file.read_bytes() for file in SOURCES)).hexdigest()[:12]
 
 
-def compiled(function: Function) -> Function:
+def compiled(function: Function, fastmath: set[str] = FAST) -> Function:
     """A function on arrays; it runs without the GIL."""
     function.__qualname__ += f"_{VERSION}"
-    dispatcher: Any = njit(nogil=True, error_model="numpy", fastmath=FAST)(function)
+    dispatcher: Any = njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
     try:
         dispatcher._cache = _Cache(function)  # as `njit(cache=True)` does with its own
     except (RuntimeError, OSError):  # a read-only installation, and no home to write to

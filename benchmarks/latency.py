@@ -1,0 +1,102 @@
+"""How long one row takes: `OMP_NUM_THREADS=1 python benchmarks/latency.py`.
+
+Milliseconds for one row through a loaded model of the default preset, as an array and as a frame,
+and beside a scikit-learn pipeline that gives a number alone; then the time of imports, beside
+torch's own, and of `batchensemble --help`. The fastest of many calls and the median: the machine
+may be busy.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from batchensemble import Classifier, Regressor, load
+
+CALLS = 1000
+HELP = (
+    "import sys; sys.argv = ['batchensemble', '--help']; import batchensemble.cli.app as a; a.app()"
+)
+
+
+def table(n=500):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(n, 10)), columns=[f"x{i}" for i in range(10)])
+    mixed = frame.assign(town=random.choice(["Bonn", "Jena", "Ulm"], n), is_new=frame["x0"] > 0)
+    mixed["sold"] = pd.date_range("2024-01-01", periods=n)
+    return frame.to_numpy(), mixed, (frame["x0"] ** 2 + frame["x1"]).to_numpy()
+
+
+def milliseconds(call, n=CALLS):
+    for _ in range(50):
+        call()
+    spent = np.empty(n)
+    for i in range(n):
+        start = time.perf_counter()
+        call()
+        spent[i] = time.perf_counter() - start
+    return 1e3 * spent.min(), 1e3 * float(np.median(spent))
+
+
+def reloaded(model):
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "m.be")
+        return load(Path(folder) / "m.be")
+
+
+def seconds(code):
+    """The least CPU time of three processes."""
+    import resource
+
+    spent = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(spent)
+
+
+def main():
+    torch.set_num_threads(1)
+    array, mixed, y = table()
+    numbers = reloaded(Regressor(random_state=0, epochs=5).fit(array, y))
+    calibrated = reloaded(Regressor(random_state=0, epochs=5).fit(array, y, calibrate=True))
+    framed = reloaded(Regressor(random_state=0, epochs=5).fit(mixed, y))
+    classes = reloaded(Classifier(random_state=0, epochs=5).fit(array, y > 1))
+    named = reloaded(Classifier(random_state=0, epochs=5).fit(mixed, y > 1))
+    coded = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+    peer = make_pipeline(coded, HistGradientBoostingRegressor())
+    peer.fit(mixed.drop(columns="sold"), y)
+    row, one = array[:1], mixed.iloc[[0]]
+    rows = {
+        "predict_interval, array of 10": lambda: numbers.predict_interval(row),
+        "predict_interval, calibrated": lambda: calibrated.predict_interval(row),
+        "predict_interval, frame of 13": lambda: framed.predict_interval(one),
+        "predict_proba, array of 10": lambda: classes.predict_proba(row),
+        "predict_proba, frame of 13": lambda: named.predict_proba(one),
+        "scikit-learn pipeline, frame of 12": lambda: peer.predict(one.drop(columns="sold")),
+    }
+    print(f"{'one row':36s}{'fastest':>10s}{'median':>10s}  ms")
+    for name, call in rows.items():
+        fastest, median = milliseconds(call)
+        print(f"{name:36s}{fastest:10.2f}{median:10.2f}")
+    torch_alone = seconds("import torch")
+    ours = seconds("from batchensemble import Regressor")
+    print(
+        f"import torch {torch_alone:.2f} s of CPU; from batchensemble import Regressor {ours:.2f}"
+    )
+    print(f"ratio {ours / torch_alone:.2f}; batchensemble --help {seconds(HELP):.2f} s of CPU")
+
+
+if __name__ == "__main__":
+    main()
