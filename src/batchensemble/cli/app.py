@@ -10,6 +10,7 @@ from batchensemble.cli.fit import fit
 from batchensemble.cli.inspect import inspect
 from batchensemble.cli.predict import predict
 from batchensemble.cli.reproduce import report, reproduce
+from batchensemble.cli.serve import serve
 
 RESUME = "Stopped. Finished runs are kept: run the same command again to continue."
 
@@ -28,7 +29,7 @@ def main() -> None:
     """
 
 
-for own in (fit, predict, evaluate, inspect, export):
+for own in (fit, predict, evaluate, inspect, export, serve):
     app.command(rich_help_panel="Your own data", epilog=CODES)(one_line_errors()(own))
 for study in (datasets, reproduce, report):
     app.command(rich_help_panel="The study")(one_line_errors(RESUME)(study))

@@ -23,14 +23,6 @@ def table_kinds(model: Regressor | Classifier) -> dict[str, Kind]:
     return dict(zip(encoder.names_, encoder.kinds_, strict=True))
 
 
-def with_zones(model: Regressor | Classifier, frame: pd.DataFrame) -> pd.DataFrame:
-    """Dates of a file, which are in UTC, with the zone that those of fit had."""
-    encoder = model.model_.encoder
-    zoned = zip(encoder.names_, encoder.kinds_, getattr(encoder, "zoned_", ()), strict=False)
-    dates = [name for name, kind, is_zoned in zoned if is_zoned and kind == "date"]
-    return frame.assign(**{name: frame[name].dt.tz_localize("UTC") for name in dates})
-
-
 def notations_of(model: Any) -> dict[str, Notation]:
     """How columns were written in the file of fit, where that was not plain."""
     kept = (getattr(model, "origin_", None) or {}).get("notations") or {}
@@ -79,19 +71,26 @@ def read_series(
 
     Rows without a target are left out. With `is_ahead` only what is known ahead is read.
     """
+    with open_table(path, options) as file:
+        return series_in(model, file, is_ahead=is_ahead)
+
+
+def series_in(
+    model: Forecaster, file: TableFile, *, is_ahead: bool = False
+) -> tuple[pd.DataFrame, int]:
+    """The same of an open file."""
     kinds = series_kinds(model)
     series = model.id_col if model.id_col in kinds else None
     if is_ahead:
         kinds = {n: k for n, k in kinds.items() if n not in (model.target_col, *model.past_columns)}
     notations = notations_of(model)
-    with open_table(path, options) as file:
-        check_columns(kinds, file)
-        parts = []
-        for rows in file.batches():
-            parts.append(read_as(rows, kinds, file, notations))
-            _check_zones(rows[model.time_col], model.panel_.times, file)
-        if not parts:
-            raise ValueError(f"{file.name}: expected rows of the series, got none")
+    check_columns(kinds, file)
+    parts = []
+    for rows in file.batches():
+        parts.append(read_as(rows, kinds, file, notations))
+        _check_zones(rows[model.time_col], model.panel_.times, file)
+    if not parts:
+        raise ValueError(f"{file.name}: expected rows of the series, got none")
     every = pd.concat(parts)
     frame = every if is_ahead else every[every[model.target_col].notna()]
     names: Any = {"time": model.time_col, "series": series}

@@ -14,7 +14,6 @@ from batchensemble.cli.columns import (
     notations_of,
     read_series,
     table_kinds,
-    with_zones,
 )
 from batchensemble.cli.errors import about_file
 from batchensemble.cli.evaluation import (
@@ -28,13 +27,13 @@ from batchensemble.cli.evaluation import (
     mistakes,
 )
 from batchensemble.cli.format import counted
-from batchensemble.cli.predictions import prediction_columns
 from batchensemble.cli.scores import doubt_about_coverage, doubts_about_scores
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import Kind
 from batchensemble.data.reading import open_table
 from batchensemble.data.text import read_as
 from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.estimators.answers import prediction_columns, with_zones
 from batchensemble.estimators.forecast import Forecast
 from batchensemble.estimators.regressor import NumberPredictive
 from batchensemble.estimators.target_kinds import described

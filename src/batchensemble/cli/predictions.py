@@ -1,10 +1,10 @@
 """Predictions for the rows of a file, in batches, or for the next steps of series."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from batchensemble.cli.columns import (
@@ -13,16 +13,15 @@ from batchensemble.cli.columns import (
     notations_of,
     read_series,
     table_kinds,
-    with_zones,
 )
 from batchensemble.cli.errors import about_file
-from batchensemble.conformal import predicted_interval
 from batchensemble.data.arrow import BATCH
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.reading import open_table
+from batchensemble.data.reading import TableFile, open_table
 from batchensemble.data.text import read_as
 from batchensemble.data.writing import TableWriter, check_place, check_written
 from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.estimators.answers import prediction_columns, with_zones
 from batchensemble.words import one_of
 
 
@@ -54,7 +53,11 @@ def predict_file(
     elif data is None:
         raise ValueError("name a file with rows to predict after the model, or - for a pipe")
     else:
-        frames = _predicted_batches(model, data, coverage, keep, progress, batch, options)
+        one = isinstance(model, Regressor | Classifier)
+        answer = partial(table_predictions, model) if one else model.answer
+        needed = list(table_kinds(model)) if one else model.needed
+        asked = partial(answer, coverage=coverage)
+        frames = _predicted_batches(needed, asked, data, keep, progress, batch, options)
     n_rows, columns = 0, list[str]()
     with TableWriter(out) as writer:
         for frame in frames:
@@ -64,55 +67,42 @@ def predict_file(
 
 
 def _predicted_batches(
-    model: Regressor | Classifier,
+    needed: Collection[str],
+    answer: Callable[[pd.DataFrame, TableFile], pd.DataFrame],
     data: Path,
-    coverage: float,
     keep: Sequence[str],
     progress: Callable[[int, float | None], None],
     batch: int,
     options: FileOptions,
 ) -> Iterator[pd.DataFrame]:
     """One row for each row of the file: the columns to keep, and the predictions."""
-    kinds, notations, n_rows = table_kinds(model), notations_of(model), 0
+    n_rows = 0
     with open_table(data, options) as file:
         every, what = list(keep) == ["all"], f"the --keep column of {file.name}"
         kept = file.names if every else [one_of(name, file.names, what) for name in keep]
-        check_columns(kinds, file)
+        check_columns(needed, file)
         for rows in file.batches(batch):
-            X = with_zones(model, read_as(rows, kinds, file, notations))
-            dist, groups = model.predict_dist(X), model.groups_in(X)
-            predictions = prediction_columns(model, dist, coverage, groups)
+            predictions = answer(rows, file)
             both = [name for name in predictions if name in kept]
             if both:
                 raise ValueError(
                     f"{file.name}: --keep names a column called like one of the predictions: "
                     f"{', '.join(map(repr, both))}; omit it, or rename it in the file"
                 )
-            yield pd.concat([rows[kept], predictions.set_axis(rows.index)], axis=1)
+            yield pd.concat([rows[kept], predictions], axis=1)
             n_rows += len(rows)
             progress(n_rows, file.share_read())
         if not n_rows:
             raise ValueError(f"{file.name}: expected rows to predict, got none")
 
 
-def prediction_columns(
-    model: Regressor | Classifier, dist: Any, coverage: float, groups: Any = None
+def table_predictions(
+    model: Regressor | Classifier, rows: pd.DataFrame, file: TableFile, coverage: float
 ) -> pd.DataFrame:
-    """What `predict` writes about rows, from their predictive distribution."""
-    if isinstance(model, Regressor):
-        lower, upper = predicted_interval(dist, coverage, model.calibration_, groups).T
-        columns = {"mean": dist.mean, "std": dist.std, "lower": lower, "upper": upper}
-    else:
-        classes = model.classes_.tolist()
-        names = [str(one).lower() if isinstance(one, bool) else str(one) for one in classes]
-        columns = {"prediction": dist.mode, "confidence": dist.confidence}
-        if model.calibration_ is not None:
-            words = np.array(names, object)
-            sets = model.calibration_.sets(dist.mean, coverage, groups=groups)
-            columns["set"] = ["|".join(words[inside]) for inside in sets]
-        columns |= {f"p_{name}": p for name, p in zip(names, dist.mean.T, strict=True)}
-        columns["total"] = dist.total
-    return pd.DataFrame(columns | {"aleatoric": dist.aleatoric, "epistemic": dist.epistemic})
+    """What `predict` writes about some rows of a file."""
+    X = with_zones(model, read_as(rows, table_kinds(model), file, notations_of(model)))
+    dist, groups = model.predict_dist(X), model.groups_in(X)
+    return prediction_columns(model, dist, coverage, groups).set_axis(rows.index)
 
 
 def forecast(
@@ -128,7 +118,18 @@ def forecast(
     df = None if history is None else read_series(model, history, options)[0]
     future = None if ahead is None else read_series(model, ahead, options, is_ahead=True)[0]
     with about_file(" and ".join(str(path) for path in (history, ahead) if path)):
-        steps = model.forecast(horizon, df=df, X_df=future)
+        return forecast_columns(model, df, future, horizon, coverage)
+
+
+def forecast_columns(
+    model: Forecaster,
+    df: pd.DataFrame | None,
+    future: pd.DataFrame | None,
+    horizon: int | None,
+    coverage: float,
+) -> pd.DataFrame:
+    """What `predict` writes about the next steps."""
+    steps = model.forecast(horizon, df=df, X_df=future)
     frame = steps.frame(steps.columns([100 * coverage]))
     mean, lower, upper = frame.columns[-3:]
     frame = frame.rename(columns={mean: "mean", lower: "lower", upper: "upper"})

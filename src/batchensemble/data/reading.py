@@ -73,13 +73,26 @@ def open_table(path: Path, options: FileOptions = AS_FOUND) -> Iterator[TableFil
             table = ExcelFile(path, stack, options)
         else:
             table = ArrowFile(path, stack, options, is_parquet=suffix in PARQUET)
-        twice = [repr(name) for name, count in Counter(table.names).items() if count > 1]
-        if twice:
-            raise ValueError(
-                f"{table.name}: expected every column to have a name of its own, got more than "
-                f"once: {', '.join(twice)}; rename them"
-            )
+        _check_unique(table)
         yield table
+
+
+@contextmanager
+def open_csv(text: bytes, name: str) -> Iterator[TableFile]:
+    """A CSV in memory; `name` stands for it in errors."""
+    with ExitStack() as stack:
+        table = _Csv(Path(name), stack, AS_FOUND, is_packed=False, raw=io.BytesIO(text))
+        _check_unique(table)
+        yield table
+
+
+def _check_unique(table: TableFile) -> None:
+    twice = [repr(name) for name, count in Counter(table.names).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"{table.name}: expected every column to have a name of its own, got more than "
+            f"once: {', '.join(twice)}; rename them"
+        )
 
 
 def check_suffix(path: Path) -> str:
@@ -102,7 +115,7 @@ def is_table(path: Path) -> bool:
 
 def _line_of_odd_bytes(path: Path) -> str:
     """Where text stops being UTF-8; only of plain files, which can be read once more."""
-    if path == PIPE or path.name.lower().endswith(".gz"):
+    if path.name.lower().endswith(".gz") or not path.is_file():
         return ""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -167,14 +180,21 @@ class _Csv:
     is_text = True
 
     def __init__(
-        self, path: Path, stack: ExitStack, options: FileOptions, *, is_packed: bool
+        self,
+        path: Path,
+        stack: ExitStack,
+        options: FileOptions,
+        *,
+        is_packed: bool,
+        raw: io.BytesIO | None = None,
     ) -> None:
         self.name, self.options = _name(path), options
         self._path = path
-        self._raw: BinaryIO = sys.stdin.buffer
-        if path != PIPE:
+        self._raw: BinaryIO = sys.stdin.buffer if raw is None else io.BufferedReader(raw)
+        is_file = path != PIPE and raw is None
+        if is_file:
             self._raw = stack.enter_context(path.open("rb"))
-        self._size = None if path == PIPE else path.stat().st_size
+        self._size = path.stat().st_size if is_file else None
         binary: Any = gzip.GzipFile(fileobj=self._raw) if is_packed else self._raw
         with self._readable():
             self._decoding = _Decoding(binary, options.encoding, stack)

@@ -1,0 +1,235 @@
+"""Requests -> the columns of a model -> what `predict` writes about them."""
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NotRequired
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
+
+from batchensemble.cli.batching import Batches
+from batchensemble.cli.columns import (
+    check_columns,
+    notations_of,
+    series_in,
+    series_kinds,
+    table_kinds,
+)
+from batchensemble.cli.predictions import forecast_columns
+from batchensemble.data.file_options import AS_FOUND, FileOptions
+from batchensemble.data.frames import Column, Columns, Kind
+from batchensemble.data.reading import open_csv
+from batchensemble.data.scalars import texts
+from batchensemble.data.text import read_as, read_column
+from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.estimators.answers import with_shift, with_zones
+
+REQUEST = "the request"
+JSON, CSV = "application/json", "text/csv"
+TYPES: dict[Kind, Any] = {
+    "number": Annotated[float | None, Field(allow_inf_nan=False)],
+    "boolean": bool | None,
+    "category": str | bool | int | float | None,
+    "date": str | None,
+}
+Coverage = Annotated[float, Field(ge=0.01, le=0.999)]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one request may hold."""
+
+    rows: int = 10_000
+    megabytes: float = 10.0
+
+
+class TooMuch(ValueError):
+    """A request beyond the limits."""
+
+
+@dataclass
+class Rows:
+    """The rows of a JSON request, as a file for errors."""
+
+    names: list[str]
+    name: str = REQUEST
+    unit: str = "row"
+    is_text: bool = False
+    separator: str = ","
+    options: FileOptions = AS_FOUND
+    nameless: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def batches(self, n_rows: int = 0) -> Iterator[pd.DataFrame]:
+        return iter(())
+
+    def share_read(self) -> float | None:
+        return None
+
+
+@dataclass(eq=False)
+class TableRequests:
+    model: Regressor | Classifier
+    limits: Limits
+
+    def __post_init__(self) -> None:
+        self.kinds, self.notations = table_kinds(self.model), notations_of(self.model)
+        self.file = Rows(list(self.kinds))
+        encoder = self.model.model_.encoder
+        self.zoned = dict(zip(encoder.names_, getattr(encoder, "zoned_", ()), strict=False))
+        calibration = self.model.calibration_
+        if getattr(calibration, "groups", None) is not None and not self.model.group_column_:
+            raise ValueError(
+                "this model was calibrated by labels that are no column, so a request cannot "
+                "name a row's group; calibrate with groups= the name of a column"
+            )
+        row = _object("row", {name: TYPES[kind] for name, kind in self.kinds.items()})
+        rows = _listed(row, self.limits.rows, fewest=1)
+        body = _object("body", {"rows": rows, "coverage": NotRequired[Coverage]})
+        self.body: TypeAdapter[Any] = TypeAdapter(body)
+        self.batches = Batches(lambda columns, share: with_shift(self.model, columns, share))
+
+    def prepare(self) -> None:
+        self.model.model_.ensemble.members.prepare()
+
+    def schema(self) -> dict[str, Any]:
+        return _contents(self.body, self.kinds)
+
+    async def answer(self, body: bytes, is_csv: bool, coverage: float) -> pd.DataFrame:
+        if is_csv:
+            columns = await asyncio.to_thread(self._from_csv, body)
+        else:
+            given = self.body.validate_json(body)
+            coverage = given.get("coverage", coverage)
+            columns = self._from_rows(given["rows"])
+        return await self.batches(columns, coverage)
+
+    def _from_csv(self, body: bytes) -> Columns:
+        with open_csv(body, REQUEST) as file:
+            check_columns(self.kinds, file)
+            batches = file.batches(self.limits.rows)
+            rows = next(batches, None)
+            if rows is None:
+                raise ValueError(f"{REQUEST}: expected rows to predict, got none")
+            if next(batches, None) is not None:
+                raise TooMuch(f"expected at most {self.limits.rows:,} rows, got more; send fewer")
+            return self.model.read(
+                with_zones(self.model, read_as(rows, self.kinds, file, self.notations))
+            )
+
+    def _from_rows(self, rows: list[dict[str, Any]]) -> Columns:
+        return Columns(
+            tuple(
+                self._column(name, kind, [row[name] for row in rows])
+                for name, kind in self.kinds.items()
+            )
+        )
+
+    def _column(self, name: str, kind: Kind, cells: list[Any]) -> Column:
+        if kind in ("number", "boolean"):
+            numbers = [np.nan if cell is None else float(cell) for cell in cells]
+            return Column(name, kind, np.array(numbers))
+        words = Column(name, "category", texts(cells))
+        if kind == "category":
+            return words
+        index = pd.RangeIndex(1, len(cells) + 1)
+        values = read_column(words, kind, index, self.file, self.notations.get(name))
+        return Column(name, kind, values, is_zoned=bool(self.zoned.get(name)))
+
+
+@dataclass(eq=False)
+class SeriesRequests:
+    model: Forecaster
+    limits: Limits
+
+    def __post_init__(self) -> None:
+        self.kinds = series_kinds(self.model)
+        times = {self.model.id_col, self.model.time_col, *self.model.future_columns}
+        cells = dict.fromkeys(self.kinds, TYPES["category"])
+        row, later = (
+            _object(word, {name: cell for name, cell in cells.items() if name in names})
+            for word, names in (("row", cells), ("later", times))
+        )
+        most = self.limits.rows
+        body = {
+            "history": NotRequired[_listed(row, most)],
+            "ahead": NotRequired[_listed(later, most)],
+            "horizon": NotRequired[Annotated[int, Field(ge=1, le=most)]],
+            "coverage": NotRequired[Coverage],
+        }
+        self.body: TypeAdapter[Any] = TypeAdapter(_object("body", body))
+        self.thread = ThreadPoolExecutor(1)
+
+    def prepare(self) -> None:
+        """Nothing to load."""
+
+    def schema(self) -> dict[str, Any]:
+        return _contents(self.body, self.kinds)
+
+    async def answer(self, body: bytes, is_csv: bool, coverage: float) -> pd.DataFrame:
+        given: dict[str, Any] = {"coverage": coverage}
+        history = body
+        if not is_csv:
+            given |= self.body.validate_json(body)
+            history = _as_csv(given.get("history"))
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.thread, self._forecast, history, given)
+
+    def _forecast(self, history: bytes, given: dict[str, Any]) -> pd.DataFrame:
+        past = self._read(history, is_ahead=False)
+        ahead = self._read(_as_csv(given.get("ahead")), is_ahead=True)
+        if self.model.future_columns and ahead is None:
+            names = ", ".join(map(repr, self.model.future_columns))
+            raise ValueError(f"{REQUEST}: expected future values of {names} in `ahead`, got none")
+        frame = forecast_columns(self.model, past, ahead, given.get("horizon"), given["coverage"])
+        times = frame[self.model.time_col]
+        if isinstance(times.iloc[0], pd.Timestamp):
+            frame[self.model.time_col] = times.map(pd.Timestamp.isoformat)
+        return frame
+
+    def _read(self, text: bytes, *, is_ahead: bool) -> pd.DataFrame | None:
+        if not text:
+            return None
+        with open_csv(text, REQUEST) as file:
+            frame, _ = series_in(self.model, file, is_ahead=is_ahead)
+        if len(frame) > self.limits.rows:
+            raise TooMuch(f"expected at most {self.limits.rows:,} rows, got {len(frame):,}")
+        return frame
+
+
+def _object(name: str, fields: dict[str, Any]) -> Any:
+    make: Any = TypedDict
+    return make(name, fields)
+
+
+def _listed(row: Any, most: int, fewest: int = 0) -> Any:
+    return Annotated[list[row], Field(min_length=fewest, max_length=most)]
+
+
+def _as_csv(rows: list[dict[str, Any]] | None) -> bytes:
+    return pd.DataFrame(rows).to_csv(index=False).encode() if rows else b""
+
+
+def _contents(body: TypeAdapter[Any], kinds: dict[str, Kind]) -> dict[str, Any]:
+    """What a request may hold, for OpenAPI."""
+    lines = {"schema": {"type": "string"}, "example": ",".join(kinds) + "\n"}
+    return {JSON: {"schema": _inlined(body.json_schema())}, CSV: lines}
+
+
+def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
+    """Without references, which would point outside of an OpenAPI document."""
+    parts = schema.pop("$defs", {})
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, dict):
+            if "$ref" in value:
+                return whole(parts[value["$ref"].rsplit("/", 1)[-1]])
+            return {name: whole(one) for name, one in value.items()}
+        return [whole(one) for one in value] if isinstance(value, list) else value
+
+    inlined: dict[str, Any] = whole(schema)
+    return inlined

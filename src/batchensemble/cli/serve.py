@@ -1,0 +1,74 @@
+"""`batchensemble serve`: a model behind HTTP."""
+
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batchensemble.cli.options import DeviceOption, ModelArgument, option
+
+
+def serve(
+    model: ModelArgument,
+    host: Annotated[
+        str, option("Address to listen on; 0.0.0.0 is reachable from other machines.")
+    ] = "127.0.0.1",
+    port: Annotated[int, option("Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8000,
+    max_rows: Annotated[int, option("Most rows in a request.", min=1)] = 10_000,
+    max_mb: Annotated[float, option("Most megabytes in a request.", min=0.001)] = 10.0,
+    device: DeviceOption = "auto",
+) -> None:
+    """Answer predictions over HTTP, until Ctrl-C or SIGTERM.
+
+    `POST /predict` takes rows as JSON or CSV and answers with the columns of `predict`, and with
+    `shift`, how unusual a row is (above 1: more than 95 of 100 rows of fit). A forecaster takes the
+    series to continue. `GET /openapi.json` describes the columns; `GET /health` and `GET /version`
+    are for the platform around it.
+
+    There are no passwords and no encryption: put a proxy with both before it if others can reach
+    the address.
+
+    `batchensemble serve houses.be`
+
+    `curl localhost:8000/predict -H 'Content-Type: text/csv' --data-binary @new.csv`
+    """
+    try:
+        import uvicorn
+
+        from batchensemble.cli.request_bodies import Limits
+        from batchensemble.cli.serving import make_app
+    except ImportError as error:
+        raise ImportError(
+            f"serve needs the package {error.name}: pip install 'batchensemble[serve]'"
+        ) from error
+    from batchensemble.estimators import load
+
+    app = make_app(load(model, device=device), Limits(max_rows, max_mb))
+    listening = _listen(host, port)
+    place = f"http://{_shown(host)}:{listening.getsockname()[1]}"
+    typer.echo(f"Serving {Path(model).name} on {place} (Ctrl-C stops)", err=True)
+    try:
+        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+    except KeyboardInterrupt:  # also of SIGTERM, after open requests were answered
+        typer.echo("Stopped.", err=True)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        raise ValueError(
+            f"cannot listen on {_shown(host)}:{port} ({error.strerror or error}); choose another "
+            "--port or --host, or stop what listens there"
+        ) from error
+    return listening
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

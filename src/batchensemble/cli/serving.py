@@ -1,0 +1,136 @@
+"""A fitted model behind HTTP: rows or series in, what `predict` writes out."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import HTTPException
+from pydantic import ValidationError
+
+from batchensemble.cli.request_bodies import (
+    CSV,
+    JSON,
+    REQUEST,
+    Limits,
+    SeriesRequests,
+    TableRequests,
+    TooMuch,
+)
+from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.modelfile.persistence import library_version
+
+COVERAGE = 0.9
+
+
+def make_app(model: Regressor | Classifier | Forecaster, limits: Limits) -> FastAPI:
+    """`POST /predict`, `GET /health`, `GET /version`, and the schema at `/openapi.json`."""
+    is_series = isinstance(model, Forecaster)
+    service: Any = (SeriesRequests if is_series else TableRequests)(model, limits)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await asyncio.to_thread(service.prepare)
+        yield
+
+    version = library_version()
+    # The pages of documentation would load scripts from elsewhere.
+    app = FastAPI(
+        title="batchensemble", version=version, lifespan=lifespan, docs_url=None, redoc_url=None
+    )
+
+    @app.get("/health")
+    async def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/version")
+    async def about() -> dict[str, Any]:
+        fitted = {"estimator": type(model).__name__, "fitted_at": model.fitted_at_}
+        return {"batchensemble": version, **fitted}
+
+    @app.post("/predict", openapi_extra={"requestBody": {"content": service.schema()}})
+    async def predict(request: Request) -> Response:
+        with _as_responses():
+            body = await _read(request, limits)
+            is_csv = request.headers.get("content-type", "").split(";")[0].strip() == CSV
+            coverage = _coverage(request.query_params.get("coverage")) if is_csv else COVERAGE
+            frame = await service.answer(body, is_csv, coverage)
+            if is_csv:
+                return Response(frame.to_csv(index=False), media_type=CSV)
+            return Response(_as_json(frame), media_type=JSON)
+
+    return app
+
+
+async def _read(request: Request, limits: Limits) -> bytes:
+    """The body, as long as it is within the limits."""
+    parts, size = [], 0
+    async for part in request.stream():
+        parts.append(part)
+        size += len(part)
+        if size > limits.megabytes * 1e6:
+            raise TooMuch(f"expected at most {limits.megabytes:g} MB, got more; send fewer rows")
+    return b"".join(parts)
+
+
+@contextmanager
+def _as_responses() -> Iterator[None]:
+    """Errors of a request as 422, or as 413 where it is too large."""
+    try:
+        yield
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)
+        is_long = any(each["type"] == "too_long" for each in wrong)
+        words = "; ".join(map(_in_words, wrong[:5]))
+        more = f"; and {len(wrong) - 5:,} more errors" if len(wrong) > 5 else ""
+        raise HTTPException(413 if is_long else 422, words + more) from None
+    except TooMuch as error:
+        raise HTTPException(413, str(error)) from None
+    except ValueError as error:
+        raise HTTPException(422, str(error)) from None
+
+
+def _in_words(error: Any) -> str:
+    """One error of a JSON request: the row, from 1, and the column, as in those of files."""
+    place = list(error["loc"])
+    got = (
+        ""
+        if error["type"] in ("missing", "too_long", "json_invalid")
+        else f", got {error['input']!r:.80}"
+    )
+    if len(place) > 2 and isinstance(place[1], int):
+        where = f"{place[0]}, row {place[1] + 1}, column {str(place[2])!r}"
+    else:
+        where = ", ".join(map(str, place)) or REQUEST
+    return f"{where}: {error['msg']}{got}"
+
+
+def _coverage(word: str | None) -> float:
+    if word is None:
+        return COVERAGE
+    try:
+        value = float(word)
+    except ValueError:
+        value = np.nan
+    if not 0.01 <= value <= 0.999:
+        raise ValueError(f"expected a coverage between 0.01 and 0.999, got {word!r:.80}")
+    return value
+
+
+def _as_json(frame: pd.DataFrame) -> str:
+    """Rows as objects; what is not finite is null."""
+    names = list(frame)
+    columns = [frame[name].tolist() for name in names]
+    rows = [
+        {
+            n: None if isinstance(v, float) and not isfinite(v) else v
+            for n, v in zip(names, row, strict=True)
+        }
+        for row in zip(*columns, strict=True)
+    ]
+    return json.dumps({"predictions": rows}, allow_nan=False)

@@ -1,0 +1,52 @@
+"""What is said about rows, as one frame: the command line, the server and MLflow say the same."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from batchensemble.conformal import predicted_interval
+from batchensemble.data.frames import Columns
+from batchensemble.estimators.classifier import Classifier
+from batchensemble.estimators.regressor import Regressor
+from batchensemble.estimators.targets import group_labels
+
+
+def prediction_columns(
+    model: Regressor | Classifier, dist: Any, coverage: float, groups: Any = None
+) -> pd.DataFrame:
+    """What `predict` writes about rows, from their predictive distribution."""
+    if isinstance(model, Regressor):
+        lower, upper = predicted_interval(dist, coverage, model.calibration_, groups).T
+        columns = {"mean": dist.mean, "std": dist.std, "lower": lower, "upper": upper}
+    else:
+        classes = model.classes_.tolist()
+        names = [str(one).lower() if isinstance(one, bool) else str(one) for one in classes]
+        columns = {"prediction": dist.mode, "confidence": dist.confidence}
+        if model.calibration_ is not None:
+            words = np.array(names, object)
+            sets = model.calibration_.sets(dist.mean, coverage, groups=groups)
+            columns["set"] = ["|".join(words[inside]) for inside in sets]
+        columns |= {f"p_{name}": p for name, p in zip(names, dist.mean.T, strict=True)}
+        columns["total"] = dist.total
+    return pd.DataFrame(columns | {"aleatoric": dist.aleatoric, "epistemic": dist.epistemic})
+
+
+def with_shift(model: Regressor | Classifier, columns: Columns, coverage: float) -> pd.DataFrame:
+    """The same and, where there are several members, `shift`; once through the network."""
+    outputs = torch.cat(list(model.model_.outputs(columns)))
+    head, name = model.model_.head, vars(model).get("group_column_")
+    groups = None if name is None else group_labels(columns, name)
+    frame = prediction_columns(model, head.predictive(outputs), coverage, groups)
+    if outputs.shape[1] > 1:
+        frame["shift"] = head.disagreement(outputs) / model.shift_scale_
+    return frame
+
+
+def with_zones(model: Regressor | Classifier, frame: pd.DataFrame) -> pd.DataFrame:
+    """Dates of a file, which are in UTC, with the zone that those of fit had."""
+    encoder = model.model_.encoder
+    zoned = zip(encoder.names_, encoder.kinds_, getattr(encoder, "zoned_", ()), strict=False)
+    dates = [name for name, kind, is_zoned in zoned if is_zoned and kind == "date"]
+    return frame.assign(**{name: frame[name].dt.tz_localize("UTC") for name in dates})

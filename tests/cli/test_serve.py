@@ -1,0 +1,53 @@
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+START = "from batchensemble.cli.app import app; app()"
+
+
+def test_a_port_that_is_taken_is_one_line_that_says_so(shell):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = shell("serve", "price.be", "--port", port, code=1).stderr
+    assert f"cannot listen on 127.0.0.1:{port}" in done
+    assert "choose another --port" in done
+
+
+def test_without_the_extra_it_says_what_to_install(shell, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert "pip install 'batchensemble[serve]'" in shell("serve", "price.be", code=1).stderr
+
+
+def test_help_says_that_it_listens_here_alone(shell):
+    text = " ".join(shell("serve", "--help").output.split())
+    assert "127.0.0.1" in text
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_server_cleanly(shell):
+    words = [sys.executable, "-c", START, "serve", "price.be", "--port", "0"]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    server = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=env)
+    try:
+        place = server.stderr.readline().split(" on ")[1].split()[0]
+        for _ in range(100):
+            try:
+                urllib.request.urlopen(f"{place}/health").read()
+                break
+            except OSError:
+                time.sleep(0.1)
+        server.send_signal(signal.SIGTERM)
+        _, said = server.communicate(timeout=30)
+    finally:
+        server.kill()
+    assert (server.returncode, said) == (0, "Stopped.\n")

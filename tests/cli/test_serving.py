@@ -1,0 +1,162 @@
+import asyncio
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sample_files import sales
+
+from batchensemble import load
+from batchensemble.cli.predictions import predict_file
+from batchensemble.cli.request_bodies import Limits
+
+httpx = pytest.importorskip("httpx", reason="httpx is not installed")
+testclient = pytest.importorskip("fastapi.testclient", reason="fastapi is not installed")
+from batchensemble.cli.serving import make_app  # noqa: E402
+
+CSV = {"content-type": "text/csv"}
+COLUMNS = ["rooms", "area", "town", "plot", "sold", "garden"]
+
+
+def client(path, limits=None):
+    return testclient.TestClient(make_app(load(path), limits or Limits()))
+
+
+@pytest.fixture
+def price(shell):
+    with client("price.be") as at:
+        yield at
+
+
+@pytest.fixture
+def rows(shell):
+    """As a program would send them."""
+    frame = shell.read("new.csv", dtype={"plot": str})[COLUMNS].astype(object)
+    return json.loads(frame.where(frame.notna(), None).to_json(orient="records"))
+
+
+def sent(at, rows, **more):
+    answer = at.post("/predict", json={"rows": rows, **more})
+    assert answer.status_code == 200, answer.text
+    return pd.DataFrame(answer.json()["predictions"])
+
+
+@pytest.mark.parametrize("name", ["price.be", "town.be"])
+def test_rows_as_json_or_csv_get_what_predict_writes_and_a_shift_score(shell, name):
+    new = shell.read("new.csv", dtype={"plot": str}).assign(price=300.5)
+    new.to_csv("new.csv", index=False)
+    model = load(name)
+    predict_file(model, shell.folder / "new.csv", shell.folder / "out.parquet", coverage=0.8)
+    expected = pd.read_parquet("out.parquet")
+    types = {"sold": pd.to_datetime(new["sold"]), "garden": new["garden"].astype(bool)}
+    X = new.assign(**types)[list(model.feature_names_in_)]
+    expected["shift"] = model.shift_score(X)
+    frame = new[list(X)].astype(object)
+    rows = json.loads(frame.where(frame.notna(), None).to_json(orient="records"))
+    with client(name) as at:
+        pd.testing.assert_frame_equal(sent(at, rows, coverage=0.8), expected, check_exact=True)
+        lines = at.post("/predict?coverage=0.8", content=new.to_csv(index=False), headers=CSV)
+    assert lines.headers["content-type"].startswith("text/csv")
+    assert lines.text == expected.to_csv(index=False)
+
+
+def test_a_row_gets_the_same_bits_alone_and_among_others(price, rows):
+    together = sent(price, rows)
+    alone = pd.concat([sent(price, [row]) for row in rows], ignore_index=True)
+    pd.testing.assert_frame_equal(alone, together, check_exact=True)
+
+
+BAD = {
+    "town": ({"town": ...}, "column 'town': Field required"),
+    "area": ({"area": "wide"}, "row 2, column 'area': .* got 'wide'"),
+    "infinite": ({"area": float("inf")}, "column 'area': Input should be a finite number"),
+    "sold": ({"sold": "soon"}, "row 2, column 'sold': expected a date such as 2026-01-31"),
+    "garden": ({"garden": 7}, "column 'garden': Input should be a valid boolean"),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), BAD.values(), ids=BAD)
+def test_a_wrong_value_is_a_422_that_names_row_and_column(price, rows, change, words):
+    bad = {k: v for k, v in (rows[1] | change).items() if v is not ...}
+    answer = price.post("/predict", content=json.dumps({"rows": [rows[0], bad]}))
+    assert answer.status_code == 422
+    assert pd.Series([answer.json()["detail"]]).str.contains(words).all(), answer.text
+
+
+def test_a_csv_with_a_wrong_cell_or_a_missing_column_is_a_422_that_names_it(shell, price):
+    new = shell.read("new.csv", dtype={"plot": str})
+    answer = price.post(
+        "/predict", content=new.rename(columns={"area": "aera"}).to_csv(), headers=CSV
+    )
+    assert answer.status_code == 422
+    assert "'area' (did you mean 'aera'?)" in answer.json()["detail"]
+    wrong = new.astype({"rooms": object})
+    wrong.loc[3, "rooms"] = "many"
+    answer = price.post("/predict", content=wrong.to_csv(index=False), headers=CSV)
+    assert answer.status_code == 422
+    assert "the request, line 5, column 'rooms'" in answer.json()["detail"]
+    assert price.post("/predict?coverage=2", content=new.to_csv(), headers=CSV).status_code == 422
+    assert price.post("/predict", content=b"\xff\x00\xfe", headers=CSV).status_code == 422
+    assert price.post("/predict", content="{").status_code == 422
+
+
+def test_too_many_rows_or_bytes_are_refused_before_they_are_predicted(shell, rows):
+    with client("price.be", Limits(rows=3, megabytes=0.01)) as at:
+        assert len(sent(at, rows[:3])) == 3
+        assert at.post("/predict", json={"rows": rows[:4]}).status_code == 413
+        few = shell.read("new.csv", dtype={"plot": str})[:4].to_csv(index=False)
+        assert at.post("/predict", content=few, headers=CSV).status_code == 413
+        answer = at.post("/predict", content="x" * 10_001, headers=CSV)
+        assert answer.status_code == 413
+        assert "at most 0.01 MB" in answer.json()["detail"]
+
+
+def test_the_schema_has_the_columns_of_the_model_and_no_page_loads_scripts(price):
+    paths = price.get("/openapi.json").json()["paths"]
+    content = paths["/predict"]["post"]["requestBody"]["content"]
+    row = content["application/json"]["schema"]["properties"]["rows"]["items"]
+    assert row["required"] == COLUMNS
+    assert row["properties"]["area"]["anyOf"] == [{"type": "number"}, {"type": "null"}]
+    assert "$ref" not in json.dumps(content)
+    assert content["text/csv"]["example"] == ",".join(COLUMNS) + "\n"
+    assert price.get("/docs").status_code == 404
+    assert price.get("/health").json() == {"status": "ok"}
+    assert price.get("/version").json()["estimator"] == "Regressor"
+
+
+def test_a_forecaster_continues_its_series_or_those_of_the_request(shell):
+    history = sales().query("month < '2022-06-01'")[["store", "month", "sales"]]
+    history.to_csv("history.csv", index=False)
+    model = load("sales.be")
+    with client("sales.be") as at:
+        for path, rows in ((None, None), (shell.folder / "history.csv", history)):
+            predict_file(model, path, shell.folder / "out.csv", coverage=0.8, horizon=3)
+            expected = pd.read_csv("out.csv", float_precision="round_trip")
+            body = {"coverage": 0.8, "horizon": 3}
+            if rows is not None:
+                body["history"] = rows.to_dict("records")
+            answer = at.post("/predict", json=body)
+            assert answer.status_code == 200, answer.text
+            frame = pd.DataFrame(answer.json()["predictions"])
+            assert list(frame) == list(expected)
+            assert np.array_equal(frame["mean"], expected["mean"])
+            assert (frame["month"].str[:10] == expected["month"].str[:10]).all()
+        bad = history.assign(sales="many").to_dict("records")
+        answer = at.post("/predict", json={"history": bad})
+        assert answer.status_code == 422
+        assert "column 'sales'" in answer.json()["detail"]
+
+
+def test_requests_that_come_together_all_get_their_own_answers(shell, rows):
+    app = make_app(load("price.be"), Limits())
+
+    async def ask(rows):
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as at:
+            answers = await asyncio.gather(*(at.post("/predict", json={"rows": [r]}) for r in rows))
+        return pd.DataFrame([answer.json()["predictions"][0] for answer in answers])
+
+    with client("price.be") as at:
+        expected = sent(at, rows)
+    together = asyncio.run(ask(rows))
+    np.testing.assert_allclose(together, expected, rtol=1e-12)

@@ -1,0 +1,50 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from batchensemble import Classifier, Regressor
+from batchensemble.estimators.answers import prediction_columns, with_shift
+
+
+def table(n=80):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": random.normal(size=n), "b": random.choice(["x", "y"], n)})
+    return frame, frame["a"].to_numpy() + random.normal(size=n)
+
+
+def test_shift_is_the_shift_score_and_the_rest_is_what_predict_writes():
+    X, y = table()
+    for model, target in ((Regressor(epochs=2), y), (Classifier(epochs=2), y > 0)):
+        model.fit(X, target)
+        frame = with_shift(model, model.read(X), 0.8)
+        expected = prediction_columns(model, model.predict_dist(X), 0.8)
+        pd.testing.assert_frame_equal(frame.drop(columns="shift"), expected)
+        assert np.array_equal(frame["shift"], model.shift_score(X))
+
+
+def test_a_single_network_has_no_shift():
+    X, y = table()
+    model = Regressor("single", epochs=2).fit(X, y)
+    assert "shift" not in with_shift(model, model.read(X), 0.9)
+
+
+def test_groups_are_those_of_the_column_that_calibration_named():
+    X, y = table(200)
+    y = np.where(X["b"] == "x", 5 * y, y)
+    model = Regressor(epochs=2).fit(X[:100], y[:100]).calibrate(X[100:], y[100:], groups="b")
+    frame = with_shift(model, model.read(X), 0.8)
+    assert np.array_equal(frame[["lower", "upper"]], model.predict_interval(X, 0.8))
+    unaware = prediction_columns(
+        Regressor(epochs=2).fit(X[:100], y[:100]).calibrate(X[100:], y[100:]),
+        model.predict_dist(X),
+        0.8,
+    )
+    assert not np.allclose(frame["upper"], unaware["upper"])
+
+
+@pytest.mark.parametrize("classes", [[True, False], ["a", "b"], [1, 2]])
+def test_probabilities_are_named_after_classes(classes):
+    X, y = table()
+    model = Classifier(epochs=2).fit(X, np.array(classes)[(y > 0).astype(int)])
+    names = [name for name in with_shift(model, model.read(X), 0.9) if name.startswith("p_")]
+    assert names == [f"p_{str(c).lower() if isinstance(c, bool) else c}" for c in sorted(classes)]
