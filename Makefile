@@ -4,7 +4,7 @@ BIN := .venv/bin
 PARALLEL ?= -n 2
 
 .PHONY: setup locked reproduce test test-all test-peers coverage fuzz faults lint bench bench-peers
-.PHONY: bench-quality docs clean
+.PHONY: bench-quality docs clean test-scale
 
 setup: .venv/ready
 
@@ -69,6 +69,16 @@ PEERS_OUT ?= build/peers
 test-peers: .venv-peers/ready
 	PYTHONPATH=src:tests $(PEERS) -m pytest tests/adapters/test_gluonts.py
 
+# MLflow brings many packages, so it has an environment of its own.
+.venv-scale/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-scale
+	.venv-scale/bin/pip install --quiet --upgrade pip
+	.venv-scale/bin/pip install --quiet torch --editable ".[mlflow]" pytest pytest-timeout
+	touch $@
+
+test-scale: .venv-scale/ready
+	.venv-scale/bin/python -m pytest tests/adapters/test_mlflow.py
+
 bench-peers: setup .venv-peers/ready
 	OMP_NUM_THREADS=1 $(PEERS) benchmarks/peers/series.py export $(PEERS_OUT)
 	OMP_NUM_THREADS=1 $(PEERS) benchmarks/peers/rivals.py $(PEERS_OUT)
@@ -97,4 +107,4 @@ docs: setup
 	@echo "The pages are in site/: open site/index.html, or, with search, $(PYTHON) -m http.server -d site"
 
 clean:
-	rm -rf .venv .venv-peers build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site .coverage*
+	rm -rf .venv .venv-peers .venv-scale build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site .coverage*

@@ -1,0 +1,148 @@
+"""An MLflow flavour over our own model file, which holds no pickle.
+
+`log_model` in a run, `mlflow models serve` on a server, `load_model` back in Python.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import mlflow.artifacts
+import mlflow.pyfunc
+import pandas as pd
+from mlflow.models import Model, ModelSignature
+from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
+
+from batchensemble.data.frames import Kind
+from batchensemble.estimators import Classifier, Forecaster, Regressor, load
+from batchensemble.estimators.answers import prediction_columns, with_zones
+from batchensemble.modelfile.persistence import library_version
+
+FLAVOR = "batchensemble"
+FILE = "model.be"
+COVERAGE = 0.9
+TYPES: dict[Kind, DataType] = {
+    "number": DataType.double,
+    "boolean": DataType.boolean,
+    "category": DataType.string,
+    "date": DataType.datetime,
+}
+
+FittedEstimator = Regressor | Classifier | Forecaster
+
+
+def save_model(
+    model: FittedEstimator,
+    path: str | Path,
+    *,
+    input_example: Any = None,
+    signature: ModelSignature | None = None,
+    pip_requirements: list[str] | None = None,
+    mlflow_model: Model | None = None,
+    **more: Any,
+) -> None:
+    """Write a fitted model as an MLflow model, a new folder at `path`.
+
+    The signature is made of the columns of fit and of two parameters of predictions: `interval`, a
+    coverage, and `quantiles`. Everything else goes to `mlflow.pyfunc.save_model`.
+    """
+    version = library_version().removesuffix(" (source)")
+    about = mlflow_model or Model()
+    about.add_flavor(FLAVOR, data=FILE, version=version)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / FILE
+        model.save(file)
+        mlflow.pyfunc.save_model(
+            str(path),
+            loader_module=__name__,
+            data_path=str(file),
+            signature=signature or signature_of(model),
+            input_example=input_example,
+            pip_requirements=pip_requirements or [f"batchensemble=={version}", "mlflow"],
+            mlflow_model=about,
+            **more,
+        )
+
+
+def log_model(
+    model: FittedEstimator,
+    name: str = "model",
+    *,
+    registered_model_name: str | None = None,
+    **more: Any,
+) -> Any:
+    """`save_model` into the current run of MLflow; what it returns has the `model_uri`."""
+    return Model.log(
+        artifact_path=None,
+        name=name,
+        flavor=sys.modules[__name__],
+        registered_model_name=registered_model_name,
+        model=model,
+        **more,
+    )
+
+
+def load_model(model_uri: str, device: str = "auto") -> FittedEstimator:
+    """The estimator itself, from `runs:/...`, `models:/...` or a folder."""
+    folder = Path(mlflow.artifacts.download_artifacts(artifact_uri=model_uri))
+    flavors = Model.load(str(folder)).flavors
+    if FLAVOR not in flavors:
+        raise ValueError(
+            f"{model_uri} is no model of batchensemble; its flavours are {', '.join(flavors)}"
+        )
+    return load(folder / flavors["python_function"]["data"], device=device)
+
+
+def signature_of(model: FittedEstimator) -> ModelSignature:
+    """The columns of fit, and the parameters of predictions; a forecaster takes any history."""
+    params = ParamSchema(
+        [
+            ParamSpec("interval", DataType.double, COVERAGE),
+            ParamSpec("quantiles", DataType.double, [], (-1,)),
+        ]
+    )
+    if isinstance(model, Forecaster):
+        return ModelSignature(params=params)
+    encoder = model.model_.encoder
+    columns = zip(encoder.names_, encoder.kinds_, strict=True)
+    inputs = Schema([ColSpec(TYPES[kind], name) for name, kind in columns])
+    return ModelSignature(inputs=inputs, params=params)
+
+
+class _Predictions:
+    """What MLflow calls."""
+
+    def __init__(self, model: FittedEstimator) -> None:
+        self.model = model
+
+    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> pd.DataFrame:
+        """The columns that `batchensemble predict` writes; `q0.1` for a quantile."""
+        params = params or {}
+        coverage, levels = params.get("interval", COVERAGE), list(params.get("quantiles", ()))
+        if isinstance(self.model, Forecaster):
+            steps: pd.DataFrame = self.model.predict(
+                df=model_input, level=[100 * coverage], quantiles=levels or None
+            )
+            return steps
+        X = with_zones(self.model, _without_zones(model_input[self.model.model_.encoder.names_]))
+        dist = self.model.predict_dist(X)
+        frame = prediction_columns(self.model, dist, coverage, self.model.groups_in(X))
+        if levels:
+            if isinstance(self.model, Classifier):
+                raise ValueError("quantiles are for numbers, and this model predicts classes")
+            names = [f"q{level:g}" for level in levels]
+            frame[names] = self.model.predict_quantiles(X, levels)
+        return frame
+
+
+def _without_zones(frame: pd.DataFrame) -> pd.DataFrame:
+    """In UTC, as `with_zones` expects dates."""
+    zoned = [name for name in frame if isinstance(frame[name].dtype, pd.DatetimeTZDtype)]
+    return frame.assign(
+        **{name: frame[name].dt.tz_convert("UTC").dt.tz_localize(None) for name in zoned}
+    )
+
+
+def _load_pyfunc(path: str) -> _Predictions:
+    return _Predictions(load(path))

@@ -1,0 +1,173 @@
+"""In an environment of its own: `make test-scale`."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # those of MLflow itself
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed; see make test-scale")
+    import mlflow.pyfunc  # noqa: F811
+    import mlflow.sklearn
+
+    from batchensemble.adapters import mlflow as flavour
+
+from batchensemble import Classifier, Forecaster, Regressor
+from batchensemble.datasets.seasonal import make_seasonal
+
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(300)]
+
+
+def houses(n=80):
+    random = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "area": random.uniform(30, 200, n),
+            "town": random.choice(["Bonn", "Ulm"], n),
+            "sold": pd.date_range("2024-01-01", periods=n),
+            "garden": random.random(n) > 0.5,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A tracking store in SQLite."""
+    folder = tmp_path_factory.mktemp("store")
+    mlflow.set_tracking_uri(f"sqlite:///{folder / 'mlflow.db'}")
+    mlflow.create_experiment("houses", artifact_location=(folder / "artifacts").as_uri())
+    mlflow.set_experiment("houses")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model():
+    X = houses()
+    return Regressor(epochs=2, random_state=0).fit(X, X["area"] * 2.0, calibrate=True)
+
+
+@pytest.fixture(scope="module")
+def logged(store, model):
+    with mlflow.start_run():
+        return flavour.log_model(
+            model, "price", input_example=houses()[:2], registered_model_name="houses"
+        )
+
+
+def test_a_logged_model_comes_back_as_the_estimator_and_as_a_function(logged, model):
+    X = houses()
+    same = flavour.load_model(logged.model_uri)
+    assert np.array_equal(same.predict(X), model.predict(X))
+    assert np.array_equal(flavour.load_model("models:/houses/1").predict(X), model.predict(X))
+    answer = mlflow.pyfunc.load_model(logged.model_uri).predict(X)
+    assert list(answer) == ["mean", "std", "lower", "upper", "aleatoric", "epistemic"]
+    assert np.array_equal(answer[["lower", "upper"]], model.predict_interval(X))
+
+
+def test_params_choose_the_interval_and_quantiles(logged, model):
+    X = houses()
+    function = mlflow.pyfunc.load_model(logged.model_uri)
+    answer = function.predict(X, params={"interval": 0.5, "quantiles": [0.1, 0.9]})
+    assert np.array_equal(answer[["lower", "upper"]], model.predict_interval(X, 0.5))
+    assert np.array_equal(answer[["q0.1", "q0.9"]], model.predict_quantiles(X, [0.1, 0.9]))
+
+
+def test_the_signature_has_the_columns_of_fit_and_there_is_no_pickle(logged, tmp_path, model):
+    kinds = {column.name: column.type.name for column in logged.signature.inputs}
+    assert kinds == {"area": "double", "town": "string", "sold": "datetime", "garden": "boolean"}
+    flavour.save_model(model, tmp_path / "model")
+    names = [path.name for path in (tmp_path / "model").rglob("*") if path.is_file()]
+    assert "model.be" in names
+    assert not [name for name in names if name.endswith((".pkl", ".pickle", ".joblib"))]
+
+
+def test_classes_and_forecasts_are_saved_too(tmp_path):
+    y, X = houses()["town"], houses()[["area"]]
+    towns = Classifier(epochs=2, random_state=0).fit(X, y)
+    flavour.save_model(towns, tmp_path / "towns")
+    shares = mlflow.pyfunc.load_model(str(tmp_path / "towns")).predict(X)[["p_Bonn", "p_Ulm"]]
+    assert np.array_equal(shares, towns.predict_proba(X))
+    series = make_seasonal(120).frame
+    sales = Forecaster(epochs=1, horizon=3, random_state=0).fit(series)
+    flavour.save_model(sales, tmp_path / "sales")
+    frame = mlflow.pyfunc.load_model(str(tmp_path / "sales")).predict(series)
+    pd.testing.assert_frame_equal(frame, sales.predict(df=series, level=[90]))
+
+
+def test_another_flavour_is_refused_by_name(store, tmp_path):
+    from sklearn.linear_model import LinearRegression
+
+    other = LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])
+    mlflow.sklearn.save_model(other, str(tmp_path / "other"))
+    with pytest.raises(ValueError, match="no model of batchensemble; its flavours are"):
+        flavour.load_model(str(tmp_path / "other"))
+
+
+def test_autolog_of_scikit_learn_does_not_break_a_fit(store):
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    mlflow.sklearn.autolog(log_models=False, silent=True)
+    try:
+        random = np.random.default_rng(0)
+        X = random.normal(size=(60, 2))
+        with mlflow.start_run() as run:
+            make_pipeline(StandardScaler(), Regressor(epochs=1)).fit(X, X[:, 0])
+            Regressor(epochs=1).fit(X, X[:, 0]).predict(X)
+        params = mlflow.get_run(run.info.run_id).data.params
+        assert params["regressor__epochs"] == "1"
+    finally:
+        mlflow.sklearn.autolog(disable=True)
+
+
+def test_mlflow_serves_it_over_http(logged, model, store):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["models", "serve", "-m", logged.model_uri, "-p", str(port), "--env-manager", "local"]
+    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    server = subprocess.Popen(
+        [sys.executable, "-m", "mlflow", *words],
+        env={**os.environ, "MLFLOW_TRACKING_URI": mlflow.get_tracking_uri(), "PATH": path},
+        start_new_session=True,
+    )
+    try:
+        X = houses()[:3]
+        rows = json.loads(X.assign(sold=X["sold"].astype(str)).to_json(orient="split", index=False))
+        body = {"dataframe_split": rows, "params": {"interval": 0.8, "quantiles": [0.5]}}
+        answer = ask(f"http://127.0.0.1:{port}/invocations", body, server)
+        frame = pd.DataFrame(answer["predictions"])
+        assert np.array_equal(frame[["lower", "upper"]], model.predict_interval(X, 0.8))
+        assert np.array_equal(frame["q0.5"], model.predict_quantiles(X, 0.5))
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGTERM)
+        server.wait(30)
+
+
+def ask(url, body, server):
+    """The answer, as soon as the server is up."""
+    request = urllib.request.Request(
+        url, json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    for _ in range(200):
+        assert server.poll() is None
+        try:
+            return json.load(urllib.request.urlopen(request))
+        except urllib.error.HTTPError as error:
+            raise AssertionError(error.read().decode()) from error
+        except OSError:
+            time.sleep(1)
+    raise AssertionError("the server did not come up")
