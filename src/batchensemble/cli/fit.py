@@ -65,6 +65,10 @@ def fit(
     in_time: Annotated[
         str | None, option("A column that says when: the last rows are held out.")
     ] = None,
+    by: Annotated[
+        str | None,
+        option("A column: one model for each of its values, in the folder -o; may be resumed."),
+    ] = None,
     drop: Annotated[Names, option("A column not to learn from; may be repeated.")] = None,
     category: Annotated[
         Names, option("A column of codes, to be read as words; may be repeated.")
@@ -149,8 +153,10 @@ def fit(
         )
     if groups and in_time:
         raise typer.BadParameter("expected --groups or --in-time, got both; omit one of the two")
-    if time and (groups or in_time):
-        raise typer.BadParameter("--groups and --in-time are for tables, not for a forecast")
+    if time and (groups or in_time or by):
+        raise typer.BadParameter("--groups, --in-time and --by are for tables, not for a forecast")
+    if by and (out is None or out == Path("-")):
+        raise typer.BadParameter("--by needs a folder for its models: -o FOLDER")
     if target_kind and (time or task == "classification"):
         raise typer.BadParameter("--target-kind is for a regression; omit it")
     from batchensemble.cli.holdout import model_path, train
@@ -168,7 +174,7 @@ def fit(
         "device": device,
         "verbose": Console(stderr=True).is_terminal,
     }
-    path = model_path(data, out)
+    path = out if by and out else model_path(data, out)
     if time:
         settings |= {"horizon": horizon, "freq": freq, "fill": fill}
         columns = {"future": future or (), "past": past or ()}
@@ -179,11 +185,20 @@ def fit(
         task = "regression" if target_kind else task
         names: Any = {"drop": drop or (), "category": category or (), "options": options}
         source = read_training_table(
-            data, target, task=task, groups=groups, in_time=in_time, **names
+            data, target, task=task, groups=groups, in_time=in_time, by=by, **names
         )
         if source.origin.task == "regression":
             settings["target"] = target_kind
     print_source(console, asdict(source.origin))
+    if by:
+        from batchensemble.cli.per_group import fit_groups
+
+        how = {"holdout": holdout, "seed": seed, "calibrate": calibrate}
+        counts = fit_groups(source, by, path, settings, progress=console.print, **how)
+        print_groups(console, path, counts)
+        if json:
+            typer.echo(as_json({"models": path, "by": by, **counts}))
+        return
     with plain_warnings(console) as said:
         model = train(source, settings, holdout=holdout, seed=seed, calibrate=calibrate)
     model.origin_["warnings"] = [*said, *model.origin_["warnings"]]
@@ -215,6 +230,14 @@ def print_source(console: Console, origin: Mapping[str, Any]) -> None:
         console.print(f"[yellow]Left out[/]: {escape(', '.join(names))} ({escape(reason)})")
     for note in origin["notes"]:
         console.print(f"[yellow]Note[/]: {escape(note)}")
+
+
+def print_groups(console: Console, folder: Path, counts: Mapping[str, int]) -> None:
+    """How many models were fitted, and what to do with them."""
+    name, n_kept = escape(str(folder)), counts["n_kept"]
+    kept = f"; {n_kept:,} were there already" if n_kept else ""
+    console.print(f"Models: [bold]{name}[/] ({counted(counts['n_groups'], 'group')}{kept})")
+    console.print(f"Next: batchensemble predict {name} new.csv", soft_wrap=True)
 
 
 def print_rows(console: Console, rows: str, facts: Mapping[str, Any]) -> None:

@@ -68,12 +68,15 @@ def predict(
 
     A forecast has the next times of each series with `mean`, `lower` and `upper`.
 
+    A folder written by `fit --by` predicts each row with the model of its group.
+
     `batchensemble predict houses.be new.csv -o out.csv --keep id`
 
     `cat new.csv | batchensemble predict houses.be - | head`
     """
     if json and out == Path("-"):
         raise typer.BadParameter("--json needs a file for the predictions: -o FILE")
+    from batchensemble.cli.per_group import ModelFolder
     from batchensemble.cli.predictions import predict_file
     from batchensemble.data.file_options import FileOptions
     from batchensemble.estimators import load
@@ -81,7 +84,7 @@ def predict(
     options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
     with progress_bar() as progress:
         written = predict_file(
-            load(model, device=device),
+            ModelFolder(model, device) if model.is_dir() else load(model, device=device),
             data,
             out,
             coverage=coverage,

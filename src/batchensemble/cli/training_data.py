@@ -55,6 +55,7 @@ class TrainingData:
     y: NDArray[Any] | None = None
     order: Order = ANY_ORDER  # of a table's rows
     roles: Mapping[str, Any] = field(default_factory=dict)  # parameters of Forecaster
+    by: NDArray[Any] | None = None  # labels of a table's rows, if each shall have its own model
 
 
 def read_training_table(
@@ -66,10 +67,11 @@ def read_training_table(
     category: Sequence[str] = (),
     groups: str | None = None,
     in_time: str | None = None,
+    by: str | None = None,
     options: FileOptions = AS_FOUND,
 ) -> TrainingData:
     """A table for a regression or a classification."""
-    table = read_file(path, words=category, options=options)
+    table = read_file(path, words=[*category, *([by] if by else [])], options=options)
     rows, facts = _with_target(table, target)
     rows, order = _in_order(table, rows, groups=groups, in_time=in_time)
     others = [name for name in table.kinds if name != target]
@@ -82,6 +84,10 @@ def read_training_table(
     task, why = (task, "set with --task") if task else _recognise_task(table, rows[target])
     y = read_target(rows[target], task, table.name)
     left_out = dict.fromkeys(drop, "dropped with --drop")
+    labels = None
+    if by is not None:
+        labels = _labels(rows, one_of(by, others, f"the --by column of {table.name}"), table)
+        left_out[by] = "chooses the model"
     candidates = {n: k for n, k in table.kinds.items() if n != target and n not in left_out}
     useless = _useless(rows, candidates)
     # A column that could be of use, read otherwise, says so in the same line.
@@ -101,7 +107,17 @@ def read_training_table(
     for name in _row_numbers(table.frame, columns):
         facts["notes"] += (f"{name!r} numbers the rows; if it means nothing, add --drop {name}",)
     origin = Origin(task=task, why=why, columns=columns, left_out=left_out, **facts, **how)
-    return TrainingData(origin, rows[list(columns)], y, order)
+    return TrainingData(origin, rows[list(columns)], y, order, by=labels)
+
+
+def _labels(rows: pd.DataFrame, by: str, table: FileTable) -> NDArray[Any]:
+    """The group of each row."""
+    for row in rows.index[rows[by].isna()][:1]:
+        raise ValueError(
+            f"{table.name}, {table.unit} {row}: expected a group in the --by column {by!r}, got "
+            "none; fill it in, or delete the row"
+        )
+    return np.array(rows[by].astype(str), dtype=object)
 
 
 def read_training_series(

@@ -1,0 +1,160 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sample_files import QUICK, houses
+
+from batchensemble.cli import per_group
+from batchensemble.cli.holdout import train
+
+FIT = ("fit", "towns.csv", "-t", "price", "--by", "town", "-o", "models", *QUICK)
+
+
+@pytest.fixture
+def towns(shell):
+    """Rows that all have a town."""
+    frame = houses().assign(town=lambda f: f["town"].fillna("Ulm"))
+    frame.to_csv("towns.csv", index=False)
+    return shell
+
+
+def files(folder="models"):
+    return {path.name: path.read_bytes() for path in sorted(Path(folder).glob("*.be"))}
+
+
+def test_each_row_is_predicted_by_the_model_of_its_group_in_the_order_of_the_file(towns):
+    assert "Models: models (3 groups)" in towns(*FIT).output
+    new = houses(30, seed=1).assign(town=lambda f: f["town"].fillna("Ulm"))
+    new.to_csv("new.csv", index=False)
+    towns("predict", "models", "new.csv", "-o", "out.csv", "--keep", "id,town")
+    out = towns.read("out.csv")
+    assert out["id"].tolist() == new["id"].tolist()
+    index = json.loads(Path("models/index.json").read_text())
+    for town, entry in index["groups"].items():
+        new[new["town"] == town].to_csv("one.csv", index=False)
+        towns("predict", f"models/{entry['file']}", "one.csv", "-o", "alone.csv")
+        alone = towns.read("alone.csv")
+        own = out[out["town"] == town].drop(columns=["id", "town"]).reset_index(drop=True)
+        pd.testing.assert_frame_equal(own, alone)
+    rows = pd.read_csv("towns.csv").dropna(subset="price")
+    assert {t: e["n_rows"] for t, e in index["groups"].items()} == dict(
+        rows["town"].value_counts().sort_index()
+    )
+
+
+def test_a_model_equals_one_that_was_fitted_to_the_rows_of_the_group_alone(towns):
+    towns(*FIT)
+    pd.read_csv("towns.csv", dtype=str).query("town == 'Ulm'").to_csv("ulm.csv", index=False)
+    towns("fit", "ulm.csv", "-t", "price", "-o", "ulm.be", *QUICK)
+    for model in ("models", "ulm.be"):
+        towns("predict", model, "ulm.csv", "-o", f"{model}.csv")
+    pd.testing.assert_frame_equal(towns.read("models.csv"), towns.read("ulm.be.csv"))
+
+
+def test_a_run_that_was_killed_goes_on_and_gives_the_same_models(towns, monkeypatch):
+    towns(*FIT, "--seed", "3")
+    whole = files()
+    calls = []
+
+    def killed(part, *more, **how):
+        calls.append(len(part.frame))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return train(part, *more, **how)
+
+    other = [*FIT[:7], "again", *FIT[8:], "--seed", "3"]
+    monkeypatch.setattr(per_group, "train", killed)
+    towns(*other, code=130)
+    assert len(files("again")) == 1
+    assert "1 were there already" in towns(*other).output
+    assert len(calls) == 4  # one, the killed one, and the two that were left
+
+    assert set(files("again")) == set(whole)
+    for folder in ("models", "again"):
+        towns("predict", folder, "towns.csv", "-o", f"{folder}.csv")
+    assert Path("models.csv").read_text() == Path("again.csv").read_text()
+
+
+def test_other_rows_or_settings_are_fitted_again_and_groups_that_are_gone_are_removed(towns):
+    towns(*FIT)
+    before = files()
+    assert "3 were there already" in towns(*FIT).output
+    assert files() == before
+    frame = pd.read_csv("towns.csv", dtype={"plot": str})
+    frame.loc[frame["town"] == "Bonn", "area"] += 1
+    frame[frame["town"] != "Ulm"].to_csv("towns.csv", index=False)
+    Path("models/mine.be").write_bytes(b"not by fit")
+    assert "(2 groups; 1 were there already)" in towns(*FIT).output
+    assert set(files()) == {"00000-Bonn.be", "00001-Jena.be", "mine.be"}
+    assert "(2 groups)" in towns(*FIT, "--seed", "7").output
+
+
+def test_groups_not_seen_at_fit_are_named_and_counted(towns):
+    towns(*FIT)
+    new = houses(30, seed=1)
+    new["town"] = [f"town {i:02d}" for i in range(29)] + ["Ulm"]
+    new.to_csv("new.csv", index=False)
+    said = towns("predict", "models", "new.csv", "-o", "out.csv", code=1).stderr
+    assert "29 groups of 'town' not seen at fit: 'town 00', 'town 01'" in said
+    assert "and 24 more" in said
+    assert not Path("out.csv").exists()
+
+
+def test_classes_that_a_group_does_not_know_are_empty(towns):
+    frame = pd.read_csv("towns.csv")
+    frame["kind"] = np.where(frame["rooms"] > 4, "large", "small")
+    frame.loc[(frame["town"] == "Ulm") & (frame["kind"] == "small"), "kind"] = "tiny"
+    frame.to_csv("towns.csv", index=False)
+    words = ("--by", "town", "-o", "kinds", "--drop", "rooms", *QUICK)
+    towns("fit", "towns.csv", "-t", "kind", *words)
+    towns("predict", "kinds", "towns.csv", "-o", "out.csv", "--keep", "town")
+    out = towns.read("out.csv")
+    shares = out[["p_large", "p_small", "p_tiny"]]
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert shares["p_tiny"].isna().equals(out["town"] != "Ulm")
+
+
+def test_a_group_that_cannot_be_fitted_a_gap_and_a_missing_folder_are_one_line_errors(towns):
+    frame = pd.read_csv("towns.csv")
+    frame.loc[5, "town"] = None
+    frame.to_csv("gap.csv", index=False)
+    said = towns("fit", "gap.csv", *FIT[2:], code=1).stderr
+    assert "gap.csv, line 7: expected a group in the --by column 'town'" in said
+    frame = pd.read_csv("towns.csv").assign(
+        kind=lambda f: np.where(f["town"] == "Ulm", "a", f["plot"])
+    )
+    frame.to_csv("kinds.csv", index=False)
+    said = towns("fit", "kinds.csv", "-t", "kind", "--by", "town", "-o", "k", *QUICK, code=1).stderr
+    assert "group 'Ulm'" in said
+    assert "run the same command again" in said
+    assert (
+        "needs a folder" in towns("fit", "towns.csv", "-t", "price", "--by", "town", code=2).stderr
+    )
+    Path("empty").mkdir()
+    assert "cannot be read" in towns("predict", "empty", "new.csv", code=1).stderr
+
+
+HOLD = """
+import fcntl, sys, time
+file = open(sys.argv[1], "wb")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_two_runs_do_not_write_to_one_folder(towns):
+    pytest.importorskip("fcntl")
+    Path("models").mkdir()
+    other = subprocess.Popen([sys.executable, "-c", HOLD, "models/.lock"], stdout=subprocess.PIPE)
+    try:
+        other.stdout.readline()
+        assert "another fit is writing to models" in towns(*FIT, code=1).stderr
+    finally:
+        other.kill()
+        other.communicate()
+    assert "Models" in towns(*FIT).output
