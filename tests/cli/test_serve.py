@@ -8,6 +8,8 @@ import urllib.request
 
 import pytest
 
+from batchensemble.cli.serve import _listen
+
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 START = "from batchensemble.cli.app import app; app()"
@@ -31,6 +33,11 @@ def test_without_the_extra_it_says_what_to_install(shell, monkeypatch):
 def test_help_says_that_it_listens_here_alone(shell):
     text = " ".join(shell("serve", "--help").output.split())
     assert "127.0.0.1" in text
+
+
+def test_small_answers_are_sent_at_once():
+    with _listen("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP  # else asyncio leaves Nagle's algorithm on
 
 
 @pytest.mark.slow
