@@ -258,3 +258,17 @@ def test_a_missing_value_is_the_last_one_changed_as_a_season_before_and_marked()
     np.testing.assert_allclose(values, np.where(np.arange(18) == 1, 1.0, y), rtol=1e-5)
     whole = SeriesEncoder("difference", calendar=False, period=3, linear=True)
     assert whole.fit(read_panel(values)).scales_["y"] == pytest.approx(coder.scales_["y"])
+
+
+def test_a_gap_at_the_beginning_of_a_window_reads_nothing_of_the_series_before_it():
+    frame = pd.DataFrame({"ds": pd.date_range("2020-01-01", periods=20, freq="D")})
+    frame["y"] = np.arange(20.0)
+    both = pd.concat([frame.assign(unique_id="a", y=frame.y + 1e6), frame.assign(unique_id="b")])
+    both = both.reset_index(drop=True)
+    both.loc[[10, 30, 31], "y"] = np.nan
+    series = read_panel(both, marks_gaps=True)
+    own = encoder("difference", linear=True, period=7).fit(series)
+    ahead = own.encode_ahead(series, 10, series.future_times(3), None)
+    by_series = ahead.raw.reshape(2, -1)
+    assert by_series[0, 0] == 1e6 + 9
+    assert by_series[1, :3].tolist() == [9.0, 9.0, 12.0]

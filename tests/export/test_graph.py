@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from fixtures import onnx_answers, onnx_session
 
 from batchensemble.export.graph import Graph
@@ -53,3 +54,14 @@ def test_the_same_constant_is_kept_once():
     x = graph.input(X)
     graph.output(Y, (x + 2.0) * 2.0 + np.array([2.0]) + 2.0)
     assert len(graph.model("", {}).graph.initializer) == 2  # a number, and an array of one
+
+
+@pytest.mark.parametrize("n_times", [0, 1, 5])
+def test_a_loop_takes_as_many_steps_as_it_is_told_and_its_state_may_grow(n_times):
+    def grown(x):
+        def step(i, state):
+            return [x.graph.concat([state[0], x * i.cast(np.float64)], 0)]
+
+        return x.graph.loop(step, [x], x.graph.constant(np.array(n_times)))[0]
+
+    assert np.allclose(computed(grown, [3.0]), [3.0, *(3.0 * np.arange(n_times))])

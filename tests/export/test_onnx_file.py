@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pandas as pd
 import pytest
-from fixtures import TINY_RECURRENT, long_frame, onnx_session, regression_table
+from fixtures import TINY_FORECASTER, TINY_RECURRENT, long_frame, onnx_session, regression_table
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
@@ -58,6 +58,14 @@ def test_the_file_of_a_forecaster_holds_the_scales_of_its_series(path):
     known = np.array([found["series"][name] for name in ("s0", "s1", "s2")])
     assert np.allclose(known.T, [inputs["location"], inputs["scale"]])
     assert (found["target"], found["horizon"]) == ("y", "4")
+    assert found["never_negative"] == []
+
+
+def test_the_file_of_a_forecaster_names_the_series_that_were_never_negative(path):
+    df = long_frame()
+    df.loc[df.unique_id == "s1", "y"] -= 100
+    to_onnx(Forecaster(**TINY_FORECASTER).fit(df), path)
+    assert metadata(path)["never_negative"] == ["s2"]
 
 
 def test_a_batch_ensemble_takes_hardly_more_room_than_one_network(tmp_path):

@@ -116,6 +116,17 @@ class SeriesEncoder:
         """Older files do not say: no."""
         return bool(vars(self).get("linear", False))
 
+    @property
+    def floors(self) -> Mapping[Any, float]:
+        """What no forecast of a series is below, by id. Older files do not say."""
+        found: Mapping[Any, float] = vars(self).get("lowest_", {})
+        return found
+
+    @property
+    def draws_history(self) -> bool:
+        """Of intermittent series. Older files do not say: no."""
+        return bool(vars(self).get("draws_history_", False))
+
     def _effects(self, panel: Panel) -> Floats:
         """(columns,), by which their changes multiply to those of the scaled series."""
         is_later = np.ones(len(panel.values), dtype=bool)
@@ -174,9 +185,8 @@ class SeriesEncoder:
         covariates = np.concatenate(parts, axis=1)
         # What fit has not seen may lie anywhere: float32 must hold it all the same.
         single = np.clip(values, -1e30, 1e30).astype(np.float32)
-        learned = vars(self).get("lowest_", {})
         floors = [
-            learned.get(_key(i), self._lowest(source.values[source.rows(k)]))
+            self.floors.get(_key(i), self._lowest(source.values[source.rows(k)]))
             for k, i in enumerate(panel.ids)
         ]
         lowest = np.repeat(floors, panel.lengths)
@@ -226,7 +236,7 @@ class SeriesEncoder:
         first = starts[:, None, None, None]
         values: Floats = paths * encoded.scale[first] + encoded.location[first]
         values = np.maximum(values, encoded.lowest[first], out=values)
-        if vars(self).get("draws_history_", False):
+        if self.draws_history:
             for window, start in zip(values, starts, strict=True):
                 history = encoded.known(slice(start - reach, start))
                 if is_intermittent(history):
@@ -308,17 +318,22 @@ def _seasonally_filled(panel: Panel, period: int) -> Panel:
     if panel.is_filled is None:
         return panel
     values, starts = panel.values.copy(), panel.starts[:-1][series_of(panel.starts)]
-    for row in np.flatnonzero(panel.is_filled):
+    for row in np.flatnonzero(panel.is_filled & (np.arange(len(values)) > starts)):
         values[row] = values[row - 1]
         if period > 1 and row - period > starts[row]:
             values[row] += values[row - period] - values[row - period - 1]
     return replace(panel, values=values)
 
 
+def season_lag(known: int, season: int) -> int:
+    """Over how many steps changes are measured: a season, or a sixth of the known values."""
+    return season if 1 < season < known else max(1, known // NO_SEASON)
+
+
 def _mean_change(values: Floats, season: int) -> Floats:
     """(windows, known) -> (windows,): mean absolute change over a season, or over a sixth."""
     known = values.shape[1]
-    lag = season if 1 < season < known else max(1, known // NO_SEASON)
+    lag = season_lag(known, season)
     if lag >= known:
         return np.zeros(len(values))
     change: Floats = np.abs(values[:, lag:] - values[:, :-lag]).mean(axis=1)

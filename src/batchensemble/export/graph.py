@@ -103,6 +103,7 @@ class Value:
 
 Operand = Value | NDArray[Any] | float
 Step = Callable[[Sequence[Value], Sequence[Value]], tuple[Sequence[Value], Value | None]]
+LoopStep = Callable[[Value, Sequence[Value]], Sequence[Value]]
 
 
 class Graph:
@@ -190,6 +191,26 @@ class Graph:
             )
         )
         return last[: len(state)], None if answer is None else last[-1]
+
+    def loop(self, step: LoopStep, state: Sequence[Value], n_times: Value) -> Sequence[Value]:
+        """The state after `step` has been applied n_times, maybe never; its shapes may change."""
+        outer, self._nodes = self._nodes, []
+        i, goes_on = self._like(n_times), Value(self, self._new_name(), np.dtype(np.bool_))
+        before = [self._like(value) for value in state]
+        after = step(i, before)
+        still = self.node("Identity", goes_on)
+        scalars = {i.name, goes_on.name, still.name}
+        inputs, outputs = (
+            [_info(v.name, v.dtype, () if v.name in scalars else None) for v in values]
+            for values in ((i, goes_on, *before), (still, *after))
+        )
+        body = helper.make_graph(self._nodes, "step", inputs, outputs)
+        self._nodes = outer
+        last = [self._like(value) for value in state]
+        names = [n_times.name, self.constant(np.array(True)).name, *(each.name for each in state)]
+        node = helper.make_node("Loop", names, [value.name for value in last], body=body)
+        self._nodes.append(node)
+        return last
 
     def model(self, doc: str, metadata: Mapping[str, str]) -> ModelProto:
         """The whole file, checked."""

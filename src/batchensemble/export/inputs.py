@@ -79,6 +79,7 @@ def _series(
     n_series, reach = len(panel), fitted.reach
     encoded = ahead.encoded
     by_series = encoded.covariates.reshape(n_series, reach + ahead.h, -1)
+    is_direct = fitted.kind == "direct"
     noise = path_noise(
         fitted.seeds(ahead, seed),
         fitted.paths_per_member(forecast.n_paths),
@@ -86,10 +87,13 @@ def _series(
         ahead.h,
     )
     arrays = {
-        "values": panel.tail(reach).values.reshape(n_series, reach),
+        "values": encoded.raw.reshape(n_series, -1)[:, :reach],
+        "observed": by_series[:, :reach, 0] if is_direct else None,
         "location": encoded.location[ahead.starts],
         "scale": encoded.scale[ahead.starts],
-        "covariates": by_series,
+        "lowest": encoded.lowest[ahead.starts],
+        "effect": encoded.effect.reshape(n_series, -1),
+        "covariates": by_series[:, reach:, 1:] if is_direct else by_series,
         "noise": noise.numpy(),
     }
     return {

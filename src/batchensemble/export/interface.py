@@ -8,7 +8,6 @@ import numpy as np
 from batchensemble.data.frames import Kind
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators import Classifier, Forecaster, Regressor
-from batchensemble.training.networks import Recurrent
 
 Model = Regressor | Classifier | Forecaster
 
@@ -61,6 +60,11 @@ _PATHS: Slots = (
     Slot("members_mean", ("series", "members", "steps"), "of every member's paths"),
 )
 
+_SCALES = {  # location and scale of a series
+    "minmax": ("smallest value", "range"),
+    "difference": ("mean", "mean change over a season"),
+}
+
 
 def inputs_of(model: Model) -> list[Slot]:
     """For a table one for each column, in their order."""
@@ -98,26 +102,37 @@ def column_slots(encoder: TableEncoder, outputs: Collection[str]) -> list[Slot]:
 
 
 def _series_slots(model: Forecaster) -> list[Slot]:
-    network = model.model_.ensemble.members.network
-    if not isinstance(network, Recurrent):
+    fitted = model.model_
+    encoder, network = fitted.encoder, fitted.network
+    if encoder.draws_history:
         raise ValueError(
-            "only the recurrent network can be written as ONNX so far; fit with "
-            "preset='recurrent', or use save() and batchensemble.load()"
+            "this forecaster draws intermittent series from their history, which cannot be written "
+            "as ONNX; use save() and batchensemble.load(), or fit without these series"
         )
-    location, scale = (
-        ("smallest value", "range")
-        if model.model_.encoder.scaling == "minmax"
-        else ("mean", "spread")
-    )
+    location, scale = _SCALES.get(encoder.scaling, ("mean", "spread"))
     learned = "at fit (see series in the metadata), of a new series in all that is known of it"
-    slots = [
-        Slot("values", ("series", network.reach), "the last known values, without gaps"),
+    is_direct = fitted.kind == "direct"
+    meaning = "the last known values, " + (
+        "something in the place of missing ones" if is_direct else "without gaps"
+    )
+    slots = [Slot("values", ("series", network.reach), meaning)]
+    if is_direct:
+        meaning = "1 where a value was observed, 0 where something stands in its place"
+        slots.append(Slot("observed", ("series", network.reach), meaning, np.float32))
+    slots += [
         Slot("location", ("series",), f"{location} {learned}"),
         Slot("scale", ("series",), f"{scale} {learned}"),
     ]
-    if n := network.n_covariates:
-        meaning = "calendar and further columns of the known times and the steps ahead, encoded"
-        slots.append(Slot("covariates", ("series", "times", n), meaning, np.float32))
-    noise = ("series", "paths", model.model_.ensemble.members.n_members, "steps")
+    if encoder.scaling == "difference":
+        meaning = "what no forecast is below: 0 for a series that was never negative, or -inf"
+        slots.append(Slot("lowest", ("series",), meaning))
+    if is_direct and encoder.future:
+        meaning = "what the future columns add to the scaled series, known times and steps ahead"
+        slots.append(Slot("effect", ("series", "times"), meaning))
+    times, when = ("steps", "") if is_direct else ("times", "the known times and ")
+    if n := network.n_covariates - is_direct:
+        meaning = f"calendar and further columns of {when}the steps ahead, encoded"
+        slots.append(Slot("covariates", ("series", times, n), meaning, np.float32))
+    noise = ("series", "paths", fitted.ensemble.members.n_members, "steps")
     slots.append(Slot("noise", noise, "standard normal numbers, one for each draw", np.float32))
     return slots

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from batchensemble.export.graph import Value
+from batchensemble.export.graph import Value, ints
 from batchensemble.nn.cells import GRUBECell, GRUCell
 from batchensemble.nn.embeddings import FoldedEmbeddings
 from batchensemble.nn.linear import BatchEnsembleLinear, FoldedLinear
@@ -45,9 +45,9 @@ def _of_networks(x: Value, layer: BatchEnsembleLinear) -> Value:
     """Members of several networks, one network's after the other's, without their biases."""
     n_networks, n_out, n_in = layer.weight.shape
     n_members = n_networks * layer.n_members
-    r, s = (None if v is None else _numbers(v.flatten(0, 1)[:, None]) for v in (layer.r, layer.s))
+    r, s = (None if v is None else numbers(v.flatten(0, 1)[:, None]) for v in (layer.r, layer.s))
     x = x.expand(n_members, 1, 1) if r is None else x * r
-    x = x.reshape(n_networks, -1, n_in) @ _numbers(layer.weight.mT)
+    x = x.reshape(n_networks, -1, n_in) @ numbers(layer.weight.mT)
     x = x.reshape(n_members, -1, n_out)
     return x if s is None else x * s
 
@@ -81,13 +81,13 @@ def embedded(x: Value, module: nn.Module) -> Value:
     if n_positions:
         bins = np.arange(layer.n_bins, dtype=np.float32)
         into = (x.slice(n_plain, n_before, axis=2).insert(3) - bins).clip(0.0, 1.0)
-        rises = np.diff(_numbers(layer.curves), axis=2)  # (networks, columns, bins, width)
+        rises = np.diff(numbers(layer.curves), axis=2)  # (networks, columns, bins, width)
         curves = into.transpose(0, 2, 1, 3) @ np.ascontiguousarray(rises)
         blocks.append(curves.transpose(0, 2, 1, 3).reshape(0, 0, -1))
     if n_words:
-        numbers = x.slice(n_before, None, axis=2).cast(np.int64) + np.array(layer.starts)
-        vectors = x.graph.constant(_numbers(layer.vectors))
-        blocks.append(vectors.gather(numbers.reshape(-1, n_words), axis=1).reshape(0, 0, -1))
+        places = x.slice(n_before, None, axis=2).cast(np.int64) + np.array(layer.starts)
+        vectors = x.graph.constant(numbers(layer.vectors))
+        blocks.append(vectors.gather(places.reshape(-1, n_words), axis=1).reshape(0, 0, -1))
     whole = x.graph.concat(blocks, 2)
     if n_networks == 1:
         return whole
@@ -121,26 +121,42 @@ def n_lanes(recurrent: nn.Module) -> int:
 def moments(outputs: Value, bounds: Bounds) -> tuple[Value, Value]:
     """Mean and bounded log-variance, as in the loss: (..., 2) -> (...), (...)."""
     mean, raw = (outputs.gather(np.array(i), axis=-1) for i in (0, 1))
+    return mean, bounded(raw, bounds)
+
+
+def bounded(raw: Value, bounds: Bounds) -> Value:
+    """A log-variance, kept within bounds smoothly."""
     if bounds == FREE:
-        return mean, raw
+        return raw
     low, high = bounds
     stretch = (high - low) / math.log1p(math.exp(high - low))
     below_high = high - low - (high - raw).apply("Softplus")
-    return mean, below_high.apply("Softplus") * stretch + low
+    return below_high.apply("Softplus") * stretch + low
 
 
 def _thirds(x: Value, size: int) -> list[Value]:
     return [x.slice(i * size, (i + 1) * size, axis=-1) for i in range(3)]
 
 
-def _numbers(tensor: Tensor) -> NDArray[np.float32]:
+def repeated(x: Value, n_paths: Value, n_first: int, n_features: int) -> Value:
+    """A row of each series for each of its paths; members or times first.
+
+    (first, series, features) -> (first, series * paths, features), repeated to be n_first.
+    """
+    one = x.graph.constant(ints(1))
+    shape = x.graph.concat([x.graph.constant(ints(n_first)), one, n_paths, one], 0)
+    return x.insert(2).apply("Expand", shape).reshape(0, -1, n_features)
+
+
+def numbers(tensor: Tensor) -> NDArray[np.float32]:
+    """As constants of a graph."""
     return np.ascontiguousarray(tensor.detach().cpu().numpy(), np.float32)
 
 
 def _array(tensor: Tensor) -> NDArray[np.float32]:
     # One weight for all members needs no axis for them: then it is one large product.
     tensor = tensor[0] if tensor.ndim == 3 and len(tensor) == 1 else tensor
-    return _numbers(tensor)
+    return numbers(tensor)
 
 
 def exactly(kind: type[T], module: object) -> T:

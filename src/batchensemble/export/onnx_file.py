@@ -20,10 +20,11 @@ def to_onnx(model: Model, path: str | os.PathLike[str]) -> None:
 
     A table has one input for each column, (rows, 1): numbers, booleans and gaps (NaN) as float64,
     dates as int64 microseconds since 1970 in UTC, categories as strings, with "<missing>" for a
-    gap. A forecaster reads the last known values in the user's units, and standard normal noise
-    for each path. The file says what every input and output means: see the keys `inputs` and
-    `outputs` of its metadata. It agrees with the estimator to about 1e-5 of the target's scale, for
-    rows far from those of fit less closely.
+    gap. A forecaster reads the last known values in the user's units, which of them were observed,
+    and standard normal noise for each path. The file says what every input and output means: see
+    the keys `inputs` and `outputs` of its metadata. It agrees with the estimator to about 1e-5 of
+    the target's scale; less closely for rows far from those of fit, and for forecasts beyond the
+    horizon, which go on from draws.
 
     Examples
     --------
@@ -79,6 +80,9 @@ def _metadata(model: Model) -> dict[str, str]:
             "future_columns": list(model.future_columns),
             "past_columns": list(model.past_columns),
             "series": {str(i): own for i, own in model.model_.encoder.scales_.items()},
+            "never_negative": [
+                str(i) for i, low in model.model_.encoder.floors.items() if low == 0
+            ],
         }
     else:
         about["columns"] = [

@@ -100,6 +100,7 @@ def test_the_control_another_noise_or_a_changed_weight_is_noticed(method, path):
         {"seasonal_lag": True, "season": 3},
         {"log_variance_bounds": (-math.inf, math.inf)},
         {"hidden": ()},
+        {"scaling": "difference"},
         {"method": "mc_dropout", "dropout": 0.0},
     ],
     ids=str,
