@@ -9,6 +9,7 @@ from sklearn.metrics import average_precision_score, f1_score, recall_score, roc
 
 from batchensemble.cli.evaluate import print_evaluation
 from batchensemble.cli.evaluation import Curve, Evaluation
+from batchensemble.cli.format import percent
 from batchensemble.plots.sheets import Sheet
 
 
@@ -86,3 +87,20 @@ def test_a_target_that_cannot_be_is_said_to_make_the_nll_infinite(shell):
     assert "Note: 1 target cannot be (positive: never below 0" in said
     assert "fit with --target-kind real" in said
     assert "cannot be" not in shell("evaluate", "skewed.be", "skewed.csv").stdout
+
+
+def test_intervals_that_adapt_are_asked_for_by_a_word_and_coverage_is_told_in_time(shell):
+    frame = sales()
+    frame.query("month < '2021-06-01'").to_csv("old.csv", index=False)
+    frame.query("month >= '2021-06-01'").to_csv("late.csv", index=False)
+    words = ("--time", "month", "--series", "store", "--horizon", 4, "--adapt")
+    assert "Calibrated" in shell("fit", "old.csv", "-t", "sales", *words, *QUICK).stdout
+    said = shell("evaluate", "old.be", "late.csv", "--coverage", 0.8, "-o", "page.html").stdout
+    assert f"Coverage of the {percent(0.8)} intervals in time (± standard error):" in said
+    page = (shell.folder / "page.html").read_text()
+    assert f"Coverage of {percent(0.8)} intervals in time" in page
+    found = json.loads(shell("evaluate", "old.be", "late.csv", "--json").stdout)
+    assert len(found["coverage_in_time"]) == 3
+    assert "drawn_in_time" not in found
+    refused = shell("fit", "houses.csv", "-t", "price", "--adapt", *QUICK, code=2)
+    assert "--adapt is for a forecast" in refused.stderr

@@ -15,6 +15,7 @@ from batchensemble.cli.columns import (
     read_series,
     table_kinds,
 )
+from batchensemble.cli.coverage_in_time import coverage_in_time
 from batchensemble.cli.errors import about_file
 from batchensemble.cli.evaluation import (
     MOST_CLASSES,
@@ -219,7 +220,8 @@ def _evaluate_series(
         target=model.target_col,
         n_rows=len(frame[["series", "time"]].drop_duplicates()),
         n_without_target=n_without,
-        **_of_intervals(model, truth, dist, frame, scores),
+        **_of_intervals(model, truth, dist, frame, scores, past=past),
+        **coverage_in_time(frame, h),
         doubtful=doubtful(windows, doubt, beside, "window"),
         detail=Windows(frame[is_last], isinstance(model.panel_.times, pd.DatetimeIndex)),
         n_windows=len(dist),
@@ -234,6 +236,7 @@ def _of_intervals(
     columns: pd.DataFrame,
     scores: dict[str, float],
     groups: Any = None,
+    past: Forecast | None = None,
 ) -> dict[str, Any]:
     """Scores and curves of the intervals that `predict` writes, calibrated where the model is."""
     is_series = isinstance(dist, SamplePredictive)
@@ -241,7 +244,10 @@ def _of_intervals(
         below = (dist.paths <= y[:, None, None]).mean(axis=(1, 2)) if is_series else dist.cdf(y)
         curve = metrics.pit_coverage_curve(below)
     else:
-        curve = model.calibration_.coverage_curve(model.calibration_.scores_of(y, dist), groups)
+        if past is not None and model.calibration_.cutoffs is not None:
+            curve = past.adapted_curve()
+        else:
+            curve = model.calibration_.coverage_curve(model.calibration_.scores_of(y, dist), groups)
         actual = dict(zip(curve.levels.tolist(), curve.empirical.tolist(), strict=True))
         scores |= {"rmsce": curve.rmsce(), "miscalibration_area": curve.miscalibration_area()}
         for name, level in (("coverage_80", 0.8), ("coverage_95", 0.95)):

@@ -77,6 +77,7 @@ def evaluate(
 
 def print_evaluation(console: Console, evaluation: Any) -> None:
     """An `Evaluation`: its scores, and the least certain rows."""
+    from batchensemble.cli.coverage_in_time import print_coverage_in_time
     from batchensemble.cli.scores import print_scores
 
     if evaluation.verdict:
@@ -87,6 +88,7 @@ def print_evaluation(console: Console, evaluation: Any) -> None:
     for warning in evaluation.warnings:
         print_warning(console, warning)
     print_scores(console, vars(evaluation), evaluation.coverage)
+    print_coverage_in_time(console, evaluation.coverage_in_time, evaluation.coverage)
     if evaluation.classes:
         console.print("By class:")
         console.print(_table(evaluation.classes, MOST_CLASSES))

@@ -1,6 +1,6 @@
 """The result of `evaluate`: scores, curves, and the least certain rows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
+from batchensemble.cli.coverage_in_time import Part
 from batchensemble.cli.format import counted, percent
 from batchensemble.plots.sheets import Cell, Sheet
 
@@ -21,6 +22,7 @@ N_DOUBTFUL = 20
 N_SHOWN = 6  # columns of the file beside an uncertain row
 MOST_CLASSES = 12  # of a confusion matrix
 LONGEST = 60  # text in a table
+CHARTS = ("detail", "drawn_in_time")
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class Evaluation:
     horizon: int | None = None
     seed: int | None = None  # of the model
     n_calibrated: int = 0  # rows or forecasts that its intervals or sets rest on
+    coverage_in_time: Sequence[Part] = ()  # of forecasts
+    drawn_in_time: Sequence[Part] = ()  # the same, in finer parts
 
     @property
     def verdict(self) -> str:
@@ -104,7 +108,7 @@ class Evaluation:
             sheets["classes"] = self.classes
         return {
             "verdict": self.verdict,
-            **{name: value for name, value in vars(self).items() if name != "detail"},
+            **{name: value for name, value in vars(self).items() if name not in CHARTS},
             **{
                 name: [dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows]
                 for name, sheet in sheets.items()

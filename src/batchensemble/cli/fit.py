@@ -83,6 +83,10 @@ def fit(
             "is off by default, and holds out the last SHARE of each instead of one horizon."
         ),
     ] = None,
+    adapt: Annotated[
+        bool,
+        forecast_option("Calibrate, and let the intervals follow a change of the series."),
+    ] = False,
     time: Annotated[
         str | None, forecast_option("The time column; with it, the task is a forecast.")
     ] = None,
@@ -157,6 +161,10 @@ def fit(
         raise typer.BadParameter("--groups, --in-time and --by are for tables, not for a forecast")
     if by and (out is None or out == Path("-")):
         raise typer.BadParameter("--by needs a folder for its models: -o FOLDER")
+    if adapt and not time:
+        raise typer.BadParameter("--adapt is for a forecast, not for a table")
+    if adapt and calibrate is False:
+        raise typer.BadParameter("--adapt calibrates; omit --no-calibrate")
     if target_kind and (time or task == "classification"):
         raise typer.BadParameter("--target-kind is for a regression; omit it")
     from batchensemble.cli.holdout import model_path, train
@@ -200,7 +208,9 @@ def fit(
             typer.echo(as_json({"models": path, "by": by, **counts}))
         return
     with plain_warnings(console) as said:
-        model = train(source, settings, holdout=holdout, seed=seed, calibrate=calibrate)
+        model = train(
+            source, settings, holdout=holdout, seed=seed, calibrate=adapt or calibrate, adapt=adapt
+        )
     model.origin_["warnings"] = [*said, *model.origin_["warnings"]]
     model.save(path)
     if target_kind or getattr(model, "target_kind_", "real") != "real":

@@ -46,10 +46,12 @@ def train(
     holdout: float,
     seed: int,
     calibrate: bool | None = None,
+    adapt: bool = False,
 ) -> Any:
     """An estimator with these settings, fitted; its `origin_` says how it went.
 
-    Unless `calibrate` is given, tables are calibrated and series are not. A forecaster knows the
+    Unless `calibrate` is given, tables are calibrated and series are not; `adapt` is for series. A
+    forecaster knows the
     held-out steps in the end: it forecasts from the end of the file.
     """
     is_series = data.y is None
@@ -66,7 +68,7 @@ def train(
                 facts["scores"] = _scores(model, data, held_out)
                 facts["warnings"] = tuple(doubts_about_scores(facts["scores"], data.origin.task))
             if calibrate:
-                facts["calibrated"] = _calibrate(model, held_out)
+                facts["calibrated"] = _calibrate(model, held_out, {"adapt": True} if adapt else {})
             elif is_series and held_out:
                 model.update(*held_out)
     except TrainingDiverged as error:
@@ -132,12 +134,12 @@ def _scores(model: Any, data: TrainingData, held_out: tuple[Any, ...]) -> dict[s
     return dict(score(y, model.predict_dist(X)))
 
 
-def _calibrate(model: Any, held_out: tuple[Any, ...]) -> str:
+def _calibrate(model: Any, held_out: tuple[Any, ...], how: dict[str, Any]) -> str:
     """What it changed, or why it could not be done."""
     if not held_out:
         return "Not calibrated: no rows were held back"
     try:
-        at_90 = model.calibrate(*held_out).calibration_report().loc[0.9]
+        at_90 = model.calibrate(*held_out, **how).calibration_report().loc[0.9]
     except ValueError as error:
         if isinstance(model, Forecaster):
             model.update(*held_out)

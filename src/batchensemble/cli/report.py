@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from batchensemble.cli.coverage_in_time import chart_of
 from batchensemble.cli.evaluation import Evaluation, Pairs, Windows
 from batchensemble.cli.format import counted, percent
 from batchensemble.cli.scores import TRIVIAL, in_words
@@ -57,7 +58,11 @@ def render(model: Any, path: Path, evaluation: Evaluation) -> str:
         warning="; ".join(filter(None, (evaluation.note, *evaluation.warnings))),
         left_out=counted(evaluation.n_without_target, "row") if evaluation.n_without_target else "",
         scores=Sheet("scores", "Scores", ("score", "value", "meaning"), tuple(scores)),
-        charts=[*_promises(evaluation, look_of_model), *_details(evaluation, look_of_model)],
+        charts=[
+            *_promises(evaluation, look_of_model),
+            *chart_of(evaluation.drawn_in_time, evaluation.coverage, look_of_model),
+            *_details(evaluation, look_of_model),
+        ],
         doubtful=evaluation.doubtful,
         mistakes=evaluation.mistakes,
         classes=evaluation.classes,

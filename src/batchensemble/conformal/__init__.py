@@ -7,6 +7,7 @@ model is worth, on average over rows and over calibrations; for one kind of rows
 unless the rows of each kind are ranked among themselves.
 """
 
+from batchensemble.conformal.adaptation import Adaptation
 from batchensemble.conformal.groups import check_enough, quantiles_by_group, read_groups
 from batchensemble.conformal.intervals import (
     IntervalCalibration,
@@ -32,6 +33,7 @@ from batchensemble.conformal.sets import (
 
 __all__ = [
     "REPORTED",
+    "Adaptation",
     "IntervalCalibration",
     "SetCalibration",
     "assured_coverage",

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.conformal.abstention import largest_threshold
+from batchensemble.conformal.adaptation import Adaptation
 from batchensemble.conformal.groups import quantiles_by_group
 from batchensemble.conformal.ranks import (
     REPORTED,
     SLACK,
     assured_coverage,
     conformal_quantile,
+    conformal_rank,
     fewest_rows,
     left_out_quantiles,
 )
@@ -69,6 +71,7 @@ class IntervalCalibration:
     transform            of the target, if it has one; then intervals are found before it, where
                          predictions are latent_means and latent_variances, (rows, steps)
     groups               (rows,), if each shall have a guarantee of its own
+    cutoffs              (rows,), when each forecast was made, if intervals adapt to change
     """
 
     y: Array
@@ -80,6 +83,7 @@ class IntervalCalibration:
     latent_means: Array | None = None
     latent_variances: Array | None = None
     groups: NDArray[Any] | None = None
+    cutoffs: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, y: ArrayLike, dist: Dist) -> "IntervalCalibration":
@@ -144,12 +148,41 @@ class IntervalCalibration:
 
     def factors(self, coverage: float, groups: NDArray[Any] | None = None) -> Array:
         """(steps,), by which to multiply the standard deviation; with groups (rows, 1)."""
+        if self.cutoffs is not None:
+            conformal_rank(len(self), coverage)  # are there enough rows?
+            return self.adaptation.latest_factors(coverage)
         if self.groups is None:
             return conformal_quantile(self.scores, coverage)
         if groups is None:
             raise ValueError("calibrated by groups: pass the groups of these rows, too")
         limits = quantiles_by_group(self.scores[:, 0], coverage, groups=self.groups, of=groups)
         return limits[:, None]
+
+    @property
+    def adaptation(self) -> Adaptation:
+        """These forecasts, in time."""
+        assert self.cutoffs is not None
+        nothing = np.empty((0, self.y.shape[1]))
+        return self.followed_by(nothing, self.cutoffs[:0], self.cutoffs)[0]
+
+    def followed_by(
+        self, scores: Array, cutoffs: NDArray[np.int64], grid: NDArray[np.int64]
+    ) -> tuple[Adaptation, NDArray[np.int64]]:
+        """These forecasts and new ones, in time; and when the new ones were made.
+
+        Times are counted in steps of the grid; scores are NaN where a truth is missing.
+        """
+        assert self.cutoffs is not None
+        padded = np.full((len(scores), self.y.shape[1]), np.nan)
+        padded[:, : scores.shape[1]] = scores[:, : padded.shape[1]]
+        when = np.concatenate([self.cutoffs, cutoffs])
+        times = np.unique(np.concatenate([when, grid]))
+        order = when.argsort(kind="stable")
+        both = np.concatenate([self.scores, padded])[order]
+        return (
+            Adaptation(both, np.searchsorted(times, when[order])),
+            np.searchsorted(times, cutoffs),
+        )
 
     def interval(self, dist: Dist, coverage: float, groups: NDArray[Any] | None = None) -> Array:
         """(..., 2), mean -+ factor * std; steps beyond the last calibrated one are as that one.
@@ -223,7 +256,13 @@ class IntervalCalibration:
         earlier = self.scores[:half]
 
         def factors(level: float) -> Array | None:
-            return conformal_quantile(earlier, level) if half >= fewest_rows(level) else None
+            if half < fewest_rows(level):
+                return None
+            if self.cutoffs is None:
+                return conformal_quantile(earlier, level)
+            adaptation = self.adaptation
+            found = adaptation.factors(level, adaptation.times[half:])
+            return np.where(np.isnan(found), conformal_quantile(earlier, level), found)
 
         return self.latest(len(self) - half)._compared(factors)
 

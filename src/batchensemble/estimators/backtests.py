@@ -39,8 +39,11 @@ def past_forecasts(
         history, judged = panel.head(back[first]), model
         if as_fitted:
             model.check_unseen(history)
+            judged = model.caught_up(history)
         else:
-            judged = clone(model).fit(history, calibrate=model.calibration_ is not None)
+            calibration = model.calibration_
+            adapts = calibration is not None and calibration.cutoffs is not None
+            judged = clone(model).fit(history, calibrate=calibration is not None, adapt=adapts)
         last_known = panel.starts[1:, None] - back[first : first + n_each] - 1
         found.append(judged.past(panel, history, h, last_known.ravel()))
     return found

@@ -10,14 +10,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.conformal import IntervalCalibration
+from batchensemble.conformal import Adaptation, IntervalCalibration, fewest_rows, widened
+from batchensemble.conformal.intervals import NARROWEST_STD
+from batchensemble.data.grids import ticks
 from batchensemble.data.panels import Names, Panel
 from batchensemble.estimators.series_model import Ahead, SeriesModel
+from batchensemble.metrics.calibration import LEVELS, CoverageCurve
 from batchensemble.predictive import SamplePredictive
 
 Answers = Mapping[str, NDArray[np.float64]]
 """By column, an array (windows, h)."""
 
+STD = ""  # the standard deviation among answers; no column is called that
+
+Floats = NDArray[np.float64]
 Question = Callable[[SamplePredictive], Answers]
 
 
@@ -37,6 +43,7 @@ class Forecast:
     alias: str
     n_paths: int
     verbose: bool = False
+    in_hindsight: bool = False
 
     @cached_property
     def dist(self) -> SamplePredictive:
@@ -55,9 +62,50 @@ class Forecast:
         self, level: Sequence[float] | None = None, quantiles: Sequence[float] | None = None
     ) -> Answers:
         """The mean, intervals and quantiles, by the name of their column."""
-        answers = self.ask(asked_columns(self.alias, level, quantiles, self.calibration))
+        shares = [] if self.calibration is None else read_levels(level)
+        asked = asked_columns(
+            self.alias, None if shares else level, quantiles, with_std=bool(shares)
+        )
+        answers = dict(self.ask(asked))
+        if shares:
+            mean, std = answers.pop(self.alias), answers.pop(STD)
+            intervals: dict[str, NDArray[np.float64]] = {self.alias: mean}
+            for share in shares:
+                ends = widened(mean, std, self._factors(share / 100, mean, std))
+                intervals[f"{self.alias}-lo-{share:g}"] = ends[..., 0]
+                intervals[f"{self.alias}-hi-{share:g}"] = ends[..., 1]
+            answers = intervals | answers
         lowest = self.ahead.encoded.lowest[self.ahead.starts, None]
         return {name: np.maximum(values, lowest) for name, values in answers.items()}
+
+    def _factors(self, coverage: float, mean: Floats, std: Floats) -> Floats:
+        """(h,) or (windows, h): by which calibration multiplies standard deviations.
+
+        An adaptive one goes through past windows in time, as if it had been there.
+        """
+        assert self.calibration is not None
+        if self.in_hindsight and self.calibration.cutoffs is not None:
+            adaptation, made = self.adaptation(mean, std)
+            factors = adaptation.factors(coverage, made)
+        else:
+            factors = self.calibration.factors(coverage)
+        by_step: Floats = factors[..., np.minimum(np.arange(self.ahead.h), factors.shape[-1] - 1)]
+        return by_step
+
+    def adapted_curve(self) -> CoverageCurve:
+        """Of past windows: how often adaptive intervals held, level by level."""
+        assert self.calibration is not None
+        adaptation, made = self.adaptation(self.dist.mean, self.dist.std)
+        levels = [level for level in LEVELS if len(self.calibration) >= fewest_rows(level)]
+        held = [np.nanmean(adaptation.held(level, made)) for level in levels]
+        return CoverageCurve(np.array(levels), np.array(held))
+
+    def adaptation(self, mean: Floats, std: Floats) -> tuple[Adaptation, NDArray[np.int64]]:
+        """An adaptive calibration that goes on with these windows; and when each was forecast."""
+        assert self.calibration is not None
+        scores = np.abs(self.truth - mean) / np.maximum(std, NARROWEST_STD)
+        cutoffs = _moments(self.ahead.cutoffs)
+        return self.calibration.followed_by(scores, cutoffs, _moments(self.panel.times))
 
     def frame(self, answers: Answers, *, with_truth: bool = False) -> Any:
         """A row for each window and step, in the frame library of the user's data."""
@@ -90,13 +138,14 @@ class Forecast:
             }
         )
 
-    def compared(self) -> IntervalCalibration:
-        """Past windows beside the truth, to calibrate with."""
+    def compared(self, *, adapt: bool = False) -> IntervalCalibration:
+        """Past windows beside the truth, to calibrate with; with their times, to adapt."""
         truth, parts, done = self.truth, [], 0
         for dist in self.model.chunks(self.ahead, self.n_paths, verbose=self.verbose):
             parts.append(IntervalCalibration.of(truth[done : done + len(dist)], dist))
             done += len(dist)
-        return IntervalCalibration.joined(parts)
+        joined = IntervalCalibration.joined(parts)
+        return replace(joined, cutoffs=_moments(self.ahead.cutoffs)) if adapt else joined
 
     @property
     def truth(self) -> NDArray[np.float64]:
@@ -130,6 +179,11 @@ class Forecast:
         return self.ahead.origins[:, None]
 
 
+def _moments(times: pd.Index) -> NDArray[np.int64]:
+    """Dates in microseconds, in whatever unit a frame holds them; integers as they are."""
+    return ticks(times.as_unit("us") if isinstance(times, pd.DatetimeIndex) else times)
+
+
 def joined_frame(parts: Sequence[Forecast], answers: Sequence[Answers]) -> Any:
     """One frame of past forecasts of the same panel, series by series, in time."""
     tables = [part.table(each, with_truth=True) for part, each in zip(parts, answers, strict=True)]
@@ -155,25 +209,19 @@ def asked_columns(
     alias: str,
     level: Sequence[float] | None,
     quantiles: Sequence[float] | None,
-    calibration: IntervalCalibration | None,
+    *,
+    with_std: bool = False,
 ) -> Question:
     """The question behind the columns <alias>, <alias>-lo-80, <alias>-hi-80 and <alias>-q-10."""
-    shares = read_levels(level)
     levels: dict[str, float] = {}
-    if calibration is None:
-        for share in shares:
-            levels[f"{alias}-lo-{share:g}"] = 0.5 - share / 200
-            levels[f"{alias}-hi-{share:g}"] = 0.5 + share / 200
+    for share in read_levels(level):
+        levels[f"{alias}-lo-{share:g}"] = 0.5 - share / 200
+        levels[f"{alias}-hi-{share:g}"] = 0.5 + share / 200
     for q in _read_numbers(quantiles, "quantiles", 1):
         levels[f"{alias}-q-{100 * q:g}"] = q
 
     def question(dist: SamplePredictive) -> Answers:
-        columns = {alias: dist.mean}
-        for share in shares if calibration is not None else ():
-            assert calibration is not None
-            ends = calibration.interval(dist, share / 100)
-            columns[f"{alias}-lo-{share:g}"] = ends[..., 0]
-            columns[f"{alias}-hi-{share:g}"] = ends[..., 1]
+        columns = {alias: dist.mean, **({STD: dist.std} if with_std else {})}
         if levels:
             values = np.moveaxis(dist.quantile(list(levels.values())), -1, 0)
             columns.update(zip(levels, values, strict=True))

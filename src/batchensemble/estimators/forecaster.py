@@ -1,5 +1,6 @@
 """Forecasts of one series or many, as whole sample paths."""
 
+import copy
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -148,23 +149,25 @@ class Forecaster(Estimator):
         """The series that are zero so often that demand counts as intermittent."""
         return list(self.panel_.ids[intermittent(self.panel_)].tolist())
 
-    def fit(self, df: Any, *, calibrate: bool = False) -> Self:
+    def fit(self, df: Any, *, calibrate: bool = False, adapt: bool = False) -> Self:
         """Learn one model from all series.
 
         df is a long frame (pandas, polars) with a row for each series and time, a pandas or polars
         Series, or one array. Rows may come in any order. With `calibrate` the last fifth of the
-        steps is not learned from but passed to `calibrate`. A fit that fails leaves the estimator
-        as it was.
+        steps is not learned from but passed to `calibrate`, together with `adapt`. A fit that fails
+        leaves the estimator as it was.
         """
         with self._all_or_nothing():
             self.settings_ = self._resolved()
+            if adapt and not calibrate:
+                raise ValueError("adapt=True is for calibrated intervals; pass calibrate=True, too")
             panel, held_back = self.read(df), None
             say_gaps(panel)
             if calibrate:
                 panel, held_back = self._held_back(panel)
             self._fit(panel)
             if held_back is not None:
-                self.calibrate(held_back)
+                self.calibrate(held_back, adapt=adapt)
         return self
 
     def _held_back(self, panel: Panel) -> tuple[Panel, Panel]:
@@ -239,19 +242,25 @@ class Forecaster(Estimator):
             rows = self._observed.cutoffs(panel, self.model_, self.panel_.lengths)
             if len(rows):
                 kept = max(len(self.calibration_), FORECASTS_KEPT)
-                new = self.past(panel, panel, self.model_.horizon, rows).compared()
+                adapts = self.calibration_.cutoffs is not None
+                new = self.past(panel, panel, self.model_.horizon, rows).compared(adapt=adapts)
                 both = IntervalCalibration.joined([self.calibration_, new])
                 self.calibration_ = both.latest(min(kept, len(both)))
         self._observed = dataclasses.replace(self._observed, panel=panel)
         return self
 
-    def calibrate(self, df: Any) -> Self:
+    def calibrate(self, df: Any, *, adapt: bool = False) -> Self:
         """Continue with new observations as `update` does, and learn from them what to trust.
 
         Every stretch of `horizon` steps since fit is forecast from what precedes it, as far as
         the series are here (a file keeps their ends). The errors, in predicted standard
         deviations, say how wide intervals must be, step by step and for all series together. There
         is no guarantee: the future of a series need not be like its past.
+
+        With `adapt` the intervals become wider after each truth that they miss, and narrower after
+        those that they hold, so that they follow a change of the series (adaptive conformal
+        inference that tunes its own step: Gibbs and Candès, arXiv:2208.08401). `update` and
+        `cross_validation` go on with every window whose truth becomes known.
         """
         panel = self._extended(df)
         rows = self._observed.cutoffs(panel, self.model_, np.zeros(len(panel), dtype=np.int64))
@@ -262,7 +271,8 @@ class Forecaster(Estimator):
                 f"steps after the end of the training data, of all series together, got "
                 f"{len(rows)}; add newer observations"
             )
-        self.calibration_ = self.past(panel, panel, self.model_.horizon, rows).compared()
+        past = self.past(panel, panel, self.model_.horizon, rows)
+        self.calibration_ = past.compared(adapt=adapt)
         self._observed = dataclasses.replace(self._observed, panel=panel)
         return self
 
@@ -377,7 +387,8 @@ class Forecaster(Estimator):
 
     def past(self, panel: Panel, history: Panel, h: int, rows: NDArray[np.int64]) -> Forecast:
         """Of the h times after these rows, in hindsight."""
-        return self._forecast(panel, self.model_.ahead_of(panel, history, h, rows))
+        forecast = self._forecast(panel, self.model_.ahead_of(panel, history, h, rows))
+        return dataclasses.replace(forecast, in_hindsight=True)
 
     def cross_validation(
         self,
@@ -399,7 +410,7 @@ class Forecaster(Estimator):
         row for each series, cutoff (the last known time) and time, and the truth beside the
         forecast. With a `fill`, gaps are filled forward: interpolation would look beyond a cutoff.
         """
-        asked_columns(self._alias(), level, quantiles, None)  # refuse wrong levels before the fit
+        asked_columns(self._alias(), level, quantiles)  # refuse wrong levels before the fit
         parts = self._past_forecasts(df, h, n_windows, step_size, refit)
         return joined_frame(parts, [past.columns(level, quantiles) for past in parts])
 
@@ -447,6 +458,13 @@ class Forecaster(Estimator):
         if as_fitted:
             return self._read(df, fill=fill, freq=self.panel_.freq)
         return self._read(df, fill=fill, freq=self.freq, kind=self._resolved()["network"])
+
+    def caught_up(self, history: Panel) -> "Forecaster":
+        """If its intervals adapt, a copy that has seen the history of its series to the end."""
+        if self.calibration_ is None or self.calibration_.cutoffs is None:
+            return self
+        new = self._observed.new_rows(history)
+        return self if new is None else copy.copy(self).update(new)
 
     def check_unseen(self, history: Panel) -> None:
         """Refuse windows after `history` that fit or calibration has seen."""

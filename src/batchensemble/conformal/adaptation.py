@@ -1,0 +1,129 @@
+"""Intervals that follow a series when it changes: how wide, from errors as they become known.
+
+Dynamically-tuned adaptive conformal inference (DtACI): Gibbs and Candès, "Conformal Inference for
+Online Prediction with Arbitrary Distribution Shifts", Journal of Machine Learning Research 25
+(2024), arXiv:2208.08401. Experts raise or lower the level that they ask for after each error, each
+by steps of another size; they are weighted by how well they have done lately, so that nobody has to
+choose a step.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchensemble.conformal.ranks import SLACK, fewest_rows
+from batchensemble.predictive import Array, check_coverage
+
+STEP_SIZES = np.array([0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128])
+LOOK_BACK = 100  # times over which experts are compared
+FEWEST_BEFORE = 9  # scores that a new one is ranked among
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptation:
+    """Past forecasts, gone through in time.
+
+    scores  (forecasts, steps), |truth - mean| / std, NaN where the truth is missing
+    times   (forecasts,), the last known time of each forecast, counted in steps, in order
+
+    A truth counts from when it is known: that of step j, j times after its forecast was made. All
+    series are treated as one; those that were forecast at the same time count together.
+    """
+
+    scores: Array
+    times: Ints
+
+    @cached_property
+    def ranks(self) -> Array:
+        """(forecasts, steps): the miss rate of the narrowest interval that held the truth.
+
+        Among the scores that were known when the forecast was made; NaN with too few of them.
+        """
+        ranks = np.full(self.scores.shape, np.nan)
+        for j, column in enumerate(self.scores.T):
+            n_known = np.searchsorted(self.times, self.times - (j + 1), side="right")
+            for i in np.flatnonzero((n_known >= FEWEST_BEFORE) & ~np.isnan(column)):
+                known = column[: n_known[i]]
+                n = np.count_nonzero(~np.isnan(known))
+                if n >= FEWEST_BEFORE:
+                    n_above = np.count_nonzero(known * (1 + SLACK) >= column[i])
+                    ranks[i, j] = (1 + n_above) / (n + 1)
+        return ranks
+
+    def latest_factors(self, coverage: float) -> Array:
+        """(steps,), for forecasts that are made when all of the truths are known."""
+        latest: Array = self.factors(coverage, self.times[-1:] + self.scores.shape[1])[0]
+        return latest
+
+    def factors(self, coverage: float, asked: Ints) -> Array:
+        """(asked, steps): by which to multiply standard deviations of forecasts made then.
+
+        Never more than the largest score so far; NaN with too few of them.
+        """
+        factors = np.full((len(asked), self.scores.shape[1]), np.nan)
+        miss_rates = self.miss_rates(coverage, asked)
+        for j, column in enumerate(self.scores.T):
+            n_known = np.searchsorted(self.times, asked - (j + 1), side="right")
+            for n in np.unique(n_known):
+                known = np.sort(column[:n][~np.isnan(column[:n])])
+                if len(known) >= fewest_rows(coverage):
+                    which = n_known == n
+                    rank = np.ceil((len(known) + 1) * (1 - miss_rates[which, j]) - SLACK)
+                    places = np.clip(rank, 1, len(known)).astype(np.int64) - 1
+                    factors[which, j] = known[places]
+        return factors
+
+    def held(self, coverage: float, asked: Ints) -> Array:
+        """(forecasts from the first asked time on, steps): 1 if an interval held, NaN if unknown.
+
+        As `factors` says, but without looking for the factors.
+        """
+        first = int(np.searchsorted(self.times, asked[0]))
+        ranks = self.ranks[first:]
+        is_held = ranks > self.miss_rates(coverage, self.times[first:]) - SLACK
+        return np.where(np.isnan(ranks), np.nan, is_held)
+
+    def miss_rates(self, coverage: float, asked: Ints) -> Array:
+        """(asked, steps): the miss rate to ask for, so that 1 - coverage of the truths are missed.
+
+        The weighted mean of the experts.
+        """
+        alpha = 1 - check_coverage(coverage)
+        moments = np.unique(self.times)
+        n_times, n_steps, k = len(moments), self.scores.shape[1], len(STEP_SIZES)
+        steps, mixed_in = np.arange(n_steps), 1 / (2 * LOOK_BACK)
+        rates = np.full((n_times + 1, n_steps, k), alpha)  # of each expert, after so many times
+        weights = np.full((n_times + 1, n_steps, k), 1 / k)
+        in_force = _n_known(moments, moments, steps)
+        starts = np.searchsorted(self.times, [*moments, moments[-1] + 1])
+        for t in range(n_times):
+            ranks = self.ranks[starts[t] : starts[t + 1]]
+            is_known = ~np.isnan(ranks)[..., None]
+            n = is_known.sum(axis=0)
+            above = np.where(is_known, ranks[..., None], 1.0) - rates[in_force[t], steps]
+            losses = np.where(is_known, alpha * above - np.minimum(above, 0), 0.0).sum(axis=0)
+            misses = (is_known & (above <= 0)).sum(axis=0)
+            by_loss = weights[t] * np.exp(-_eagerness(alpha, k) * losses / np.maximum(n, 1))
+            by_loss /= by_loss.sum(axis=1, keepdims=True)
+            weights[t + 1] = np.where(n, (1 - mixed_in) * by_loss + mixed_in / k, weights[t])
+            moved = STEP_SIZES * (alpha - misses / np.maximum(n, 1))
+            rates[t + 1] = rates[t] + np.where(n, moved, 0.0)
+        last = _n_known(moments, asked, steps)
+        mixture: Array = (weights[last, steps] * rates[last, steps]).sum(axis=-1)
+        return mixture
+
+
+def _n_known(moments: Ints, asked: Ints, steps: Ints) -> Ints:
+    """(asked, steps): of how many moments the truths are known by then."""
+    return np.searchsorted(moments, asked[:, None] - (steps + 1), side="right").astype(np.int64)
+
+
+def _eagerness(alpha: float, k: int) -> float:
+    """How much one loss changes the experts' weights; the choice of the paper."""
+    spread = (1 - alpha) ** 2 * alpha**3 + alpha**2 * (1 - alpha) ** 3
+    return math.sqrt(3 / LOOK_BACK) * math.sqrt((math.log(k * LOOK_BACK) + 2) / spread)
