@@ -71,7 +71,7 @@ def test_a_long_frame_has_its_series_times_and_named_columns(tmp_path):
     assert data.frame.columns.tolist() == ["month", "store", "holidays", "sales"]
     assert data.frame["month"].dtype.kind == "M"
     assert data.origin.why == "--time was given; 2 series"
-    assert data.origin.left_out == {"other": "not named with --future or --past"}
+    assert data.origin.left_out == {"other": "not named with --future, --past or --static"}
 
 
 def test_numbered_times_and_series_are_whole_numbers(tmp_path):

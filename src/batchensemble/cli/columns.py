@@ -82,7 +82,8 @@ def series_in(
     kinds = series_kinds(model)
     series = model.id_col if model.id_col in kinds else None
     if is_ahead:
-        kinds = {n: k for n, k in kinds.items() if n not in (model.target_col, *model.past_columns)}
+        unknown = (model.target_col, *model.past_columns, *model.static_columns)
+        kinds = {n: k for n, k in kinds.items() if n not in unknown}
     notations = notations_of(model)
     check_columns(kinds, file)
     parts = []

@@ -106,6 +106,9 @@ def fit(
     past: Annotated[
         Names, forecast_option("A column known only up to the present; may be repeated.")
     ] = None,
+    static: Annotated[
+        Names, forecast_option("A column that never changes in a series; may be repeated.")
+    ] = None,
     method: Annotated[
         Method,
         training_option("batch_ensemble, deep_ensemble, mc_dropout or single.", metavar="METHOD"),
@@ -147,7 +150,8 @@ def fit(
 
     `batchensemble fit sales.csv --target sales --time month --series store --horizon 6`
     """
-    if (task == "forecast" or series or horizon or freq or fill or future or past) and not time:
+    of_series = (series, horizon, freq, fill, future, past, static)
+    if (task == "forecast" or any(of_series)) and not time:
         raise typer.BadParameter("a forecast needs --time, the time column")
     if time and task not in (None, "forecast"):
         raise typer.BadParameter(f"--time makes it a forecast, but --task is {task}")
@@ -185,7 +189,7 @@ def fit(
     path = out if by and out else model_path(data, out)
     if time:
         settings |= {"horizon": horizon, "freq": freq, "fill": fill}
-        columns = {"future": future or (), "past": past or ()}
+        columns = {"future": future or (), "past": past or (), "static": static or ()}
         source = read_training_series(
             data, target, time=time, series=series, options=options, **columns
         )

@@ -128,6 +128,7 @@ def read_training_series(
     series: str | None,
     future: Sequence[str],
     past: Sequence[str],
+    static: Sequence[str] = (),
     options: FileOptions = AS_FOUND,
 ) -> TrainingData:
     """A long table of series for a forecast."""
@@ -140,21 +141,21 @@ def read_training_series(
     roles: dict[str | None, str] = {time: "--time", series: "--series"}
     roles |= dict.fromkeys(future, "--future")
     roles |= dict.fromkeys(past, "--past")
+    roles |= dict.fromkeys(static, "--static")
     named = [name for name in roles if name is not None]
     for name in named:
         one_of(name, table.kinds, f"the {roles[name]} column of {table.name}")
-    every = [target, time, *([series] if series else []), *future, *past]
+    every = [target, time, *([series] if series else []), *future, *past, *static]
     if len({*every}) < len(every):
         raise ValueError(
-            f"expected different columns for --target, --time, --series, --future and --past, got "
-            f"{every}"
+            "expected different columns for --target, --time, --series, --future, --past and "
+            f"--static, got {every}"
         )
     names: Any = {"time": time, "series": series, "is_zoned": time in table.zoned}
     df = long_frame(rows, table.kinds, table.name, table.unit, **names)
-    columns = {name: table.kinds[name] for name in (*future, *past)}
-    left_out = dict.fromkeys(
-        (name for name in table.kinds if name not in every), "not named with --future or --past"
-    )
+    columns = {name: table.kinds[name] for name in (*future, *past, *static)}
+    reason = "not named with --future, --past or --static"
+    left_out = {name: reason for name in table.kinds if name not in every}
     how = _read_how(table, every)
     facts["notes"] += how.pop("notes")
     n_series = 1 if series is None else df[series].nunique()
@@ -168,6 +169,7 @@ def read_training_series(
             "target_col": target,
             "future_columns": list(future),
             "past_columns": list(past),
+            "static_columns": list(static),
         },
     )
 

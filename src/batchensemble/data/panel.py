@@ -1,6 +1,6 @@
 """`Panel`: series one after the other, each on a regular grid of times; cut, picked, continued."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -176,6 +176,22 @@ def check_lengths(panel: Panel, fewest: int) -> None:
             f"{panel.label(i)}: expected at least {fewest} rows, got {n}: it needs "
             f"{fewest - n} more{also}; add rows, ask for less, or leave short series out"
         )
+
+
+def check_static(panel: Panel, names: Sequence[str]) -> None:
+    """Columns that are the same at all times of a series, or missing."""
+    series = grids.series_of(panel.starts)
+    for column in panel.columns or ():
+        if column.name not in names:
+            continue
+        known = np.flatnonzero(~column.missing)
+        values, owners = column.values[known], series[known]
+        for k in np.flatnonzero((owners[1:] == owners[:-1]) & (values[1:] != values[:-1]))[:1]:
+            raise ValueError(
+                f"{panel.label(int(owners[k]))}: expected the static column {column.name!r} to be "
+                f"the same at all times, got {values[k]} and {values[k + 1]}; a column that "
+                "changes is known ahead (future_columns) or not (past_columns)"
+            )
 
 
 def _check_joins(old: Panel, new: Panel, times: Any, which: Ints) -> None:

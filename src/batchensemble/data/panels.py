@@ -18,10 +18,19 @@ from batchensemble.data import grids, longframes
 from batchensemble.data.frames import MISSING, Column, Columns, as_frame, read_columns
 from batchensemble.data.grids import Ints
 from batchensemble.data.longframes import Names, has_times
-from batchensemble.data.panel import Panel, check_lengths
+from batchensemble.data.panel import Panel, check_lengths, check_static
 from batchensemble.words import one_of
 
-__all__ = ["NAMES", "Names", "Panel", "check_lengths", "has_times", "read_future", "read_panel"]
+__all__ = [
+    "NAMES",
+    "Names",
+    "Panel",
+    "check_lengths",
+    "check_static",
+    "has_times",
+    "read_future",
+    "read_panel",
+]
 
 NAMES = Names()
 LARGEST = 1e100  # of a value: squares of forecasts must be numbers, too
@@ -156,7 +165,7 @@ def _check_columns(table: "nw.DataFrame[Any]", names: Names, columns: list[str])
         several = "" if names.id in table.columns else " (or name the one that holds the ids)"
         raise ValueError(
             f"expected no columns but {known}, got also {unknown}; list them in "
-            f"future_columns= or past_columns=, or drop them{several}"
+            f"future_columns=, past_columns= or static_columns=, or drop them{several}"
         )
 
 

@@ -69,6 +69,7 @@ class SeriesEncoder:
     linear    whether columns known ahead add a multiple of themselves to the scaled series, found
               by regressing changes on changes; otherwise they become covariates. Then the first
               covariate is 1 for values that were observed, and 0 for those in their place.
+    static    columns that are the same at all times of a series; they become covariates.
     period    above 1: the position in a cycle of so many steps does, for series without dates.
     """
 
@@ -81,10 +82,11 @@ class SeriesEncoder:
         linear: bool = False,
         future: Sequence[str] = (),
         past: Sequence[str] = (),
+        static: Sequence[str] = (),
     ) -> None:
         self.scaling = one_of(scaling, SCALINGS, "scaling")
         self.calendar, self.period, self.linear = calendar, period, linear
-        self.future, self.past = tuple(future), tuple(past)
+        self.future, self.past, self.static = tuple(future), tuple(past), tuple(static)
 
     def fit(self, panel: Panel) -> "SeriesEncoder":
         panel = _seasonally_filled(panel, self.period)
@@ -95,11 +97,13 @@ class SeriesEncoder:
         self.scales_ = {
             _key(i): self._scale(panel.values[panel.rows(k)]) for k, i in enumerate(panel.ids)
         }
-        self.encoders_: Mapping[str, TableEncoder] = {
+        self.encoders_: dict[str, TableEncoder] = {
             kind: TableEncoder("robust").fit(_chosen(panel.columns, names))
             for kind, names in (("future", self.future), ("past", self.past))
             if names
         }
+        if self.static:
+            self.encoders_["static"] = TableEncoder("robust").fit(self._of_series(panel))
         if self.linear and self.future:
             self.effects_ = np.zeros(self.encoders_["future"].n_features_out_)
             self.effects_ = self._effects(panel)
@@ -176,6 +180,7 @@ class SeriesEncoder:
         parts = self._known_ahead(panel.times, panel.freq, panel.columns)
         if panel.is_filled is not None and self.acts_linearly:
             parts[0][panel.is_filled] = 0.0
+        parts.append(np.repeat(self._static(panel), panel.lengths, axis=0))
         if self.past:
             past = self._encoded("past", panel.columns)
             # What belongs to a time is known one step later. The first row of a series has nothing
@@ -201,6 +206,7 @@ class SeriesEncoder:
         known = self.encode(panel, learned_from=history).take(rows, repeated)
         h = len(times) // len(panel)
         parts = self._known_ahead(times, panel.freq, columns)
+        parts.append(np.repeat(self._static(history), h, axis=0))
         if self.past:
             first_step = np.zeros((len(panel), h, self.n_past), dtype=np.float32)
             first_step[:, 0, :-1] = self._encoded("past", panel.columns)[panel.starts[1:] - 1]
@@ -259,6 +265,23 @@ class SeriesEncoder:
         if self.future and not self.acts_linearly:
             parts.append(self._encoded("future", columns))
         return parts or [np.empty((len(times), 0), dtype=np.float32)]
+
+    def _static(self, panel: Panel) -> NDArray[np.float32]:
+        """(series, features), of the columns that never change. Older files have none."""
+        if not vars(self).get("static"):
+            return np.empty((len(panel), 0), dtype=np.float32)
+        return self.encoders_["static"].transform(self._of_series(panel))
+
+    def _of_series(self, panel: Panel) -> Columns:
+        """The static columns, a row for each series: its last value that is not missing."""
+        rows = panel.starts[1:] - 1
+        parts = []
+        for column in _chosen(panel.columns, self.static):
+            known = np.where(column.missing, -1, np.arange(len(panel.values)))
+            last = np.maximum.reduceat(known, panel.starts[:-1])
+            taken = np.where(last < 0, rows, last)
+            parts.append(replace(column, values=column.values[taken]))
+        return Columns(tuple(parts))
 
     def _encoded(self, when: str, columns: Columns | None) -> NDArray[np.float32]:
         """The exogenous columns known in the "future" or the "past"."""

@@ -20,6 +20,7 @@ from batchensemble.data.panels import (
     Names,
     Panel,
     check_lengths,
+    check_static,
     has_times,
     read_future,
     read_panel,
@@ -121,6 +122,7 @@ class Forecaster(Estimator):
     n_paths: int = 2000
     future_columns: Sequence[str] = ()
     past_columns: Sequence[str] = ()
+    static_columns: Sequence[str] = ()
     freq: str | int | pd.offsets.BaseOffset | None = None
     fill: str | None = None
     id_col: str = "unique_id"
@@ -191,6 +193,7 @@ class Forecaster(Estimator):
             linear=network.is_linear,
             future=self.future_columns,
             past=self.past_columns,
+            static=self.static_columns,
         ).fit(panel)
         random = check_random_state(self.random_state)
         seed, prediction_seed = map(int, random.randint(2**31 - 1, size=2))
@@ -524,8 +527,8 @@ class Forecaster(Estimator):
         return name
 
     def _read(self, df: Any, *, fill: str | None, freq: Any, kind: str | None = None) -> Panel:
-        columns = (*self.future_columns, *self.past_columns)
-        return read_panel(
+        columns = (*self.future_columns, *self.past_columns, *self.static_columns)
+        panel = read_panel(
             df,
             names=self._names,
             columns=columns,
@@ -533,6 +536,8 @@ class Forecaster(Estimator):
             fill=fill,
             marks_gaps=fill is None and NETWORKS[kind or self._kind].reads_around_gaps,
         )
+        check_static(panel, self.static_columns)
+        return panel
 
     def read(self, df: Any) -> Panel:
         """Time series of any accepted form as `fit` reads them, checked."""

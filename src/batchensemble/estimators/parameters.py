@@ -146,6 +146,9 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
         reads them.
     past_columns : sequence of str
         Exogenous columns that are known only up to the present.
+    static_columns : sequence of str
+        Columns that are the same at all times of a series, such as a shop's size or region. The
+        network reads them; a series that fit has not seen has them, too.
     freq : str, int, pandas offset or None
         Time from one observation to the next; inferred if None.
     fill : None or one of "interpolate", "ffill"
@@ -212,7 +215,7 @@ SERIES_CONSTRAINTS: dict[str, list[Any]] = {
     **_each("feedback fill alias", str, None),
     **_each("gates id_col time_col target_col", str),
     **_each("adapters init", str, None),
-    **_each("future_columns past_columns", list, tuple),
+    **_each("future_columns past_columns static_columns", list, tuple),
     "log_variance_bounds": [tuple, list, None],
     "n_paths": [Count(Integral, 1, MOST_PATHS, closed="both")],
     "freq": [str, Integral, pd.offsets.BaseOffset, None],

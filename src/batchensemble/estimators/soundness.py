@@ -245,8 +245,8 @@ def _check_forecaster(model: Forecaster) -> None:
     require(lags == tuple(recipe["lags"]) and all(map(_is_count, lags)), "the lags of the networks")
     require(_is_count(model.season_), "a season of at least 1 step")
     _check_panel(panel, model)
-    columns = (*model.future_columns, *model.past_columns)
-    named = (*encoder.future, *encoder.past)
+    columns = (*model.future_columns, *model.past_columns, *model.static_columns)
+    named = (*encoder.future, *encoder.past, *vars(encoder).get("static", ()))
     require(
         columns == named and all(type(name) is str for name in columns), "the encoder's columns"
     )
@@ -286,7 +286,7 @@ def _check_panel(panel: Panel, model: Forecaster) -> None:
     expected = np.arange(len(values)) - starts[series_of(starts)]
     require(np.array_equal(at, expected), "times on a regular grid")
     require(panel.backend in BACKENDS, f"one of the libraries {BACKENDS}")
-    names = sorted((*model.future_columns, *model.past_columns))
+    names = sorted((*model.future_columns, *model.past_columns, *model.static_columns))
     columns = panel.columns
     require(sorted(columns.names if columns else []) == names, "the exogenous columns of fit")
     for column in columns or ():

@@ -79,6 +79,7 @@ def _metadata(model: Model) -> dict[str, str]:
             "horizon": model.model_.horizon,
             "future_columns": list(model.future_columns),
             "past_columns": list(model.past_columns),
+            "static_columns": list(model.static_columns),
             "series": {str(i): own for i, own in model.model_.encoder.scales_.items()},
             "never_negative": [
                 str(i) for i, low in model.model_.encoder.floors.items() if low == 0
