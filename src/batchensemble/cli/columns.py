@@ -10,6 +10,7 @@ import pandas as pd
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import Kind
 from batchensemble.data.notation import Notation
+from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.reading import TableFile, open_table
 from batchensemble.data.tables import check_told_apart
 from batchensemble.data.text import read_as, zoned
@@ -40,7 +41,7 @@ def series_kinds(model: Forecaster) -> dict[str, Kind]:
     kinds[model.target_col] = "number"
     for encoder in model.model_.encoder.encoders_.values():
         kinds |= dict(zip(encoder.names_, encoder.kinds_, strict=True))
-    return kinds
+    return {name: kind for name, kind in kinds.items() if name not in holiday_names(model.holidays)}
 
 
 def has_one_series(model: Forecaster) -> bool:

@@ -31,6 +31,7 @@ from batchensemble.cli.format import counted
 from batchensemble.cli.scores import doubt_about_coverage, doubts_about_scores
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import Kind
+from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.reading import open_table
 from batchensemble.data.text import read_as
 from batchensemble.estimators import Classifier, Forecaster, Regressor
@@ -270,12 +271,13 @@ def _continued(model: Forecaster, new: pd.DataFrame, path: Path) -> tuple[pd.Dat
     panel = model.panel_
     if model.id_col not in new:
         new = new.assign(**{model.id_col: model.target_col})
+    computed = holiday_names(model.holidays)
     known = pd.DataFrame(
         {
             model.id_col: np.repeat(panel.ids, panel.lengths),
             model.time_col: panel.times,
             model.target_col: panel.observed,
-            **{column.name: column.values for column in panel.columns or ()},
+            **{c.name: c.values for c in panel.columns or () if c.name not in computed},
         }
     )
     last = pd.Series(panel.last_times, index=panel.ids.tolist())

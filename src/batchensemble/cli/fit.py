@@ -106,6 +106,10 @@ def fit(
     past: Annotated[
         Names, forecast_option("A column known only up to the present; may be repeated.")
     ] = None,
+    holidays: Annotated[
+        str | None,
+        forecast_option("A country, such as NO or DE-BY, whose public holidays matter."),
+    ] = None,
     static: Annotated[
         Names, forecast_option("A column that never changes in a series; may be repeated.")
     ] = None,
@@ -150,7 +154,7 @@ def fit(
 
     `batchensemble fit sales.csv --target sales --time month --series store --horizon 6`
     """
-    of_series = (series, horizon, freq, fill, future, past, static)
+    of_series = (series, horizon, freq, fill, future, past, static, holidays)
     if (task == "forecast" or any(of_series)) and not time:
         raise typer.BadParameter("a forecast needs --time, the time column")
     if time and task not in (None, "forecast"):
@@ -188,7 +192,7 @@ def fit(
     }
     path = out if by and out else model_path(data, out)
     if time:
-        settings |= {"horizon": horizon, "freq": freq, "fill": fill}
+        settings |= {"horizon": horizon, "freq": freq, "fill": fill, "holidays": holidays}
         columns = {"future": future or (), "past": past or (), "static": static or ()}
         source = read_training_series(
             data, target, time=time, series=series, options=options, **columns

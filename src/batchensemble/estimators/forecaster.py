@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from batchensemble.conformal import REPORTED, IntervalCalibration, fewest_rows
+from batchensemble.data.frames import Columns
 from batchensemble.data.panels import (
     Names,
     Panel,
@@ -25,6 +26,7 @@ from batchensemble.data.panels import (
     read_future,
     read_panel,
 )
+from batchensemble.data.public_holidays import check_holidays, holiday_columns, holiday_names
 from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.estimators.backtests import past_forecasts
 from batchensemble.estimators.base import Estimator, pick_device
@@ -123,6 +125,7 @@ class Forecaster(Estimator):
     future_columns: Sequence[str] = ()
     past_columns: Sequence[str] = ()
     static_columns: Sequence[str] = ()
+    holidays: str | None = None
     freq: str | int | pd.offsets.BaseOffset | None = None
     fill: str | None = None
     id_col: str = "unique_id"
@@ -191,7 +194,7 @@ class Forecaster(Estimator):
             calendar=settings["calendar"],
             period=self.season_,
             linear=network.is_linear,
-            future=self.future_columns,
+            future=self.future_names,
             past=self.past_columns,
             static=self.static_columns,
         ).fit(panel)
@@ -361,7 +364,7 @@ class Forecaster(Estimator):
         if df is not None:
             panel = self._read(df, fill=self.fill, freq=panel.freq)
             check_lengths(panel, self.model_.shortest)
-        columns = None
+        columns: Columns | None = None
         if self.future_columns:
             if X_df is None:
                 raise ValueError(
@@ -374,6 +377,9 @@ class Forecaster(Estimator):
                 "expected no X_df=, since no columns were named future_columns at fit, got "
                 f"{type(X_df).__name__}; name them and fit again, or omit it"
             )
+        if self.holidays is not None:
+            known = holiday_columns(panel.future_times(h), self.holidays)
+            columns = Columns((*(columns or ()), *known))
         return self._forecast(panel, self.model_.ahead(panel, h, columns), n_paths)
 
     def _forecast(self, panel: Panel, ahead: Ahead, n_paths: int | None = None) -> Forecast:
@@ -526,7 +532,22 @@ class Forecaster(Estimator):
             )
         return name
 
-    def _read(self, df: Any, *, fill: str | None, freq: Any, kind: str | None = None) -> Panel:
+    @property
+    def future_names(self) -> tuple[str, ...]:
+        """Columns that are known ahead: the user's, and those of holidays."""
+        return (*self.future_columns, *holiday_names(self.holidays))
+
+    def _read(
+        self,
+        df: Any,
+        *,
+        fill: str | None,
+        freq: Any,
+        kind: str | None = None,
+        has_dates: bool = True,
+    ) -> Panel:
+        if isinstance(df, Panel):
+            return df
         columns = (*self.future_columns, *self.past_columns, *self.static_columns)
         panel = read_panel(
             df,
@@ -537,7 +558,14 @@ class Forecaster(Estimator):
             marks_gaps=fill is None and NETWORKS[kind or self._kind].reads_around_gaps,
         )
         check_static(panel, self.static_columns)
-        return panel
+        return self._with_holidays(panel) if has_dates else panel
+
+    def _with_holidays(self, panel: Panel) -> Panel:
+        if self.holidays is None:
+            return panel
+        check_holidays(self.holidays, panel.freq)
+        known = holiday_columns(panel.times, self.holidays)
+        return dataclasses.replace(panel, columns=Columns((*(panel.columns or ()), *known)))
 
     def read(self, df: Any) -> Panel:
         """Time series of any accepted form as `fit` reads them, checked."""
@@ -548,7 +576,8 @@ class Forecaster(Estimator):
         check_is_fitted(self, "model_")
         panel = self.panel_
         if len(panel) == 1 and not isinstance(df, Panel) and not has_times(df):
-            return panel.extended(panel.followed_by(self._read(df, fill=self.fill, freq=1)))
+            new = self._read(df, fill=self.fill, freq=1, has_dates=False)
+            return panel.extended(self._with_holidays(panel.followed_by(new)))
         return panel.extended(self._read(df, fill=self.fill, freq=panel.freq))
 
     def _plotted_history(self, h: int) -> int:

@@ -149,6 +149,10 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
     static_columns : sequence of str
         Columns that are the same at all times of a series, such as a shop's size or region. The
         network reads them; a series that fit has not seen has them, too.
+    holidays : str or None
+        A country, such as "NO", or a part of one, such as "DE-BY": its public holidays, and the
+        days before and after them, become columns that are known ahead. For series of days or
+        shorter steps; needs the extra `holidays`.
     freq : str, int, pandas offset or None
         Time from one observation to the next; inferred if None.
     fill : None or one of "interpolate", "ffill"
@@ -212,7 +216,7 @@ SERIES_CONSTRAINTS: dict[str, list[Any]] = {
     **CONSTRAINTS,
     **_each("context horizon season hidden_size n_layers", COUNT, None),
     **_each("seasonal_lag calendar", "boolean", None),
-    **_each("feedback fill alias", str, None),
+    **_each("feedback fill alias holidays", str, None),
     **_each("gates id_col time_col target_col", str),
     **_each("adapters init", str, None),
     **_each("future_columns past_columns static_columns", list, tuple),

@@ -245,7 +245,7 @@ def _check_forecaster(model: Forecaster) -> None:
     require(lags == tuple(recipe["lags"]) and all(map(_is_count, lags)), "the lags of the networks")
     require(_is_count(model.season_), "a season of at least 1 step")
     _check_panel(panel, model)
-    columns = (*model.future_columns, *model.past_columns, *model.static_columns)
+    columns = (*model.future_names, *model.past_columns, *model.static_columns)
     named = (*encoder.future, *encoder.past, *vars(encoder).get("static", ()))
     require(
         columns == named and all(type(name) is str for name in columns), "the encoder's columns"
@@ -286,7 +286,7 @@ def _check_panel(panel: Panel, model: Forecaster) -> None:
     expected = np.arange(len(values)) - starts[series_of(starts)]
     require(np.array_equal(at, expected), "times on a regular grid")
     require(panel.backend in BACKENDS, f"one of the libraries {BACKENDS}")
-    names = sorted((*model.future_columns, *model.past_columns, *model.static_columns))
+    names = sorted((*model.future_names, *model.past_columns, *model.static_columns))
     columns = panel.columns
     require(sorted(columns.names if columns else []) == names, "the exogenous columns of fit")
     for column in columns or ():
@@ -298,9 +298,9 @@ def _check_panel(panel: Panel, model: Forecaster) -> None:
 def _try_forecaster(model: Forecaster) -> None:
     """The forecast of some series, with the last rows of their columns as the future."""
     panel, h = model.panel_.only(model.panel_.ids[:TRIED_SERIES]), model.model_.horizon
-    columns = panel.tail(h).columns if model.future_columns else None
-    if columns is not None and model.future_columns:
-        kept = [column for column in columns if column.name in model.future_columns]
+    columns = panel.tail(h).columns if model.future_names else None
+    if columns is not None and model.future_names:
+        kept = [column for column in columns if column.name in model.future_names]
         columns = Columns(tuple(kept))
     ahead = model.model_.ahead(panel, h, columns)
     require(np.isfinite(ahead.encoded.covariates).all(), "columns that are encoded as numbers")

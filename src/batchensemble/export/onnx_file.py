@@ -77,7 +77,7 @@ def _metadata(model: Model) -> dict[str, str]:
         about |= {
             "target": model.target_col,
             "horizon": model.model_.horizon,
-            "future_columns": list(model.future_columns),
+            "future_columns": list(model.future_names),
             "past_columns": list(model.past_columns),
             "static_columns": list(model.static_columns),
             "series": {str(i): own for i, own in model.model_.encoder.scales_.items()},
