@@ -76,7 +76,8 @@ def test_it_has_the_parameters_of_the_forecaster_with_the_same_defaults():
     assert MISSING not in theirs.values()
     left_out = {
         *("id_col", "time_col", "target_col", "alias"),  # there are no columns
-        *("future_columns", "past_columns"),  # X is known ahead, all of it
+        *("future_columns", "past_columns", "static_columns"),  # X is known ahead, all of it
+        "holidays",  # sktime's HolidayFeatures makes such columns
         *("one_by_one", "keep_on_interrupt"),
     }
     assert own == {name: value for name, value in theirs.items() if name not in left_out}
