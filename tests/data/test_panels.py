@@ -218,7 +218,7 @@ def test_a_daily_and_a_monthly_series_are_refused_together_with_both_names():
 def test_missing_and_unlisted_columns_are_named():
     frame = long(price=np.arange, shop=np.arange)
     with pytest.raises(
-        ValueError, match=r"got also \['price', 'shop'\]; list them in future_columns= or past_col"
+        ValueError, match=r"got also \['price', 'shop'\]; list them in future_columns=, past_col"
     ):
         read_panel(frame)
     with pytest.raises(ValueError, match=r"got also \['shop'\].* name the one that holds the ids"):
