@@ -95,11 +95,12 @@ def test_intervals_that_adapt_are_asked_for_by_a_word_and_coverage_is_told_in_ti
     frame.query("month >= '2021-06-01'").to_csv("late.csv", index=False)
     words = ("--time", "month", "--series", "store", "--horizon", 4, "--adapt")
     assert "Calibrated" in shell("fit", "old.csv", "-t", "sales", *words, *QUICK).stdout
-    said = shell("evaluate", "old.be", "late.csv", "--coverage", 0.8, "-o", "page.html").stdout
+    words = ("evaluate", "old.be", "late.csv", "--coverage", 0.8)
+    said = shell(*words).stdout
     assert f"Coverage of the {percent(0.8)} intervals in time (± standard error):" in said
+    found = json.loads(shell(*words, "--json", "-o", "page.html").stdout)
     page = (shell.folder / "page.html").read_text()
     assert f"Coverage of {percent(0.8)} intervals in time" in page
-    found = json.loads(shell("evaluate", "old.be", "late.csv", "--json").stdout)
     assert len(found["coverage_in_time"]) == 3
     assert "drawn_in_time" not in found
     refused = shell("fit", "houses.csv", "-t", "price", "--adapt", *QUICK, code=2)

@@ -42,6 +42,7 @@ def rmse(static):
     return np.sqrt(np.square(past["y"] - past["ours"]).mean())
 
 
+@pytest.mark.slow
 def test_a_correction_that_depends_on_the_kind_of_series_is_learned_and_not_without_it():
     assert rmse(["kind"]) < 0.9 * rmse([])
 
