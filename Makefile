@@ -67,7 +67,7 @@ PEERS_OUT ?= build/peers
 	touch $@
 
 test-peers: .venv-peers/ready
-	PYTHONPATH=src:tests $(PEERS) -m pytest tests/adapters/test_gluonts.py
+	PYTHONPATH=src:tests $(PEERS) -m pytest tests/adapters/test_gluonts.py tests/metrics/test_censored.py
 
 # MLflow brings many packages, so it has an environment of its own.
 .venv-scale/ready: pyproject.toml

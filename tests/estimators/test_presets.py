@@ -151,6 +151,25 @@ def test_calibration_and_weights_work_with_every_preset(preset, folds, tmp_path)
 
 
 @pytest.mark.parametrize(
+    ("preset", "method"), [*itertools.product(PRESETS, ["batch_ensemble"]), ("fast", "single")]
+)
+def test_censored_rows_eval_sets_and_updates_work_with_every_preset(preset, method, tmp_path):
+    random = np.random.default_rng(0)
+    weight, censored = random.integers(0, 3, len(Y)).astype(float), random.random(len(Y)) < 0.4
+    model = Regressor(method, preset=preset, **TINY)
+    model.fit(X, Y, weight, censored=censored, eval_set=(X[:20], Y[:20]))
+    check_answers(model)
+    check_file(model, tmp_path)
+    check_onnx(model, tmp_path)
+    before = model.predict(ROWS)
+    model = batchensemble.load(tmp_path / "model.be").set_params(lr=0.05)
+    model.update(X, Y + 50, weight, eval_set=(X, Y + 50), calibrate=True)
+    assert not np.allclose(model.predict(ROWS), before)
+    check_file(model, tmp_path)
+    check_onnx(model, tmp_path)
+
+
+@pytest.mark.parametrize(
     ("preset", "target", "scaling"),
     [
         *itertools.product(PRESETS, ("real", "positive", "count", "bounded"), (None,)),

@@ -53,6 +53,17 @@ def test_gaussian_errors_have_next_to_no_tails_and_heavy_ones_are_told_apart():
     assert excess(Spread.learned(*drawn(share=0.05, width=6.0))) > 5  # negative control
 
 
+def test_factors_are_found_again_though_half_of_the_errors_are_cut_off():
+    means, variances, errors = drawn(variance=2.0, distance=0.7)
+    limits = np.random.default_rng(1).normal(size=len(errors))
+    censored, seen = errors > limits, np.minimum(errors, limits)
+    assert 0.4 < censored.mean() < 0.6
+    found = Spread.learned(means, variances, seen, censored=censored)
+    assert found.variance == pytest.approx(2.0, rel=0.15)
+    naive = Spread.learned(means, variances, seen)  # negative control
+    assert naive.variance < 0.85 * 2.0
+
+
 def test_what_is_learned_is_more_likely_than_what_networks_say_on_rows_of_the_same_kind():
     kind = {"variance": 2.0, "distance": 0.7, "share": 0.05, "width": 5.0}
     found = Spread.learned(*drawn(**kind))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from batchensemble.estimators.targets import read_target
+from batchensemble.estimators.targets import read_censored, read_target
 
 
 def test_masked_targets_are_missing():
@@ -21,3 +21,24 @@ def test_numbers_that_would_become_others_are_refused(y):
 @pytest.mark.parametrize("y", [[2**53 + 1, 1, 2**53], [1, 2.5, True], ["a", "bc", "d"]])
 def test_lists_keep_their_values(y):
     assert read_target(y, 3).tolist() == y
+
+
+def test_a_mask_says_which_targets_are_lower_bounds():
+    assert read_censored([0, 1, 0], 3).tolist() == [False, True, False]
+    assert read_censored(np.array([False, False]), 2) is None
+    assert read_censored(None, 2) is None
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        ([True], "True or False for each of 2 rows, got an array of shape"),
+        ([0, 2], r"True \(the true value is at least y\) or False \(it is y\), got 2"),
+        (["a", "b"], "got 'a'"),
+        ([np.nan, 0], "got nan"),
+        ([True, True], "every target is censored.* not where an event was seen"),
+    ],
+)
+def test_a_mask_that_makes_no_sense_is_refused(mask, words):
+    with pytest.raises(ValueError, match=words):
+        read_censored(mask, 2)

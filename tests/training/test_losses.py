@@ -10,6 +10,7 @@ from torch.distributions import Categorical, MixtureSameFamily, Normal
 
 from batchensemble.training.losses import (
     CategoricalNLL,
+    CensoredNLL,
     GaussianCRPS,
     GaussianNLL,
     bounded,
@@ -35,6 +36,33 @@ def test_the_mixture_score_is_that_of_equal_weights():
     )
     expected = -mixture.log_prob(y.squeeze(-1)) - math.log(2 * math.pi) / 2
     assert torch.allclose(GaussianNLL(bounds=FREE).mixture(out, y), expected)
+
+
+def censored_targets(n=6):
+    """(n, 2, 1): numbers, and which of them are lower bounds."""
+    return torch.stack([outputs(n), torch.arange(n) % 2], 1).unsqueeze(-1)
+
+
+def test_a_censored_row_costs_the_log_of_what_lies_above_it_and_others_their_log_density():
+    out, y = outputs(6, 3, 2), censored_targets()
+    members = stats.norm(out[..., 0].numpy(), (out[..., 1] / 2).exp().numpy())
+    at = y[:, 0].numpy()
+    density = members.logpdf(at) + math.log(2 * math.pi) / 2
+    expected = -np.where(y[:, 1].numpy() > 0, members.logsf(at), density)
+    loss = CensoredNLL(bounds=FREE)
+    np.testing.assert_allclose(loss(out, y), expected, rtol=1e-12)
+    np.testing.assert_allclose(loss.mixture(out, y), -np.log(np.exp(-expected).mean(1)), rtol=1e-12)
+    known = torch.stack([y[:, 0], torch.zeros_like(y[:, 0])], 1)
+    beta = {"bounds": (-10.0, 4.0), "beta": 0.5}
+    assert torch.allclose(CensoredNLL(**beta)(out, known), GaussianNLL(**beta)(out, y[:, 0]))
+
+
+@pytest.mark.parametrize("at", [-1e4, -30.0, 0.0, 30.0, 1e4])
+def test_the_gradient_of_a_censored_row_is_finite_however_far_it_is(at):
+    out = torch.zeros(2, 1, 2, requires_grad=True)
+    CensoredNLL()(out, torch.tensor([[[at], [1.0]], [[at], [0.0]]])).sum().backward()
+    assert out.grad.isfinite().all()
+    assert out.grad[0, 0, 0] <= 0  # the mean may rise, never fall
 
 
 def test_categorical_losses_are_cross_entropies_of_members_and_of_their_mean():

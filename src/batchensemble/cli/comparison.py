@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble import metrics
+from batchensemble.cli.censoring import censored_rows, compare_censored
 from batchensemble.cli.columns import (
     check_columns,
     notations_of,
@@ -89,13 +90,16 @@ def _evaluate_table(
     options: FileOptions,
 ) -> Evaluation:
     """Every row with a target is predicted and compared."""
-    kinds = table_kinds(model)
+    kinds, origin = table_kinds(model), getattr(model, "origin_", {})
+    said = origin.get("censored", {})  # the column that says which targets are censored
     labels = "f" if isinstance(model, Regressor) else model.classes_.dtype.kind
     with_target = kinds | {target: TARGET_KINDS.get(labels, "category")}
     notations = notations_of(model)
     with open_table(path, options) as file:
         check_columns([target], file, "the target", "add it, or name another with --target")
         check_columns(kinds, file)
+        check_columns(said, file, "the --censored column of fit", "add it: 0 for known targets")
+        with_target |= said
         parts = [
             with_zones(model, read_as(rows, with_target, file, notations))
             for rows in file.batches()
@@ -106,7 +110,6 @@ def _evaluate_table(
     rows = every[every[target].notna()]
     if len(rows) < 2:
         raise ValueError(f"{path}: expected at least 2 rows with a {target!r}, got {len(rows)}")
-    origin = getattr(model, "origin_", {})
     is_same = (Path(origin.get("file", "")).name, origin.get("n_rows")) == (path.name, len(every))
     facts |= {
         "target": target,
@@ -114,8 +117,14 @@ def _evaluate_table(
         "n_without_target": len(every) - len(rows),
         "note": "the model learned from this file, so its scores are too good" if is_same else "",
     }
-    compare = _compare_numbers if isinstance(model, Regressor) else _compare_classes
-    compared = compare(model, rows[list(kinds)], rows[target], file.unit, facts)
+    censored = [censored_rows(rows[name], str(path)) for name in said]
+    if censored and censored[0].any():
+        compared = compare_censored(
+            model, rows[list(kinds)], rows[target], censored[0], file.unit, facts
+        )
+    else:
+        compare = _compare_numbers if isinstance(model, Regressor) else _compare_classes
+        compared = compare(model, rows[list(kinds)], rows[target], file.unit, facts)
     return Evaluation(
         **facts | {"note": "; ".join(filter(None, _notes(model, facts, compared)))}, **compared
     )
@@ -124,6 +133,8 @@ def _evaluate_table(
 def _notes(model: Any, facts: dict[str, Any], compared: dict[str, Any]) -> list[str]:
     transform = getattr(model.model_.head, "transform", None)
     if transform is None:
+        return [facts["note"]]
+    if compared.get("detail") is None:
         return [facts["note"]]
     y = compared["detail"].truth
     n = int(np.count_nonzero((y < transform.low) | (y > transform.high)))

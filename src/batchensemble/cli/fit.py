@@ -58,6 +58,13 @@ def fit(
             metavar="KIND",
         ),
     ] = None,
+    censored: Annotated[
+        str | None,
+        option(
+            "A column of true/false, yes/no or 1/0: true where the real value is not known, but "
+            "is at least the target."
+        ),
+    ] = None,
     groups: Annotated[
         str | None,
         option("A column: rows with the same value in it are held out together."),
@@ -175,6 +182,10 @@ def fit(
         raise typer.BadParameter("--adapt calibrates; omit --no-calibrate")
     if target_kind and (time or task == "classification"):
         raise typer.BadParameter("--target-kind is for a regression; omit it")
+    if censored and (time or task == "classification"):
+        raise typer.BadParameter("--censored is for a regression; omit it")
+    if censored and by:
+        raise typer.BadParameter("--censored is for one model, not for --by; omit one of the two")
     from batchensemble.cli.holdout import model_path, train
     from batchensemble.cli.training_data import read_training_series, read_training_table
     from batchensemble.data.file_options import FileOptions
@@ -198,10 +209,17 @@ def fit(
             data, target, time=time, series=series, options=options, **columns
         )
     else:
-        task = "regression" if target_kind else task
+        task = "regression" if target_kind or censored else task
         names: Any = {"drop": drop or (), "category": category or (), "options": options}
         source = read_training_table(
-            data, target, task=task, groups=groups, in_time=in_time, by=by, **names
+            data,
+            target,
+            task=task,
+            groups=groups,
+            in_time=in_time,
+            by=by,
+            censored=censored,
+            **names,
         )
         if source.origin.task == "regression":
             settings["target"] = target_kind

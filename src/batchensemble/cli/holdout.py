@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batchensemble.cli.censoring import score_censored
 from batchensemble.cli.comparison import score_classes, score_forecast, score_numbers
 from batchensemble.cli.errors import about_file
-from batchensemble.cli.format import percent
+from batchensemble.cli.format import counted, percent
 from batchensemble.cli.scores import doubts_about_scores
 from batchensemble.cli.training_data import TrainingData
 from batchensemble.data.reading import PIPE, check_suffix, is_table
@@ -95,13 +96,18 @@ def _prepare_table(
     if data.order.matters:
         order = data.order.take(rows)
         facts["how"] = {"groups": order.groups, "in_time": order.in_time}
+    if data.censored is not None:
+        facts["how"] = facts.get("how", {}) | {"censored": data.censored[rows]}
     if not len(judges):
         return model, learned, (), facts | {"judged_on": _too_few(holdout, len(rows))}
     which = "random held-out rows"
     if data.order.matters:
         which = "last rows" if data.order.in_time else "held-out rows of other groups"
     facts["judged_on"] = f"{'the ' * data.order.in_time}{len(judges):,} {which}"
-    return model, learned, (X.iloc[judges], y[judges]), facts
+    held_out: tuple[Any, ...] = (X.iloc[judges], y[judges])
+    if data.censored is not None and data.censored[judges].any():
+        held_out = (*held_out, data.censored[judges])
+    return model, learned, held_out, facts
 
 
 def _prepare_series(
@@ -129,7 +135,9 @@ def _scores(model: Any, data: TrainingData, held_out: tuple[Any, ...]) -> dict[s
     """Of a forecaster: on the last horizon of each series."""
     if isinstance(model, Forecaster):
         return score_forecast(model.backtest(data.frame, refit="never").complete(), model.season_)
-    X, y = held_out
+    X, y, *censored = held_out
+    if censored:
+        return score_censored(y, censored[0], model.predict_dist(X))
     score: Any = score_classes if isinstance(model, Classifier) else score_numbers
     return dict(score(y, model.predict_dist(X)))
 
@@ -138,6 +146,9 @@ def _calibrate(model: Any, held_out: tuple[Any, ...], how: dict[str, Any]) -> st
     """What it changed, or why it could not be done."""
     if not held_out:
         return "Not calibrated: no rows were held back"
+    if len(held_out) > 2:
+        n = int(held_out[2].sum())
+        return f"Not calibrated: {counted(n, 'target')} of the held-out rows are censored"
     try:
         at_90 = model.calibrate(*held_out, **how).calibration_report().loc[0.9]
     except ValueError as error:

@@ -97,6 +97,13 @@ def _lead(evaluation: Evaluation) -> str:
                 f"{size:.1f} classes on average."
             )
         return said
+    if "nll_of_constant" in scores:
+        return (
+            f"On {what}, the NLL is {brief(scores['nll'])}; one distribution for all rows would "
+            f"have {brief(scores['nll_of_constant'])}. The {percent(evaluation.coverage)} "
+            f"intervals cover {percent(scores['coverage'])} of the true values, as far as "
+            "these are known."
+        )
     name = next(name for name in TRIVIAL if name in scores)
     said = (
         f"On {what}, the typical error is {brief(scores['rmse'])}; {TRIVIAL[name]} would err by "

@@ -15,6 +15,7 @@ MEANINGS = {
     "rmse_of_mean": "RMSE of predicting the mean",
     "rmse_of_season": "RMSE of repeating the last season",
     "rmse_of_last": "RMSE of repeating the last value",
+    "nll_of_constant": "NLL of one distribution for all rows",
     "accuracy": "share of correct predictions",
     "accuracy_of_commonest": "accuracy of predicting the most common class",
     "coverage": "share of true values inside the {coverage} intervals",
@@ -40,6 +41,7 @@ OTHER_NAMES = {
     "rmse_of_mean": "RMSE of the mean",
     "rmse_of_season": "RMSE of last season",
     "rmse_of_last": "RMSE of last value",
+    "nll_of_constant": "NLL of a constant",
     "accuracy_of_commonest": "most common class",
     "coverage": "coverage",
     "coverage_of_sets": "coverage of sets",
@@ -84,6 +86,10 @@ def doubts_about_scores(scores: Mapping[str, float], task: str) -> list[str]:
             "no more often right than always predicting the most common class; judge it by its "
             "probabilities, or add columns or rows that tell the classes apart"
         ]
+    if "nll_of_constant" in scores:
+        if scores["nll"] < scores["nll_of_constant"]:
+            return []
+        return ["no better than one distribution for all rows; do not rely on its predictions"]
     trivial = {name: meaning for name, meaning in TRIVIAL.items() if name in scores}
     worse = [meaning for name, meaning in trivial.items() if scores["rmse"] >= scores[name]]
     return [f"no better than {worse[0]}; do not rely on its predictions"] if worse else []

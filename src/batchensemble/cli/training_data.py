@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batchensemble.cli.censoring import censored_rows
 from batchensemble.cli.columns import long_frame
 from batchensemble.cli.format import counted
 from batchensemble.data.file_options import AS_FOUND, FileOptions
@@ -18,6 +19,8 @@ from batchensemble.data.tables import FileTable, read_file, read_target, recogni
 from batchensemble.data.text import example_value
 from batchensemble.estimators.splits import ANY_ORDER, Order, read_order
 from batchensemble.words import one_of
+
+SET = ("set with --task", "--censored was given")
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Origin:
     calibrated: str = ""
     notations: dict[str, Notation] = field(default_factory=dict)  # of columns not written plainly
     warnings: tuple[str, ...] = ()
+    censored: dict[str, Kind] = field(default_factory=dict)  # the column that says so, if any
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class TrainingData:
     frame: pd.DataFrame
     y: NDArray[Any] | None = None
     order: Order = ANY_ORDER  # of a table's rows
+    censored: NDArray[np.bool_] | None = None
     roles: Mapping[str, Any] = field(default_factory=dict)  # parameters of Forecaster
     by: NDArray[Any] | None = None  # labels of a table's rows, if each shall have its own model
 
@@ -68,6 +73,7 @@ def read_training_table(
     groups: str | None = None,
     in_time: str | None = None,
     by: str | None = None,
+    censored: str | None = None,
     options: FileOptions = AS_FOUND,
 ) -> TrainingData:
     """A table for a regression or a classification."""
@@ -81,13 +87,18 @@ def read_training_table(
     if task != "classification":
         cure = "; to predict it as classes, add --task classification"
         _refuse_ambiguous(table, target, "numbers or classes in the target", cure)
-    task, why = (task, "set with --task") if task else _recognise_task(table, rows[target])
+    task, why = (task, SET[bool(censored)]) if task else _recognise_task(table, rows[target])
     y = read_target(rows[target], task, table.name)
     left_out = dict.fromkeys(drop, "dropped with --drop")
     labels = None
     if by is not None:
         labels = _labels(rows, one_of(by, others, f"the --by column of {table.name}"), table)
         left_out[by] = "chooses the model"
+    mask, said = None, dict[str, Kind]()
+    if censored is not None:
+        one_of(censored, others, f"the --censored column of {table.name}")
+        mask, said = censored_rows(rows[censored], table.name), {censored: table.kinds[censored]}
+        left_out[censored] = f"says which values of {target} are censored: {mask.sum():,}"
     candidates = {n: k for n, k in table.kinds.items() if n != target and n not in left_out}
     useless = _useless(rows, candidates)
     # A column that could be of use, read otherwise, says so in the same line.
@@ -106,8 +117,10 @@ def read_training_table(
     facts["notes"] += how.pop("notes")
     for name in _row_numbers(table.frame, columns):
         facts["notes"] += (f"{name!r} numbers the rows; if it means nothing, add --drop {name}",)
-    origin = Origin(task=task, why=why, columns=columns, left_out=left_out, **facts, **how)
-    return TrainingData(origin, rows[list(columns)], y, order, by=labels)
+    origin = Origin(
+        task=task, why=why, columns=columns, left_out=left_out, censored=said, **facts, **how
+    )
+    return TrainingData(origin, rows[list(columns)], y, order, mask, by=labels)
 
 
 def _labels(rows: pd.DataFrame, by: str, table: FileTable) -> NDArray[Any]:

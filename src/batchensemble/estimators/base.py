@@ -90,14 +90,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         n_members = self.settings_["n_members"]
         return make_method(self.method, n_members=n_members, n_passes=self.n_passes)
 
-    def _training(self) -> Training:
+    def _training(self, *, stops_early: bool) -> Training:
         names = ("epochs", "batch_size", "lr", "weight_decay", "clip_norm", "batching")
         return Training(
             **{name: self.settings_[name] for name in names},
             epoch_steps=self.settings_.get("epoch_steps"),
             patience_growth=self.settings_.get("patience_growth", 0.0),
             penalty=self.penalty,
-            patience=self.settings_["patience"] if self.settings_["validation_fraction"] else None,
+            patience=self.settings_["patience"] if stops_early else None,
             time_limit=self.time_limit,
             keep_on_interrupt=self.keep_on_interrupt,
             verbose=self.verbose,
@@ -113,10 +113,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         *,
         rows: Sequence[Rows],
         seed: int,
+        start: Bank | None = None,
     ) -> Ensemble:
         """With rows for each of several folds, each trains its share of the method's networks.
 
-        `seed` is that of predictions.
+        `seed` is that of predictions; networks begin as those of `start`, if there is one.
         """
         check_size(method, self._network(recipe), training.batch_size)
         bank, self.history_ = fit_models(
@@ -127,6 +128,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             training,
             rows=rows,
             one_by_one=self.one_by_one,
+            start=start,
         )
         if any(map(_was_cut_short, self.history_)):
             warnings.warn(

@@ -12,6 +12,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from batchensemble.conformal import SetCalibration, fewest_rows, fit_temperature
 from batchensemble.data.frames import Columns
+from batchensemble.estimators.examples import Examples
 from batchensemble.estimators.explanation import CHANCE
 from batchensemble.estimators.heads import ClassHead
 from batchensemble.estimators.parameters import (
@@ -20,7 +21,7 @@ from batchensemble.estimators.parameters import (
     TABLE_PARAMETERS,
 )
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS
-from batchensemble.estimators.table import TableEstimator
+from batchensemble.estimators.table import MOST_NAMED, TableEstimator
 from batchensemble.predictive import CategoricalPredictive
 from batchensemble.words import one_of
 
@@ -111,9 +112,17 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
             lambda dist: calibration.sets(dist.mean, coverage, allow_empty=allow_empty),
         )
 
-    def _learn_target(self, values: NDArray[Any], learned: Any) -> None:
+    def _learn_target(self, every: Examples, learned: Examples) -> None:
         # From all rows: a rare class may be among the rows held back only.
-        self.classes_ = ClassHead.learned(values).classes
+        self.classes_ = ClassHead.learned(every.values).classes
+
+    def _check_new_target(self, values: NDArray[Any]) -> None:
+        is_known = np.isin(values, self.classes_)
+        if not is_known.all():
+            raise ValueError(
+                f"expected the classes of fit, {self.classes_.tolist()[:MOST_NAMED]}, got "
+                f"{values[~is_known].tolist()[0]!r}; to learn a new class, fit again with all rows"
+            )
 
     def _head(self) -> ClassHead:
         if self.calibration_ is None:

@@ -185,7 +185,8 @@ class Forecaster(Estimator):
         return panel.head(n_held_back), panel.tail(n_held_back)
 
     def _fit(self, panel: Panel) -> None:
-        settings, method, training = self.settings_, self._make_method(), self._training()
+        settings, method = self.settings_, self._make_method()
+        training = self._training(stops_early=bool(settings["validation_fraction"]))
         network = NETWORKS[settings["network"]](settings, panel, self.season)
         self.season_, self.context_, self.lags_ = network.season, network.context, network.lags
         reach, horizon = reach_of(self.context_, self.lags_), int(settings["horizon"])

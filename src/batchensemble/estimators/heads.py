@@ -16,7 +16,13 @@ from batchensemble.predictive import (
     Transform,
     TransformedPredictive,
 )
-from batchensemble.training.losses import CategoricalNLL, GaussianCRPS, GaussianNLL, Loss
+from batchensemble.training.losses import (
+    CategoricalNLL,
+    CensoredNLL,
+    GaussianCRPS,
+    GaussianNLL,
+    Loss,
+)
 from batchensemble.words import one_of
 
 AS_TRAINED = Spread()
@@ -171,6 +177,13 @@ def _in_blocks(outputs: Tensor) -> Tensor:
     if not n_missing:
         return outputs
     return torch.cat([outputs, outputs[-1:].expand(n_missing, -1, -1)])
+
+
+def censored_loss(head: Head[Any]) -> CensoredNLL:
+    """What networks minimise where some targets are censored."""
+    assert isinstance(head, NumberHead)
+    assert isinstance(head.loss, GaussianNLL)
+    return CensoredNLL(head.loss.bounds, head.loss.beta)
 
 
 def _before(transform: Transform | None, y: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -86,6 +86,8 @@ TABLE_PARAMETERS = f"""{PARAMETERS}    validation_fraction : float or None
         more categories becomes learned vectors instead; without, its rarer ones share a column.
     categories : mapping of column name to categories, or None
         Categories known in advance.
+    warm_start : bool
+        Whether a second `fit` goes on from the networks of the first, as `update` does.
 """
 
 TABLE_ATTRIBUTES = """n_parameters_ : int
@@ -210,6 +212,7 @@ TABLE_CONSTRAINTS: dict[str, list[Any]] = {
     **_each("folds embedding_width max_categories", COUNT, None),
     "bins": [FROM_0, None],
     "categories": [Mapping, None],
+    "warm_start": ["boolean"],
 }
 
 SERIES_CONSTRAINTS: dict[str, list[Any]] = {

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from batchensemble.conformal import IntervalCalibration, fewest_rows, predicted_interval
 from batchensemble.data.frames import Columns
+from batchensemble.estimators.examples import Examples
 from batchensemble.estimators.heads import AS_TRAINED, NumberHead, read_numbers
 from batchensemble.estimators.parameters import (
     TABLE_ATTRIBUTES,
@@ -140,32 +141,50 @@ class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: igno
         """
         return self._ask(X, lambda dist: dist.quantile(q))
 
-    def _learn_target(self, values: NDArray[Any], learned: Any) -> None:
+    def _learn_target(self, every: Examples, learned: Examples) -> None:
         if self.beta and self.loss == "crps":
             raise ValueError(
                 f"beta={self.beta} belongs to loss='nll', got loss='crps'; omit one of the two"
             )
         if self.beta and self.loss is None:
             self.settings_["loss"] = "nll"
-        scaling = self.settings_["target_scaling"]
+        if every.censored is not None:
+            self._allow_censored()
+        scaling, values = self.settings_["target_scaling"], learned.values
         self.target_kind_, self.transform_ = learn_kind(
-            read_numbers(values[learned]),
+            read_numbers(values),
             self.settings_["target"],
             self.target_bounds,
             logarithmic=scaling == "log",
         )
-        head = NumberHead.learned(values[learned], scaling, self._loss(), self.transform_)
+        head = NumberHead.learned(values, scaling, self._loss(), self.transform_)
         self.target_location_, self.target_scale_ = head.location, head.scale
         self.spread_ = AS_TRAINED
         if self.settings_["rescale"]:
-            self.spread_ = Spread(narrowest=head.grid_share(values[learned]))
+            self.spread_ = Spread(narrowest=head.grid_share(values))
+
+    def _allow_censored(self) -> None:
+        if self.loss == "crps":
+            raise ValueError(
+                "censored targets are learned by their likelihood, loss='nll', got loss='crps'; "
+                "omit it"
+            )
+        self.settings_["loss"] = "nll"
+
+    def _check_new_target(self, values: NDArray[Any]) -> None:
+        y, transform = read_numbers(values), vars(self).get("transform_")
+        if transform is not None and not transform.low <= y.min() <= y.max() <= transform.high:
+            raise ValueError(
+                f"expected targets as at fit ({described(self.target_kind_, transform)}), got "
+                f"values from {y.min():g} to {y.max():g}; fit with target='real'"
+            )
 
     def _learn_spread(self, data: Data, splits: list[Rows]) -> None:
-        if self.settings_["rescale"]:
-            self.spread_ = replace(
-                held_out_spread(self.model_.ensemble, self._loss(), data, splits),
-                narrowest=self.spread_.narrowest,
-            )
+        if not self.settings_.get("rescale"):
+            return
+        spread = held_out_spread(self.model_.ensemble, self._loss(), data, splits)
+        if spread != AS_TRAINED:  # else there were too few rows, and what is known stays
+            self.spread_ = replace(spread, narrowest=self.spread_.narrowest)
 
     def _head(self) -> NumberHead:
         # Files of version 0.1 have no spread, and those of 0.2 no transform.

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import log_ndtr
 
 from batchensemble.predictive import GaussianPredictive
 from batchensemble.training.engines import Data
@@ -45,24 +46,38 @@ class Spread:
 
     @classmethod
     def learned(
-        cls, means: Floats, variances: Floats, errors: Floats, weights: Floats | None = None
+        cls,
+        means: Floats,
+        variances: Floats,
+        errors: Floats,
+        weights: Floats | None = None,
+        censored: NDArray[np.bool_] | None = None,
     ) -> Self:
-        """The most likely one for rows (rows, members) and what their mean missed, (rows,)."""
+        """The most likely one for rows (rows, members) and what their mean missed, (rows,).
+
+        A `censored` row's mean missed at least so much.
+        """
         weights = np.ones(len(errors)) if weights is None else weights
+        censored = np.zeros(len(errors), bool) if censored is None else censored
         if len(errors) < FEWEST_ROWS:
             return cls()
         if len(errors) > MOST_ROWS:
             some = np.linspace(0, len(errors) - 1, MOST_ROWS).astype(int)
             means, variances, errors = means[some], variances[some], errors[some]
-            weights = weights[some]
+            weights, censored = weights[some], censored[some]
         from_mean = means - means.mean(axis=1, keepdims=True)
         log_variances = np.log(variances)
+        stds = np.sqrt(variances[censored])
 
         def cost(at: Floats) -> float:
             shift, distance, share, log_width = at.tolist()
             squares = (errors[:, None] - distance * from_mean) ** 2 / variances
             core = _log_density(squares, log_variances, shift) + math.log1p(-share)
             tails = _log_density(squares, log_variances, shift + 2 * log_width) + math.log(share)
+            if len(stds):
+                beyond = (errors[censored, None] - distance * from_mean[censored]) / stds
+                core[censored] = _log_survival(beyond, shift) + math.log1p(-share)
+                tails[censored] = _log_survival(beyond, shift + 2 * log_width) + math.log(share)
             usual = (USUAL_SHIFT, USUAL_DISTANCE, USUAL_LOG_WIDTH)
             surprise = 0.5 * math.log(share) - share / (2 * USUAL_SHARE)  # most likely as usual
             for value, (mean, std) in zip((shift, distance, log_width), usual, strict=True):
@@ -114,8 +129,11 @@ def held_out_spread(
     by_fold, log_variances = moments
     is_own = fold_of[:, None] == np.arange(len(splits))
     means, variances = by_fold[is_own], np.exp(log_variances[is_own])
+    censored = None
+    if y.ndim > 1:  # targets of which some are censored
+        y, censored = y[:, 0], y[:, 1] > 0
     errors = y.astype(np.float64) - means.mean(axis=1)
-    spread = Spread.learned(means, variances, errors, weight)
+    spread = Spread.learned(means, variances, errors, weight, censored)
     if len(splits) < 3:
         return spread
     others = by_fold[~is_own].reshape(len(rows), len(splits) - 1, -1).mean(axis=2)
@@ -132,7 +150,15 @@ def held_out_spread(
 
 def _log_density(squares: Floats, log_variances: Floats, shift: float) -> Floats:
     """Of the mixture whose log-variances are shifted, without constants: -> (rows,)."""
-    logs = -0.5 * (squares * math.exp(-shift) + log_variances + shift)
+    return _log_sum(-0.5 * (squares * math.exp(-shift) + log_variances + shift))
+
+
+def _log_survival(deviations: Floats, shift: float) -> Floats:
+    """Of what the mixture has above a row's value: -> (rows,)."""
+    return _log_sum(log_ndtr(-deviations * math.exp(-0.5 * shift)))
+
+
+def _log_sum(logs: Floats) -> Floats:
     largest = logs.max(axis=1, keepdims=True)
     log_sums: Floats = np.log(np.exp(logs - largest).sum(axis=1)) + largest[:, 0]
     return log_sums

@@ -1,10 +1,11 @@
 """What estimators for tables share: fitting, predictions, calibration, out-of-distribution rows."""
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, Self
+from typing import Any, ClassVar, Generic, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -24,14 +25,28 @@ from batchensemble.data.frames import Columns, read_columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators.base import Estimator, pick_device, plain_lists
 from batchensemble.estimators.effort import training_length, weights_of
+from batchensemble.estimators.examples import Examples, read_eval_set
 from batchensemble.estimators.explanation import Explanation, explained
-from batchensemble.estimators.heads import Head
+from batchensemble.estimators.heads import Head, censored_loss
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
-from batchensemble.estimators.splits import Order, folds_of, hold_back, hold_out, read_order
+from batchensemble.estimators.splits import (
+    FEWEST_ROWS_HELD_OUT,
+    Order,
+    folds_of,
+    hold_back,
+    hold_out,
+    read_order,
+)
 from batchensemble.estimators.table_model import Dist, TableModel, by_layer, table_network
-from batchensemble.estimators.targets import group_labels, read_target, read_weight
+from batchensemble.estimators.targets import (
+    group_labels,
+    read_censored,
+    read_target,
+    read_weight,
+)
 from batchensemble.predictive import Uncertainty
+from batchensemble.training.bank import Bank
 from batchensemble.training.engines import Data
 from batchensemble.training.methods import MakeNetwork, Method, in_folds
 from batchensemble.training.models import Ensemble, Rows, predict_rows
@@ -39,6 +54,7 @@ from batchensemble.training.models import Ensemble, Rows, predict_rows
 SHIFT_ROWS, SHIFT_LEVEL = 1000, 0.95
 WATCHED_ROWS = 4_000
 LEAST_COVERAGE = 0.5  # that every group must have rows for
+MOST_NAMED = 5  # columns, in an error
 MC_DROPOUT = 0.1  # at least, where masks are all that tells members apart
 
 
@@ -51,6 +67,7 @@ class TableEstimator(Estimator, Generic[Dist]):
     embedding_width: int | None = None
     max_categories: int | None = None
     categories: Mapping[str, Sequence[Any]] | None = None
+    warm_start: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = TABLE_CONSTRAINTS
     _presets: ClassVar[dict[str, dict[str, Any]]]
@@ -62,8 +79,12 @@ class TableEstimator(Estimator, Generic[Dist]):
     group_column_: str | None = field(init=False)
 
     @abstractmethod
-    def _learn_target(self, values: NDArray[Any], learned: Any) -> None:
+    def _learn_target(self, every: Examples, learned: Examples) -> None:
         """Keep what `_head` needs; `learned` are the rows that are not held back."""
+
+    @abstractmethod
+    def _check_new_target(self, values: NDArray[Any]) -> None:
+        """Raise if `update` cannot learn from these targets."""
 
     @abstractmethod
     def _head(self) -> Head[Dist]: ...
@@ -91,22 +112,37 @@ class TableEstimator(Estimator, Generic[Dist]):
         calibrate: bool = False,
         groups: ArrayLike | None = None,
         in_time: bool = False,
+        censored: ArrayLike | None = None,
+        eval_set: Any = None,
     ) -> Self:
         """Learn from a table and its targets.
 
-        X may be a numpy array, a list of rows, or a pandas or polars frame: numbers, booleans,
-        strings, categories and dates are recognised, and missing values are allowed. Rows of
-        weight 0 are ignored. With `calibrate` a random fifth of the rows is not learned from but
-        passed to `calibrate`; there each row counts once, whatever its weight. A fit that fails
-        leaves the estimator as it was.
+        X may be a numpy array, a list of rows, a pandas or polars frame, or a sparse matrix:
+        numbers, booleans, strings, categories and dates are recognised, and missing values are
+        allowed. Rows of weight 0 are ignored. With `calibrate` a random fifth of the rows is not
+        learned from but passed to `calibrate`; there each row counts once, whatever its weight. A
+        fit that fails leaves the estimator as it was.
 
         Rows that belong together (of one patient, say) have the same label in `groups`: they stay
         together when rows are held out for early stopping or calibration. With `in_time` rows come
         in the order of time, and the last are held out. Otherwise the model would be judged by
         rows that it almost knows.
+
+        Where `censored` is True, the true value is at least y: a patient who is still alive, a
+        machine that still runs. Training then maximises the likelihood (loss="nll"). With
+        `eval_set=(X, y)` or `(X, y, censored)`, these rows decide when to stop, and all rows of
+        fit are learned from.
         """
         with self._all_or_nothing():
-            self._fit(X, y, sample_weight, calibrate, groups, in_time)
+            if self.warm_start and hasattr(self, "model_"):
+                self._validate_params()
+                self._update(
+                    self._examples(X, y, sample_weight, groups, in_time, censored),
+                    calibrate,
+                    eval_set,
+                )
+            else:
+                self._fit(X, y, sample_weight, calibrate, groups, in_time, censored, eval_set)
         return self
 
     def _fit(
@@ -117,74 +153,195 @@ class TableEstimator(Estimator, Generic[Dist]):
         calibrate: bool,
         groups: ArrayLike | None,
         in_time: bool,
+        censored: ArrayLike | None,
+        eval_set: Any,
     ) -> None:
         self._validate_params()
         self.settings_ = self._resolved()
-        columns = read_columns(X)
-        validate_data(self, X, skip_check_array=True)
+        every = self._examples(X, y, sample_weight, groups, in_time, censored, is_first=True)
         name = getattr(y, "name", None)
         self.target_name_ = name if isinstance(name, str) and name else None
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
-        values = read_target(y, columns.n_rows)
-        order = read_order(groups, in_time, columns.n_rows)
-        sample_weight = self._weighted(values, sample_weight)
-        weight = None
-        if sample_weight is not None:
-            weight = read_weight(sample_weight, columns.n_rows)
-            kept = np.flatnonzero(weight)
-            columns, values, weight = columns.take(kept), values[kept], weight[kept]
-            order = order.take(kept)
-        random = check_random_state(self.random_state)
-        split_seed, seed, prediction_seed = map(int, random.randint(2**31 - 1, size=3))
-        learned: Any = slice(None)
-        held_back = None
-        if calibrate:
-            fewest = self._fewest_calibration_rows
-            learned, held_back = hold_back(len(values), fewest, split_seed, order)
+        seeds = self._seeds()
+        learned, held_back = self._parted(every, calibrate, seeds.split)
         self.calibration_ = None
-        self._learn_target(values, learned)
-        head = self._head()
-        target = head.encode(values[learned])
-        if weight is not None and held_back is not None:
-            weight = read_weight(weight[learned], len(target))
+        self._learn_target(every, learned)
         encoder = TableEncoder(
             self.settings_["scaling"],
             max_categories=self.settings_["max_categories"],
             bins=self.settings_["bins"] or None,
             categories=plain_lists(self.categories),
         )
-        x = encoder.fit_transform(columns.take(learned))
+        x = encoder.fit_transform(learned.columns)
         doubts = doubts_about(
-            encoder.with_dates(columns.take(learned)),
-            values[learned],
+            encoder.with_dates(learned.columns),
+            learned.values,
             encoder,
             is_classes=self._task == "classification",
             is_limit_given=self.max_categories is not None,
         )
         for doubt in doubts:
             warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
-        recipe = self._recipe(encoder, head)
-        method, splits = self._splits(target, split_seed, seed, order.take(learned))
+        watched = self._watched(eval_set, encoder)
+        recipe = self._recipe(encoder, self._head())
+        self._learn(learned, x, encoder, recipe, self._make_method(), watched, seeds)
+        if held_back is not None:
+            self._calibrate(held_back.columns, held_back.values)
+
+    def update(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        calibrate: bool = False,
+        groups: ArrayLike | None = None,
+        in_time: bool = False,
+        censored: ArrayLike | None = None,
+        eval_set: Any = None,
+    ) -> Self:
+        """Go on learning, from new rows, where fit or a file left off; arguments as in `fit`.
+
+        Networks start as they are, and the columns are read as at fit. Some of the new rows, or
+        those of `eval_set`, decide when to stop: where they get no better predictions, the
+        networks stay as they were. What only old rows showed may be forgotten, so pass some of
+        those, too, if it still holds. A calibration is forgotten.
+        """
+        check_is_fitted(self, "model_")
+        with self._all_or_nothing():
+            self._validate_params()
+            examples = self._examples(X, y, sample_weight, groups, in_time, censored)
+            self._update(examples, calibrate, eval_set)
+        return self
+
+    def _update(self, every: Examples, calibrate: bool, eval_set: Any) -> None:
+        model, seeds = self.model_, self._seeds()
+        self._check_new_target(every.values)
+        learned, held_back = self._parted(every, calibrate, seeds.split)
+        watched = self._watched(eval_set, model.encoder)
+        share = self._resolved()["validation_fraction"]
+        if watched is None and round(share * len(learned)) < FEWEST_ROWS_HELD_OUT and share:
+            fewest = math.ceil((FEWEST_ROWS_HELD_OUT - 0.5) / share)
+            raise ValueError(
+                f"expected at least {fewest} new rows, so that {FEWEST_ROWS_HELD_OUT} can be held "
+                f"out to see whether an update helps, got {len(learned)}; collect more, pass "
+                "eval_set, or fit again with all rows"
+            )
+        self.calibration_ = None
+        if learned.censored is not None:
+            self._allow_censored()
+        x, before = model.encoder.transform(learned.columns), self.history_
+        ensemble = model.ensemble
+        recipe, method = ensemble.recipe, ensemble.method
+        self._learn(learned, x, model.encoder, recipe, method, watched, seeds, start=ensemble.bank)
+        self.history_ = [*before, *self.history_]
+        if held_back is not None:
+            self._calibrate(held_back.columns, held_back.values)
+
+    def _examples(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        in_time: bool = False,
+        censored: Any = None,
+        *,
+        is_first: bool = False,
+    ) -> Examples:
+        """What `fit` or `update` got, checked, without rows of weight 0."""
+        columns = read_columns(X) if is_first else self.read(X)
+        if is_first:
+            validate_data(self, X, skip_check_array=True)
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        values, n = read_target(y, columns.n_rows), columns.n_rows
+        order = read_order(groups, in_time, n)
+        weight = self._weighted(values, sample_weight)
+        weight = None if weight is None else read_weight(weight, n)
+        if censored is not None and self._task == "classification":
+            raise ValueError(
+                "censored targets are numbers, such as the time until an event, and a Classifier "
+                "predicts classes; omit censored, or use Regressor"
+            )
+        return Examples(columns, values, weight, read_censored(censored, n), order).that_count()
+
+    def _parted(
+        self, every: Examples, calibrate: bool, seed: int
+    ) -> tuple[Examples, Examples | None]:
+        """Rows to learn from, and rows to calibrate with."""
+        if not calibrate:
+            return every, None
+        if every.censored is not None:
+            raise ValueError(
+                f"calibrate=True needs the true values, and {every.censored.sum():,} of "
+                f"{len(every):,} targets are censored; omit it, or call calibrate with rows whose "
+                "values are all known"
+            )
+        fewest = self._fewest_calibration_rows
+        learned, held_back = hold_back(len(every), fewest, seed, every.order)
+        return every.take(learned).weighed_anew(), every.take(held_back)
+
+    def _watched(self, eval_set: Any, encoder: TableEncoder) -> Examples | None:
+        """The rows of `eval_set`, as early stopping wants them."""
+        if eval_set is None:
+            return None
+        X, y, *censored = read_eval_set(eval_set)
+        columns = read_columns(X)
+        if columns.names != encoder.names_:
+            raise ValueError(
+                f"expected eval_set with the columns of X, {encoder.names_[:MOST_NAMED]}, got "
+                f"{columns.names[:MOST_NAMED]}"
+            )
+        values = read_target(y, columns.n_rows)
+        self._check_new_target(values)
+        mask = read_censored(censored[0], columns.n_rows) if censored else None
+        return Examples(columns, values, censored=mask)
+
+    def _seeds(self) -> "_Seeds":
+        random = check_random_state(self.random_state)
+        return _Seeds(*map(int, random.randint(2**31 - 1, size=3)))
+
+    def _learn(
+        self,
+        learned: Examples,
+        x: NDArray[np.float32],
+        encoder: TableEncoder,
+        recipe: dict[str, Any],
+        method: Method,
+        watched: Examples | None,
+        seeds: "_Seeds",
+        *,
+        start: Bank | None = None,
+    ) -> None:
+        """Train networks, from `start` if there is one, and learn how wide predictions are."""
+        head = self._head()
+        target, n_watched = head.encode(learned.values), 0 if watched is None else len(watched)
+        most = self.settings_.get("folds", 1)
+        most = most if start is None else min(most, len(start))
+        method, splits = self._splits(method, most, target, n_watched, seeds, learned.order)
         self._choose_length(splits, method, recipe)
-        device = pick_device(self.device)
-        data = Data(
-            torch.tensor(x, device=device),
-            torch.tensor(target, device=device),
-            None if weight is None else torch.tensor(weight, dtype=torch.float32, device=device),
-        )
-        watched = [_watched(rows) for rows in splits]
+        data = training_data(x, target, learned, pick_device(self.device))
+        if watched is not None:
+            beside = encoder.transform(watched.columns), head.encode(watched.values)
+            data = data.followed_by(training_data(*beside, watched, data.device))
+        loss = head.loss if data.y.ndim == 1 else censored_loss(head)
+        has_held_out = splits[0].held_out is not None
         ensemble = self._train(
-            method, recipe, head.loss, data, self._training(), rows=watched, seed=prediction_seed
+            method,
+            recipe,
+            loss,
+            data,
+            self._training(stops_early=has_held_out),
+            rows=[_fewer_watched(rows) for rows in splits],
+            seed=seeds.prediction,
+            start=start,
         )
         self.model_ = TableModel(encoder, ensemble, head)
         self._learn_spread(data, splits)
         self.model_ = self._assembled(encoder, ensemble)
-        self.shift_scale_ = _shift_scale(self.model_, x, np.random.default_rng(split_seed))
-        if held_back is not None:
-            self._calibrate(columns.take(held_back), values[held_back])
+        self.shift_scale_ = _shift_scale(self.model_, x, np.random.default_rng(seeds.split))
 
     def _resolved(self) -> dict[str, Any]:
         settings = resolve(self.preset, self.get_params(deep=False), self._presets)
@@ -213,28 +370,41 @@ class TableEstimator(Estimator, Generic[Dist]):
             recipe["embedding"] = embedding | {"width": settings["embedding_width"]}
         return recipe
 
+    def _allow_censored(self) -> None:
+        """Raise if the settings have no room for censored targets."""
+
     def _weighted(self, values: NDArray[Any], sample_weight: Any) -> Any:
         """The weights, and those of the classes."""
         return sample_weight
 
     def _splits(
-        self, target: NDArray[Any], split_seed: int, seed: int, order: Order
+        self,
+        method: Method,
+        most: int,
+        target: NDArray[Any],
+        n_watched: int,
+        seeds: "_Seeds",
+        order: Order,
     ) -> tuple[Method, list[Rows]]:
-        """The method, and rows for each of its folds or for all of it."""
-        method, share = self._make_method(), self.settings_["validation_fraction"]
-        cut, n_folds = in_folds(method, self.settings_["folds"])
-        folds = folds_of(target, n_folds, split_seed, order) if share else None
+        """The method, and rows for each of its folds or for all of it.
+
+        `n_watched` rows of an eval_set follow those of the target: then all others train.
+        """
+        share = self.settings_["validation_fraction"]
+        cut, n_folds = in_folds(method, most)
+        if n_watched:
+            rows = torch.arange(len(target) + n_watched)
+            return cut, [Rows(seeds.training, rows[: len(target)], rows[len(target) :])]
+        folds = folds_of(target, n_folds, seeds.split, order) if share else None
         if folds is not None:
-            seeds = np.random.SeedSequence(seed).generate_state(n_folds).tolist()
-            rows = [
+            own_seeds = np.random.SeedSequence(seeds.training).generate_state(n_folds).tolist()
+            return cut, [
                 Rows(own, torch.tensor(kept), torch.tensor(held_out))
-                for own, (kept, held_out) in zip(seeds, folds, strict=True)
+                for own, (kept, held_out) in zip(own_seeds, folds, strict=True)
             ]
-            return cut, rows
-        kept, held_out = hold_out(target, share, split_seed, order)
-        return method, [
-            Rows(seed, torch.tensor(kept), None if held_out is None else torch.tensor(held_out))
-        ]
+        kept, held_out = hold_out(target, share, seeds.split, order)
+        last = None if held_out is None else torch.tensor(held_out)
+        return method, [Rows(seeds.training, torch.tensor(kept), last)]
 
     def _choose_length(self, splits: list[Rows], method: Method, recipe: dict[str, Any]) -> None:
         """Settings about training that depend on the rows."""
@@ -242,7 +412,7 @@ class TableEstimator(Estimator, Generic[Dist]):
         n_embedded = embedding["n_positions"] + len(embedding["counts"])
         n_inputs = recipe["in_features"] + n_embedded * embedding["width"]
         self.settings_ |= training_length(
-            self.settings_,
+            self._resolved(),
             len(splits[0].train),
             n_weights=weights_of(n_inputs, recipe["hidden"], sum(recipe["heads"])),
             n_networks=method.n_networks,
@@ -407,7 +577,27 @@ class TableEstimator(Estimator, Generic[Dist]):
         return tags
 
 
-def _watched(rows: Rows) -> Rows:
+class _Seeds(NamedTuple):
+    split: int
+    training: int
+    prediction: int
+
+
+def training_data(
+    x: NDArray[np.float32], target: NDArray[Any], examples: Examples, device: torch.device
+) -> Data:
+    """Encoded rows on the device; where some targets are censored, y has a column that says so."""
+    y, weight = torch.tensor(target, device=device), examples.weight
+    if examples.censored is not None:
+        y = torch.stack([y, torch.tensor(examples.censored, device=device).to(y.dtype)], 1)
+    return Data(
+        torch.tensor(x, device=device),
+        y,
+        None if weight is None else torch.tensor(weight, dtype=torch.float32, device=device),
+    )
+
+
+def _fewer_watched(rows: Rows) -> Rows:
     """Early stopping with so many rows at most: more say little more, and cost time."""
     if rows.held_out is None or len(rows.held_out) <= WATCHED_ROWS:
         return rows

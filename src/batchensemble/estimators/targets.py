@@ -52,6 +52,31 @@ def read_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     return scaled
 
 
+def read_censored(censored: Any, n_rows: int) -> NDArray[np.bool_] | None:
+    """Which targets are lower bounds; None if none is."""
+    if censored is None:
+        return None
+    mask = np.asarray(censored)
+    if mask.shape != (n_rows,):
+        raise ValueError(
+            f"expected censored to be True or False for each of {n_rows} rows, got an array of "
+            f"shape {mask.shape}"
+        )
+    if not all(value in (0, 1) for value in mask.tolist()):
+        odd = next(value for value in mask.tolist() if value not in (0, 1))
+        raise ValueError(
+            "expected censored to be True (the true value is at least y) or False (it is y), got "
+            f"{odd!r}"
+        )
+    mask = mask.astype(bool)
+    if mask.all():
+        raise ValueError(
+            "every target is censored, so nothing says how large they are; censored is True where "
+            "the true value is unknown, not where an event was seen"
+        )
+    return mask if mask.any() else None
+
+
 def group_labels(columns: Columns, groups: Any) -> NDArray[Any]:
     """One for each row: those given, or the values of the column with that name."""
     if not isinstance(groups, str):

@@ -14,6 +14,7 @@ from batchensemble.metrics.calibration import (
     reliability_curve,
     rmsce,
 )
+from batchensemble.metrics.censored import censored_coverage, censored_nll
 from batchensemble.metrics.classification import (
     accuracy,
     brier,
@@ -71,6 +72,8 @@ __all__ = [
     "aurc",
     "brier",
     "categorical_nll",
+    "censored_coverage",
+    "censored_nll",
     "cheapest_threshold",
     "class_disagreement",
     "coverage_curve",

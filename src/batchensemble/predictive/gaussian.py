@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import erf, logsumexp, ndtr, ndtri
+from scipy.special import erf, log_ndtr, logsumexp, ndtr, ndtri
 
 from batchensemble.predictive.base import MixturePredictive, Rng, average, chunks
 from batchensemble.predictive.checks import (
@@ -65,6 +65,14 @@ class GaussianPredictive(MixturePredictive):
             logs = logs + np.log(weights * self.n_members)
         log_sum: Array = logsumexp(logs, axis=1)
         return log_sum - math.log(self.n_members)
+
+    def log_survival(self, y: ArrayLike) -> Array:
+        """(samples,) log P(Y >= y), in nats; y (samples,) or one number for all."""
+        means, stds, weights = self._parts()
+        logs = log_ndtr(-_standardise(self._targets(y) - means, stds))
+        shares = 1 / self.n_members if weights is None else weights
+        log_sum: Array = logsumexp(logs + np.log(shares), axis=1)
+        return np.minimum(log_sum, 0.0)
 
     def quantile(self, q: ArrayLike) -> Array:
         """Exact quantiles of the mixture: one q -> (samples,), several -> (samples, len(q))."""

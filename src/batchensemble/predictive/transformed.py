@@ -91,6 +91,14 @@ class TransformedPredictive(MixturePredictive):
         logs[(y < transform.low) | (y > transform.high)] = -np.inf
         return logs
 
+    def log_survival(self, y: ArrayLike) -> Array:
+        """(samples,) log P(Y >= y), in nats; y (samples,) or one number for all."""
+        y = self._targets(y)
+        logs = self.latent.log_survival(self.transform.inverse(y))
+        logs[y <= self.transform.low] = 0.0
+        logs[y > self.transform.high] = -np.inf
+        return logs
+
     def quantile(self, q: ArrayLike) -> Array:
         """Exact quantiles: one q -> (samples,), several -> (samples, len(q))."""
         check_levels(q)

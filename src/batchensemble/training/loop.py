@@ -94,11 +94,13 @@ def train(
     generators: Sequence[Generator],
     held_out: Sequence[Tensor] | None = None,
     ensemble_size: int = 1,
+    is_warm: bool = False,
 ) -> History:
     """Train every network of the bank on its own rows, in place and in lock step.
 
     `rows` and `held_out` are row numbers in `data`, for each network; their counts may differ.
     `ensemble_size` consecutive networks are an ensemble, scored together on the held-out rows.
+    A bank that `is_warm` was trained before: networks that get no better stay as they are.
     """
     if not len(rows) == len(generators) == len(bank):
         raise ValueError(
@@ -125,6 +127,8 @@ def train(
             patience_growth=training.patience_growth,
         )
         active = stopper.active
+        if is_warm:
+            stopper.update(-1, stopper.scores())
     start = time.monotonic()
 
     def is_over() -> bool:
@@ -161,7 +165,7 @@ def train(
             history.ended = "interrupt"
     if stopper is not None:
         stopper.restore()
-        history.best_epochs = stopper.best_epochs
+        history.best_epochs = [max(0, epoch) for epoch in stopper.best_epochs]
     bank.module.eval()
     history.seconds = time.monotonic() - start
     return history

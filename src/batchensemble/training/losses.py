@@ -100,6 +100,26 @@ class GaussianNLL(Gaussian):
 
 
 @dataclass(frozen=True)
+class CensoredNLL(Gaussian):
+    """The NLL of targets of which some are known only to be at least y: minus log P(Y >= y).
+
+    y has one more axis, (..., 2, members or 1): the number, and 1 where it is such a lower bound.
+    """
+
+    beta: float = 0.0  # as in GaussianNLL
+
+    def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
+        mean, log_variance = self.moments(outputs)
+        loss = -_censored_log_prob(mean, log_variance, y)
+        if self.beta:
+            loss = loss * torch.exp(self.beta * log_variance.detach())
+        return loss
+
+    def mixture(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return -_log_mean_exp(_censored_log_prob(*self.moments(outputs), y))
+
+
+@dataclass(frozen=True)
 class GaussianCRPS(Gaussian):
     """The continuous ranked probability score: std (z (2 Phi(z) - 1) + 2 phi(z) - 1 / sqrt(pi)).
 
@@ -140,6 +160,15 @@ def _crps(y: Tensor, mean: Tensor, std: Tensor) -> Tensor:
     twice_density = math.sqrt(2 / math.pi) * torch.exp(-0.5 * z.square())
     crps = std * (z * torch.erf(z / math.sqrt(2)) + twice_density - 1 / math.sqrt(math.pi))
     return torch.where(is_missing, 0.0, crps)
+
+
+def _censored_log_prob(mean: Tensor, log_variance: Tensor, y: Tensor) -> Tensor:
+    """Of the density without its constant, or of what lies above y."""
+    at, is_censored = y.unbind(-2)
+    z = (at - mean) * torch.exp(-0.5 * log_variance)
+    # Both branches get a gradient, and 0 times infinity is none: z is 0 where it does not count.
+    log_survival = torch.special.log_ndtr(-torch.where(is_censored > 0, z, 0.0))
+    return torch.where(is_censored > 0, log_survival, -0.5 * (log_variance + z.square()))
 
 
 def _log_mean_exp(x: Tensor) -> Tensor:

@@ -61,12 +61,13 @@ def fit_models(
     *,
     rows: Sequence[Rows],
     one_by_one: bool = False,
+    start: Bank | None = None,
 ) -> tuple[Bank, list[History]]:
     """The networks of all models, one model's after the other's, trained as one bank.
 
     With several ways to make a network there is a model for each of them and each of the rows:
-    first all rows' by the first way. They are trained where the data are. One history, or with
-    `one_by_one` one for each network.
+    first all rows' by the first way. They are trained where the data are, from copies of `start`
+    if there is one. One history, or with `one_by_one` one for each network.
     """
     device = data.device
     makes = makes if isinstance(makes, Sequence) else [makes]
@@ -78,9 +79,12 @@ def fit_models(
         for seed in np.random.SeedSequence(model.seed).generate_state(method.n_networks)
     ]
     ways = [make for make in makes for _ in range(len(seeds) // len(makes))]
-    networks = zip(ways, seeds, strict=True)
-    bank = Bank([method.network(make, Generator().manual_seed(seed)) for make, seed in networks])
-    bank = bank.to(device, data.dtype)
+    if start is None:
+        networks = zip(ways, seeds, strict=True)
+        made = [method.network(make, Generator().manual_seed(seed)) for make, seed in networks]
+        bank = Bank(made).to(device, data.dtype)
+    else:
+        bank = start[:].to(device, data.dtype)
     generators = [Generator(device).manual_seed(seed) for seed in seeds]
     own_rows = [model.train for model in per_network]
     if one_by_one:
@@ -98,6 +102,7 @@ def fit_models(
         generators=generators,
         held_out=held_out or None,
         ensemble_size=method.n_networks,
+        is_warm=start is not None,
     )
     return bank, [history]
 

@@ -31,7 +31,7 @@ class Data:
     """The rows of a table."""
 
     x: Tensor  # (rows, features)
-    y: Tensor  # (rows,)
+    y: Tensor  # (rows,), or (rows, 2) for `CensoredNLL`
     weight: Tensor | None = None
 
     @property
@@ -44,6 +44,18 @@ class Data:
 
     def take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         return self.x[rows], self.y[rows]
+
+    def followed_by(self, others: "Data") -> "Data":
+        """These rows and others, which count 1 each unless they have weights."""
+        ys, weights = [self.y, others.y], [self.weight, others.weight]
+        if ys[0].ndim != ys[1].ndim:  # those of one part are all known
+            ys = [torch.stack([y, torch.zeros_like(y)], 1) if y.ndim == 1 else y for y in ys]
+        weight = None
+        if any(each is not None for each in weights):
+            ones = [torch.ones(len(y), device=y.device) for y in ys]
+            both = [one if own is None else own for own, one in zip(weights, ones, strict=True)]
+            weight = torch.cat(both)
+        return Data(torch.cat([self.x, others.x]), torch.cat(ys), weight)
 
 
 @dataclass(frozen=True)

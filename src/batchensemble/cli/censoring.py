@@ -1,0 +1,78 @@
+"""Rows whose target is only known to be at least so large: how they are read and scored."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble import metrics
+from batchensemble.cli.evaluation import Curve, doubtful
+from batchensemble.cli.format import counted
+from batchensemble.cli.predictions import prediction_columns
+from batchensemble.estimators.regressor import NumberPredictive
+from batchensemble.metrics.censored import censored_coverage_curve, nll_of_one_gaussian
+
+TRUTH = {"true": True, "yes": True, "1": True, "1.0": True}
+TRUTH |= {"false": False, "no": False, "0": False, "0.0": False}
+
+
+def censored_rows(column: pd.Series, file: str) -> NDArray[np.bool_]:
+    """Where the column of --censored is true."""
+    words = column.astype(str).str.strip().str.lower().map(TRUTH)
+    if words.isna().any():
+        odd = column[words.isna()].iloc[0]
+        got = "a gap" if pd.isna(odd) else str(odd)
+        raise ValueError(
+            f"{file}: expected true/false, yes/no or 1/0 in every row of the --censored column "
+            f"{column.name!r}, got {got}"
+        )
+    return np.asarray(words.astype(bool))
+
+
+def score_censored(
+    y: NDArray[Any], censored: NDArray[np.bool_], dist: NumberPredictive
+) -> dict[str, float]:
+    """What can be said where some targets are lower bounds, and the NLL of a constant answer."""
+    lower, upper = dist.interval(0.9).T
+    ends = {"lower": lower, "upper": upper}
+    return {
+        "nll": metrics.censored_nll(y, censored=censored, dist=dist),
+        "nll_of_constant": nll_of_one_gaussian(y, censored=censored),
+        "coverage_90": metrics.censored_coverage(y, censored=censored, dist=dist, **ends),
+        **{name: float(part.mean()) for name, part in dist.uncertainty()._asdict().items()},
+    }
+
+
+def compare_censored(
+    model: Any,
+    X: pd.DataFrame,
+    truth: pd.Series,
+    censored: NDArray[np.bool_],
+    unit: str,
+    facts: dict[str, Any],
+) -> dict[str, Any]:
+    """Without what needs the true values, such as the RMSE."""
+    y, groups = truth.to_numpy(dtype=np.float64), model.groups_in(X)
+    dist = model.predict_dist(X)
+    columns = prediction_columns(model, dist, facts["coverage"], groups)
+    ends = {name: columns[name].to_numpy() for name in ("lower", "upper")}
+    scores = score_censored(y, censored, dist)
+    scores.pop("coverage_90")
+    scores["coverage"] = metrics.censored_coverage(y, censored=censored, dist=dist, **ends)
+    curve = censored_coverage_curve(y, censored=censored, dist=dist)
+    costs = -np.where(censored, dist.log_survival(y), dist.log_prob(y))
+    kept = metrics.selective_curve(costs, uncertainty=dist.std)
+    n = counted(int(censored.sum()), "target")
+    facts["note"] = "; ".join(
+        filter(None, [facts["note"], f"{n} are censored: the truth is at least that"])
+    )
+    shown = [f"≥ {value:.6g}" if one else value for value, one in zip(y, censored, strict=True)]
+    beside = {"truth": np.array(shown, object), "mean": columns["mean"], **ends, "std": dist.std}
+    return {
+        "task": "regression",
+        "scores": scores,
+        "calibration": Curve.of("nominal", "empirical", curve.levels, curve.empirical),
+        "selective": Curve.of("share of rows kept", "NLL", kept.coverages, kept.values),
+        "doubtful": doubtful(X, dist.std, beside, unit),
+    }

@@ -1,0 +1,92 @@
+"""How good predictions are where some truths are only known to be at least so large."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from batchensemble.metrics.calibration import LEVELS, CoverageCurve
+from batchensemble.predictive import (
+    Array,
+    GaussianPredictive,
+    TransformedPredictive,
+    check_array,
+)
+
+Dist = GaussianPredictive | TransformedPredictive
+
+
+def censored_nll(y: ArrayLike, *, censored: ArrayLike, dist: Dist) -> float:
+    """Mean negative log-likelihood, in nats; lower is better.
+
+    Minus the log density at y or, where `censored` is True, minus log P(Y >= y).
+    """
+    mask = _mask(censored, len(dist))
+    return -float(np.where(mask, dist.log_survival(y), dist.log_prob(y)).mean())
+
+
+def censored_coverage(
+    y: ArrayLike, *, censored: ArrayLike, dist: Dist, lower: ArrayLike, upper: ArrayLike
+) -> float:
+    """Expected share of truths in [lower, upper], 0 to 1; best near the nominal coverage.
+
+    A censored row counts with the probability, by `dist` itself, that its truth is in the interval
+    given that it is at least y.
+    """
+    mask, truth = _mask(censored, len(dist)), check_array("y", y, len(dist))
+    low, high = (check_array("interval", end, len(dist)) for end in (lower, upper))
+    is_inside = (low <= truth) & (truth <= high)
+    between = np.exp(dist.log_survival(np.maximum(low, truth))) - (1 - dist.cdf(high))
+    above = np.maximum(np.exp(dist.log_survival(truth)), 1e-300)
+    chance = np.clip(between / above, 0.0, 1.0)
+    return float(np.where(mask, chance, is_inside).mean())
+
+
+def censored_coverage_curve(y: ArrayLike, *, censored: ArrayLike, dist: Dist) -> CoverageCurve:
+    """The same for central intervals of many levels, as `pit_coverage_curve`.
+
+    Where the truth is at least y, its probability integral transform is taken as uniform above
+    that of y.
+    """
+    mask, from_ = _mask(censored, len(dist)), dist.cdf(y)
+    shares = []
+    for level in LEVELS:
+        low, high = (1 - level) / 2, (1 + level) / 2
+        is_inside = (low <= from_) & (from_ <= high)
+        room = np.maximum(1 - from_, 1e-12)
+        chance = np.clip(high - np.maximum(low, from_), 0.0, None) / room
+        shares.append(float(np.where(mask, np.minimum(chance, 1.0), is_inside).mean()))
+    return CoverageCurve(LEVELS, np.array(shares))
+
+
+def nll_of_one_gaussian(y: ArrayLike, *, censored: ArrayLike) -> float:
+    """Mean NLL of the best Gaussian, the same for all rows, in nats; lower is better.
+
+    Where all y are above 0, that of the best log-normal if it is lower.
+    """
+    truth: Array = check_array("y", y, "rows")
+    mask = _mask(censored, len(truth))
+    best = _best_gaussian(truth, mask)
+    if truth.min() <= 0:
+        return best
+    # The density of y is that of its logarithm divided by y; a probability stays what it is.
+    logs = np.log(truth)
+    return min(best, _best_gaussian(logs, mask) + float(np.where(mask, 0.0, logs).mean()))
+
+
+def _best_gaussian(y: Array, mask: NDArray[np.bool_]) -> float:
+    scale = float(y.std()) or 1.0
+    known, above = y[~mask] / scale, y[mask] / scale
+    data = stats.CensoredData(uncensored=known, right=above)
+    mean, std = stats.norm.fit(data)
+    fitted = stats.norm(mean, max(std, 1e-9))
+    total = fitted.logpdf(known).sum() - len(known) * math.log(scale) + fitted.logsf(above).sum()
+    return -float(total) / len(y)
+
+
+def _mask(censored: ArrayLike, n: int) -> NDArray[np.bool_]:
+    mask = np.asarray(censored, dtype=bool)
+    if mask.shape != (n,):
+        raise ValueError(f"censored: expected True or False for {n} rows, got shape {mask.shape}")
+    return mask

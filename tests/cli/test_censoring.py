@@ -1,0 +1,84 @@
+"""Times until an event, some cut off: from a file to a score."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sample_files import Shell
+
+from batchensemble.cli.censoring import censored_rows, score_censored
+from batchensemble.predictive import GaussianPredictive
+
+FIT = ("-t", "days", "--censored", "alive", "--preset", "fast", "--epochs", "3")
+
+
+def patients(path, n=150, seed=0):
+    random = np.random.default_rng(seed)
+    age = random.integers(30, 90, n)
+    truth = np.exp(3 - 0.03 * (age - 60) + 0.4 * random.normal(size=n))
+    end = random.exponential(25, n)
+    alive = np.where(end < truth, "yes", "no")
+    frame = pd.DataFrame({"age": age, "alive": alive, "days": np.minimum(truth, end)})
+    frame.to_csv(path, index=False)
+    return frame
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    patients("old.csv")
+    patients("new.csv", seed=1)
+    return Shell(tmp_path)
+
+
+def test_a_file_with_censored_rows_is_fitted_told_and_evaluated(folder):
+    said = " ".join(folder("fit", "old.csv", *FIT).stdout.split())
+    n = (folder.read("old.csv")["alive"] == "yes").sum()
+    assert f"Left out: alive (says which values of days are censored: {n})" in said
+    assert "(--censored was given)" in said
+    assert "of the held-out rows are censored." in said
+    assert "NLL of one distribution for all rows" in said
+    assert "RMSE" not in said
+    told = folder("evaluate", "old.be", "new.csv", "-o", "report.html", "--json").stdout
+    told = json.loads(told)
+    assert set(told["scores"]) >= {"nll", "nll_of_constant", "coverage"}
+    assert "rmse" not in told["scores"]
+    assert any(str(row["truth"]).startswith("≥ ") for row in told["doubtful"])
+    assert "are censored: the truth is at least that" in told["note"]
+    assert "one distribution for all rows" in (folder.folder / "report.html").read_text()
+    assert len(folder("predict", "old.be", "new.csv", "-o", "p.csv").output)
+    # The same question again wants the same column.
+    folder.read("new.csv").drop(columns="alive").to_csv("bare.csv", index=False)
+    said = folder("evaluate", "old.be", "bare.csv", code=1).stderr
+    assert "missing the --censored column of fit: 'alive'" in said
+
+
+def test_the_column_must_say_yes_or_no_about_a_number(folder):
+    said = folder("fit", "old.csv", "-t", "days", "--censored", "age", code=1).stderr
+    assert "expected true/false, yes/no or 1/0 in every row of the --censored column 'age'" in said
+    words = ("-t", "alive", "--task", "classification", "--censored", "alive")
+    said = folder("fit", "old.csv", *words, code=2).stderr
+    assert "--censored is for a regression; omit it" in said
+
+
+@pytest.mark.parametrize(
+    "words", [(True, False), (1, 0), (1.0, 0.0), ("Yes", "no"), ("TRUE", "False")]
+)
+def test_columns_that_say_so_in_other_words_are_read_alike(words):
+    assert censored_rows(pd.Series([words[0], words[1]], name="c"), "f").tolist() == [True, False]
+
+
+def test_a_gap_in_the_column_is_named():
+    with pytest.raises(ValueError, match="'c', got a gap"):
+        censored_rows(pd.Series([1.0, None], name="c"), "f.csv")
+
+
+def test_the_true_distribution_is_scored_better_than_a_constant_and_covers():
+    random = np.random.default_rng(0)
+    mean = random.normal(size=3000)
+    truth, end = mean + random.normal(size=3000), random.normal(1, 1, 3000)
+    dist = GaussianPredictive(mean[:, None], np.ones((3000, 1)))
+    scores = score_censored(np.minimum(truth, end), end < truth, dist)
+    assert scores["nll"] < scores["nll_of_constant"]
+    assert scores["coverage_90"] == pytest.approx(0.9, abs=0.02)

@@ -1,0 +1,111 @@
+"""Truths that are only known to be at least so large, judged as survival analysis judges them."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from batchensemble import metrics
+from batchensemble.metrics.censored import censored_coverage_curve, nll_of_one_gaussian
+from batchensemble.predictive import GaussianPredictive, Transform, TransformedPredictive
+
+
+def survival(n=400, seed=0):
+    """Log-normal times that depend on x, cut off at random times: x, y, which are cut, the truth"""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=n)
+    truth = np.exp(1 + 0.5 * x + 0.4 * random.normal(size=n))
+    end = random.exponential(5, n)
+    return x, np.minimum(truth, end), end < truth, truth
+
+
+def gaussian(x):
+    """The true distribution of the logarithms."""
+    return GaussianPredictive((1 + 0.5 * x)[:, None], np.full((len(x), 1), 0.4**2))
+
+
+def test_the_log_likelihood_is_that_of_scipys_censored_data():
+    x, y, censored, _ = survival()
+    ours = -len(y) * metrics.censored_nll(np.log(y), censored=censored, dist=gaussian(x))
+    parts = stats.norm(1 + 0.5 * x, 0.4)
+    expected = np.where(censored, parts.logsf(np.log(y)), parts.logpdf(np.log(y))).sum()
+    assert ours == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_log_normal_regression_has_the_log_likelihood_that_lifelines_gives_it():
+    lifelines = pytest.importorskip("lifelines", reason="runs with `make test-peers`")
+    pd = pytest.importorskip("pandas")
+    x, y, censored, _ = survival()
+    frame = pd.DataFrame({"x": x, "time": y, "seen": ~censored})
+    fitted = lifelines.LogNormalAFTFitter().fit(frame, "time", "seen")
+    slope, level = fitted.params_[("mu_", "x")], fitted.params_[("mu_", "Intercept")]
+    std = np.exp(fitted.params_[("sigma_", "Intercept")])
+    dist = GaussianPredictive((level + slope * x)[:, None], np.full((len(x), 1), std**2))
+    # The density of a time is that of its logarithm divided by the time.
+    ours = -len(y) * metrics.censored_nll(np.log(y), censored=censored, dist=dist)
+    assert ours - np.log(y[~censored]).sum() == pytest.approx(fitted.log_likelihood_, rel=1e-9)
+    alone = lifelines.LogNormalFitter().fit(y, ~censored)
+    constant = nll_of_one_gaussian(y, censored=censored)
+    assert -len(y) * constant == pytest.approx(alone.log_likelihood_, rel=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1])
+@pytest.mark.parametrize("transform", [None, Transform.straight(0.0, 6.0)])
+def test_survival_and_cdf_are_one_together(share, transform):
+    random = np.random.default_rng(0)
+    dist = GaussianPredictive(random.normal(2, 1, (50, 3)), random.random((50, 3)), share, 4.0)
+    dist = dist if transform is None else TransformedPredictive.of(dist, transform)
+    y = random.uniform(0.1, 5.9, 50)
+    np.testing.assert_allclose(np.exp(dist.log_survival(y)) + dist.cdf(y), 1, rtol=1e-12)
+    if transform is not None:  # a value that must be, one that may be, and one that cannot be
+        ends = [np.exp(dist.log_survival(end))[0] for end in (0.0, 6.0, 6.1)]
+        assert ends == [1, pytest.approx(1 - dist.latent.cdf(6.0)[0]), 0]
+
+
+def test_far_out_the_log_of_the_survival_keeps_its_digits():
+    dist = GaussianPredictive([[0.0, 0.0]], [[1.0, 1.0]])
+    assert dist.log_survival([30.0])[0] == pytest.approx(stats.norm.logsf(30), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_true_distribution_covers_as_it_says_however_many_rows_are_censored(seed):
+    x, y, censored, truth = survival(20_000, seed)
+    dist = gaussian(x)
+    assert censored.mean() > 0.3
+    lower, upper = dist.interval(0.8).T
+    ends = {"lower": lower, "upper": upper}
+    kind = {"censored": censored, "dist": dist}
+    assert metrics.censored_coverage(np.log(y), **kind, **ends) == pytest.approx(0.8, abs=0.01)
+    curve = censored_coverage_curve(np.log(y), **kind)
+    assert np.abs(curve.empirical - curve.levels).max() < 0.015
+    at_80 = curve.empirical[np.argmin(abs(curve.levels - 0.8))]
+    assert at_80 == pytest.approx(metrics.censored_coverage(np.log(y), **kind, **ends), abs=1e-3)
+    # Negative control: cut-off times taken for the truth look as if intervals were too narrow.
+    naive = metrics.interval_coverage(np.log(y), **ends)
+    assert naive < 0.75
+    known = metrics.interval_coverage(np.log(truth), **ends)
+    assert known == pytest.approx(0.8, abs=0.01)
+
+
+def test_a_distribution_too_narrow_is_seen_through_censoring():
+    x, y, censored, _ = survival(5_000)
+    narrow = GaussianPredictive(gaussian(x).means, gaussian(x).variances / 9)
+    lower, upper = narrow.interval(0.8).T
+    told = metrics.censored_coverage(
+        np.log(y), censored=censored, dist=narrow, lower=lower, upper=upper
+    )
+    assert told < 0.6
+
+
+def test_one_gaussian_for_all_rows_is_the_most_likely_one():
+    _, y, censored, _ = survival()
+    best = nll_of_one_gaussian(y - 10, censored=censored)
+    for mean, std in ((y.mean() - 10, y.std()), (y.mean() - 9, 1.5 * y.std())):
+        other = GaussianPredictive(np.full((len(y), 1), mean), np.full((len(y), 1), std**2))
+        assert best < metrics.censored_nll(y - 10, censored=censored, dist=other)
+    # Where no value is negative, the log-normal is tried, and true here.
+    assert nll_of_one_gaussian(y, censored=censored) < best
+
+
+def test_a_mask_of_another_length_is_refused():
+    with pytest.raises(ValueError, match="censored: expected True or False for 2 rows"):
+        metrics.censored_nll([1, 2], censored=[True], dist=gaussian(np.zeros(2)))
