@@ -237,16 +237,23 @@ def test_duplicate_names_are_refused_and_listed():
         read_columns(pa.table([[1], [2]], names=["a", "a"]))
 
 
-def test_lazy_frames_series_and_sparse_matrices_are_refused_with_the_cure():
+def test_lazy_frames_and_series_are_refused_with_the_cure():
     frame = pl.DataFrame({"a": [1, 2]})
     with pytest.raises(TypeError, match=r"got a lazy one: call \.collect\(\)"):
         read_columns(frame.lazy())
     for series in (frame["a"], pd.Series([1, 2])):
         with pytest.raises(ValueError, match=r"got a series.*X\.to_frame\(\)"):
             read_columns(series)
-    for matrix in (sparse.csr_array(np.eye(2)), sparse.coo_matrix(np.eye(2))):
-        with pytest.raises(TypeError, match=r"Sparse data.*X\.toarray\(\)"):
-            read_columns(matrix)
+
+
+def test_a_sparse_matrix_is_read_as_the_dense_one():
+    matrix = np.array([[0, 1.5, 0], [2, np.nan, 0]])
+    expected = read_columns(matrix)
+    for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_matrix, sparse.dok_array):
+        columns = read_columns(kind(matrix))
+        assert columns.names == expected.names
+        for ours, theirs in zip(columns, expected, strict=True):
+            np.testing.assert_array_equal(ours.values, theirs.values)
 
 
 def test_other_things_that_are_no_table_are_refused():

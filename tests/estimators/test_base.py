@@ -58,7 +58,8 @@ def excused(estimator):
         "rows are shuffled into minibatches: a row given twice falls into two batches, "
         "a row of weight two into one"
     )
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
+    kinds = ("dense", "sparse")
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
 
 
 @parametrize_with_checks(
@@ -72,6 +73,25 @@ def excused(estimator):
 )
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
+
+
+def test_intervals_come_through_a_pipeline_and_sparse_words_through_a_vectoriser():
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    x, y = regression_table(60)
+    pipe = make_pipeline(StandardScaler(), Regressor(**QUICK)).fit(x, y)
+    inside, model = pipe[:-1].transform(x), pipe[-1]
+    mean, std = pipe.predict(x, return_std=True)  # arguments reach the last step
+    assert np.array_equal(mean, model.predict(inside))
+    assert (std > 0).all()
+    assert model.predict_interval(inside).shape == (60, 2)
+    texts = np.where(y > 10, "good sound", "bad noise")
+    pipe = make_pipeline(CountVectorizer(), Regressor(**QUICK)).fit(texts, y)
+    assert pipe[:-1].transform(texts).format == "csr"
+    assert pipe.predict(["good sound"])[0] > pipe.predict(["bad noise"])[0]
+    assert pipe[-1].calibrate(pipe[:-1].transform(texts), y).calibration_ is not None
 
 
 @BOTH

@@ -21,6 +21,7 @@ from scipy import sparse
 
 from batchensemble.data import scalars
 from batchensemble.data.scalars import category_text
+from batchensemble.data.sparse_matrices import dense
 
 __all__ = ["MISSING", "Column", "Columns", "Kind", "as_array", "as_frame", "category_text"]
 __all__ += ["read_columns"]
@@ -130,7 +131,7 @@ class Columns:
 
 
 def read_columns(X: Any) -> Columns:
-    """A two-dimensional array, a list of rows or an eager data frame -> `Columns`.
+    """A two-dimensional array, sparse or not, a list of rows or an eager data frame -> `Columns`.
 
     The columns of an array are called x0, x1, ...; `Columns` are returned unchanged. Anything that
     cannot be read raises a ValueError or TypeError that names the column.
@@ -144,7 +145,7 @@ def read_columns(X: Any) -> Columns:
         if columns is not None:
             return columns
     if sparse.issparse(X):
-        raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
+        X = dense(X)
     frame = as_frame(X)
     if isinstance(frame, nw.Series):
         raise ValueError(

@@ -22,6 +22,7 @@ from batchensemble.estimators.forms import CODEC, shown
 from batchensemble.estimators.parameters import CONSTRAINTS
 from batchensemble.modelfile.codec import Arrays, set_fields
 from batchensemble.modelfile.persistence import FilePath, write_model
+from batchensemble.plots.training import plot_training
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines.data import Source
 from batchensemble.training.engines.shapes import linear_layers
@@ -159,6 +160,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self._check_calibrated()
         assert self.calibration_ is not None
         return self.calibration_.abstain_threshold(max_error)
+
+    def plot_training(self) -> Any:
+        """The loss and the score on held-out rows by epoch: a matplotlib Figure.
+
+        Thin lines are networks, thick ones their mean; dots are the epochs that were kept. A
+        training that ends while the score still falls wants more epochs or time; a score that
+        rises while the loss falls is overfitting, which early stopping ends.
+        """
+        check_is_fitted(self, "model_")
+        return plot_training([(h.losses, h.scores, h.best_epochs) for h in self.history_])
 
     @abstractmethod
     def _network(self, recipe: dict[str, Any]) -> MakeNetwork:

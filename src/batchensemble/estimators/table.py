@@ -573,6 +573,7 @@ class TableEstimator(Estimator, Generic[Dist]):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         tags.input_tags.categorical = True
         return tags
 
