@@ -1,7 +1,11 @@
 import numpy as np
 import pytest
+import torch
+from fixtures import TINY_FORECASTER, long_frame
 
-from batchensemble.estimators.path_spread import correlation
+from batchensemble import Forecaster
+from batchensemble.estimators.path_spread import correlation, errors_of
+from batchensemble.estimators.series_model import make_windows
 
 
 def test_the_correlation_of_many_errors_is_theirs_and_that_of_none_decays():
@@ -25,3 +29,16 @@ def test_missing_errors_leave_a_correlation_that_can_be_drawn_from():
     gappy = np.where(random.random(errors.shape) < 0.1, np.nan, errors)
     np.linalg.cholesky(correlation(gappy, 300))
     np.testing.assert_allclose(correlation(gappy, 300), correlation(errors, 300), atol=0.15)
+
+
+def test_the_naive_forecast_of_a_window_repeats_its_last_season():
+    model = Forecaster(**TINY_FORECASTER, context=24).fit(long_frame(n_series=1))
+    ensemble, reach, values = model.model_.ensemble, model.model_.reach, model.panel_.values
+    encoder = model.model_.encoder
+    windows = make_windows(encoder, encoder.encode(model.panel_), reach, 4, torch.device("cpu"))
+    rows = np.array([0, 3, 7])
+    errors = errors_of(ensemble.members, windows, rows, model._loss(), 12)
+    scale = windows.scale[rows].numpy()[:, None] * encoder.scales_["s0"][1]
+    first = rows[:, None] + reach + np.arange(4)
+    np.testing.assert_allclose(errors.naive * scale, values[first] - values[first - 12], atol=1e-4)
+    assert (errors.stds > 0).all()

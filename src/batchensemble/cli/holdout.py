@@ -1,6 +1,7 @@
 """Train on one part of the data; score and calibrate the model with the part held out."""
 
 import math
+import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.base import pick_device
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
 from batchensemble.estimators.splits import ANY_ORDER, Order
+from batchensemble.estimators.usefulness import CONSTANT, NAIVE, NARROW
 from batchensemble.training.loop import TrainingDiverged
 
 FEWEST_ROWS = 20  # fewer say too little
@@ -64,7 +66,10 @@ def train(
             model, learned, held_out, facts = prepare(
                 data, settings | {"random_state": seed}, holdout, calibrate
             )
-            model.fit(*learned, **facts.pop("how", {}))
+            with warnings.catch_warnings():
+                if held_out:  # by which the same is judged, below
+                    warnings.filterwarnings("ignore", "|".join((CONSTANT, NAIVE, NARROW)))
+                model.fit(*learned, **facts.pop("how", {}))
             if held_out:
                 facts["scores"] = _scores(model, data, held_out)
                 facts["warnings"] = tuple(doubts_about_scores(facts["scores"], data.origin.task))

@@ -115,10 +115,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         rows: Sequence[Rows],
         seed: int,
         start: Bank | None = None,
+        depth: int = 4,
     ) -> Ensemble:
         """With rows for each of several folds, each trains its share of the method's networks.
 
-        `seed` is that of predictions; networks begin as those of `start`, if there is one.
+        `seed` is that of predictions; networks begin as those of `start`, if there is one. The
+        user's line is `depth` calls above a warning.
         """
         check_size(method, self._network(recipe), training.batch_size)
         bank, self.history_ = fit_models(
@@ -136,7 +138,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 f"training ended by the time limit of {training.time_limit:g} s while still "
                 "improving; allow more time for better predictions",
                 BatchEnsembleWarning,
-                stacklevel=4,
+                stacklevel=depth,
             )
         self.n_parameters_ = bank.n_parameters
         self.fitted_at_ = datetime.now(UTC).isoformat(timespec="seconds")

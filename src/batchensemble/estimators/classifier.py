@@ -1,6 +1,6 @@
 """Classification that knows when it does not know."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, final
 
@@ -22,6 +22,7 @@ from batchensemble.estimators.parameters import (
 )
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS
 from batchensemble.estimators.table import MOST_NAMED, TableEstimator
+from batchensemble.estimators.usefulness import doubt_about_classes
 from batchensemble.predictive import CategoricalPredictive
 from batchensemble.words import one_of
 
@@ -168,6 +169,9 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
         return [*chances, "aleatoric", "epistemic"], lambda dist: np.column_stack(
             [dist.mean, dist.aleatoric, dist.epistemic]
         )
+
+    def _doubts(self, values: NDArray[Any], dist: CategoricalPredictive) -> Iterator[str]:
+        return doubt_about_classes(dist.encode(values), dist.mean.argmax(axis=1))
 
     def _about_target(self) -> dict[str, Any]:
         return {"classes": self.classes_}

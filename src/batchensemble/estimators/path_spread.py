@@ -1,5 +1,7 @@
 """What held-out windows say about the spread of paths, and how their steps hang together."""
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -17,21 +19,27 @@ LARGEST_ERROR = 4.0  # in standard deviations, that a correlation counts
 PRIOR_WINDOWS = 10.0  # how many the belief that nothing needs to change is worth
 
 
-def path_spread(
-    members: Members, windows: Windows, rows: NDArray[np.int64], loss: Gaussian, n_apart: float
-) -> dict[str, Floats]:
+class Errors(NamedTuple):
+    """Of forecasts in hindsight, all (windows, horizon), in scaled units; NaN without a truth."""
+
+    standardised: Floats  # of the mean, in predicted standard deviations
+    stds: Floats
+    naive: Floats  # of repeating the last season
+
+
+def path_spread(errors: Errors, n_apart: float) -> dict[str, Floats]:
     """Factors by step, (horizon,), and a Cholesky factor of the correlation between steps.
 
     `n_apart` is about how many of the rows do not overlap: the fewer, the less is changed.
     """
-    errors = standardised(members, windows, rows[:: -(-len(rows) // MOST_WINDOWS)], loss)
-    errors = errors[~np.isnan(errors).all(axis=1)]  # windows without a known target
-    if not len(errors):
-        errors, n_apart = np.zeros((1, errors.shape[1])), 0.0
+    z = errors.standardised
+    z = z[~np.isnan(z).all(axis=1)]  # not windows without a known target
+    if not len(z):
+        z, n_apart = np.zeros((1, z.shape[1])), 0.0
     trust = n_apart / (n_apart + PRIOR_WINDOWS)
-    needed = np.array([_coverage(np.abs(step[~np.isnan(step)])) for step in errors.T])
+    needed = np.array([_coverage(np.abs(step[~np.isnan(step)])) for step in z.T])
     factors = np.exp(trust * np.log(np.clip(needed, 0.2, 5.0)))
-    return {"factors": factors, "cholesky": np.linalg.cholesky(correlation(errors, n_apart))}
+    return {"factors": factors, "cholesky": np.linalg.cholesky(correlation(z, n_apart))}
 
 
 def _coverage(sizes: Floats) -> float:
@@ -39,23 +47,26 @@ def _coverage(sizes: Floats) -> float:
     return float(np.quantile(sizes, COVERAGE)) / IN_STDS if len(sizes) else 1.0
 
 
-def standardised(
-    members: Members, windows: Windows, rows: NDArray[np.int64], loss: Gaussian
-) -> Floats:
-    """(windows, horizon), errors of the mixture's mean in its standard deviations; or NaN."""
+def errors_of(
+    members: Members, windows: Windows, rows: NDArray[np.int64], loss: Gaussian, season: int
+) -> Errors:
+    """Of the mixture's mean for these windows, or some of them if there are many."""
     network = members.network
     assert isinstance(network, Direct)
     masks = None if members.masks is None else members.masks.to(windows.device)
+    rows = rows[:: -(-len(rows) // MOST_WINDOWS)]
+    season = season if season <= windows.reach else 1
+    repeated = windows.reach - season + np.arange(windows.horizon) % season
     parts = []
     with torch.inference_mode():
         for some in torch.tensor(rows, device=windows.device).split(512):
             x, y = windows.take(some)
+            naive = y - x[:, repeated, 0]
             x = x.unsqueeze(-2).expand(-1, -1, members.n_members, -1)
             mean, log_variance = loss.moments(network(x, masks))
-            variance = log_variance.exp().mean(-1) + mean.var(-1, correction=0)
-            parts.append((y - mean.mean(-1)) / variance.sqrt())
-    errors: Floats = torch.cat(parts).double().cpu().numpy()
-    return errors
+            stds = (log_variance.exp().mean(-1) + mean.var(-1, correction=0)).sqrt()
+            parts.append(torch.stack([(y - mean.mean(-1)) / stds, stds, naive]))
+    return Errors(*torch.cat(parts, 1).double().cpu().numpy())
 
 
 def correlation(errors: Floats, n_apart: float) -> Floats:

@@ -1,6 +1,6 @@
 """Regression that predicts a whole distribution."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, ClassVar, final
@@ -23,6 +23,7 @@ from batchensemble.estimators.presets import PRESETS
 from batchensemble.estimators.spread import Spread, held_out_spread
 from batchensemble.estimators.table import TableEstimator
 from batchensemble.estimators.target_kinds import described, learn_kind
+from batchensemble.estimators.usefulness import doubt_about_numbers
 from batchensemble.predictive import GaussianPredictive, Transform, TransformedPredictive
 from batchensemble.training.engines import Data
 from batchensemble.training.losses import GaussianCRPS, GaussianNLL
@@ -217,6 +218,10 @@ class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: igno
         return ["mean", "aleatoric", "epistemic"], lambda dist: np.column_stack(
             [dist.mean, dist.aleatoric, dist.epistemic]
         )
+
+    def _doubts(self, values: NDArray[Any], dist: NumberPredictive) -> Iterator[str]:
+        y = read_numbers(values)
+        return doubt_about_numbers(y, dist.mean, float(y.mean()))
 
     def _about_target(self) -> dict[str, Any]:
         return {

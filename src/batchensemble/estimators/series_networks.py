@@ -1,6 +1,7 @@
 """The networks of a forecaster, one class for each: what they read, are made from and learn."""
 
 import dataclasses
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
@@ -8,11 +9,13 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from batchensemble.data.calendars import season_length, seasons_of
+from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.panels import Panel, check_lengths
 from batchensemble.data.series_encoder import Encoded, continued_back
-from batchensemble.estimators.path_spread import path_spread
+from batchensemble.estimators.path_spread import errors_of, path_spread
 from batchensemble.estimators.series_model import FEWEST_KNOWN, Ints, reach_of
 from batchensemble.estimators.table_model import by_layer
+from batchensemble.estimators.usefulness import doubts_about_windows
 from batchensemble.training.engines import Windows
 from batchensemble.training.losses import Gaussian
 from batchensemble.training.models import Ensemble, make_members
@@ -80,9 +83,12 @@ class DirectSetup:
     def finished(self, ensemble: Ensemble, held_out: HeldOut) -> Ensemble:
         """How wide paths must be, and how their steps hang together."""
         members = make_members(ensemble.method, ensemble.bank, ensemble.seed, ensemble.dtype)
-        spread = path_spread(
-            members, held_out.windows, held_out.rows, held_out.loss, held_out.n_apart
-        )
+        judged = held_out.windows, held_out.rows, held_out.loss
+        errors = errors_of(members, *judged, self.season)
+        spread = path_spread(errors, held_out.n_apart)
+        found = errors.standardised * errors.stds, errors.stds * spread["factors"], errors.naive
+        for doubt in doubts_about_windows(*found, held_out.n_apart, self.season):
+            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
         ensemble.bank.module.spread = spread  # type: ignore[assignment]
         return dataclasses.replace(ensemble, recipe=ensemble.recipe | {"spread": spread})
 

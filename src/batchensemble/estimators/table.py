@@ -3,7 +3,7 @@
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, NamedTuple, Self
 
@@ -45,6 +45,7 @@ from batchensemble.estimators.targets import (
     read_target,
     read_weight,
 )
+from batchensemble.estimators.usefulness import held_out_outputs
 from batchensemble.predictive import Uncertainty
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines import Data
@@ -98,6 +99,10 @@ class TableEstimator(Estimator, Generic[Dist]):
     @abstractmethod
     def _parts(self) -> tuple[list[str], Callable[[Dist], NDArray[np.float64]]]:
         """What `explain` explains: names, and the numbers of each row, (rows, names)."""
+
+    @abstractmethod
+    def _doubts(self, values: NDArray[Any], dist: Dist) -> Iterator[str]:
+        """Whether predictions of held-out rows are worth anything."""
 
     @abstractmethod
     def _about_target(self) -> dict[str, Any]:
@@ -337,11 +342,19 @@ class TableEstimator(Estimator, Generic[Dist]):
             rows=[_fewer_watched(rows) for rows in splits],
             seed=seeds.prediction,
             start=start,
+            depth=5,
         )
         self.model_ = TableModel(encoder, ensemble, head)
         self._learn_spread(data, splits)
         self.model_ = self._assembled(encoder, ensemble)
         self.shift_scale_ = _shift_scale(self.model_, x, np.random.default_rng(seeds.split))
+        if has_held_out and data.weight is None and data.y.ndim == 1:
+            values = learned.values if watched is None else watched.values
+            first = 0 if watched is None else len(learned)
+            rows, outputs = held_out_outputs(ensemble, data, splits)
+            dist = self.model_.head.predictive(outputs)
+            for doubt in self._doubts(values[rows - first], dist):
+                warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
 
     def _resolved(self) -> dict[str, Any]:
         settings = resolve(self.preset, self.get_params(deep=False), self._presets)

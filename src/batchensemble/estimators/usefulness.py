@@ -1,0 +1,106 @@
+"""Whether a fitted model beats an answer that needs no model, by what early stopping held out.
+
+A sentence is said only where chance hardly explains it: a false alarm is worse than silence.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.stats import binom
+from torch import Tensor
+
+from batchensemble.training.engines import Data
+from batchensemble.training.models import Ensemble, Rows, predict_rows
+
+Floats = NDArray[np.float64]
+
+FEWEST_ROWS, MOST_ROWS = 50, 1_000
+FEWEST_WINDOWS = 8.0  # that do not overlap
+STANDARD_ERRORS = 2.0
+LITTLE = 0.05  # of the error of a constant answer
+COVERAGE, IN_STDS, CHANCE = 0.8, 1.2815515655446004, 1e-3
+
+CONSTANT = "no better than always answering"
+NAIVE = "worse than repeating the last"
+NARROW = "the 80 % intervals hold only"
+
+
+def held_out_outputs(
+    ensemble: Ensemble, data: Data, splits: Sequence[Rows]
+) -> tuple[NDArray[np.int64], Tensor]:
+    """Some held-out rows, and (rows, members, outputs) of the networks that did not see them."""
+    parts = []
+    held_out = [rows.held_out.numpy() for rows in splits if rows.held_out is not None]
+    chosen = [rows[:: -(-len(rows) * len(held_out) // MOST_ROWS)] for rows in held_out]
+    for fold, rows in enumerate(chosen):
+        x = data.x[rows].cpu().numpy()
+        outputs = torch.cat(list(predict_rows(ensemble.members, x, ensemble.device)))
+        parts.append(outputs.unflatten(1, (len(splits), -1))[:, fold])
+    return np.concatenate(chosen), torch.cat(parts)
+
+
+def is_no_gain(gains: Floats, trivial: float) -> bool:
+    """Whether errors fell, beside those of a trivial answer, by nothing that chance does not do.
+
+    `gains` are the differences by row; `trivial` is the mean error of the trivial answer.
+    """
+    if len(gains) < FEWEST_ROWS:
+        return False
+    mean, error = float(gains.mean()), float(gains.std()) / math.sqrt(len(gains))
+    at_most = mean + STANDARD_ERRORS * error
+    return mean - STANDARD_ERRORS * error <= 0 and at_most < LITTLE * trivial
+
+
+def doubt_about_numbers(y: Floats, mean: Floats, answer: float) -> Iterator[str]:
+    """A sentence if held-out rows show no gain over always answering the mean."""
+    trivial = np.square(y - answer)
+    if np.ptp(y) > 1e-9 * np.abs(y).max() and is_no_gain(
+        trivial - np.square(y - mean), float(trivial.mean())
+    ):
+        yield (
+            f"{CONSTANT} the mean, {answer:.4g}, on {len(y):,} held-out rows: the columns do not "
+            "tell the target, or training was too short"
+        )
+
+
+def doubt_about_classes(labels: NDArray[np.int64], predicted: NDArray[np.int64]) -> Iterator[str]:
+    """The same for always answering the most common class."""
+    is_common = labels == np.bincount(labels).argmax()
+    gains = (labels == predicted).astype(np.float64) - is_common
+    if is_no_gain(gains, 1 - float(is_common.mean())):
+        yield (
+            f"{CONSTANT} the most common class, on {len(labels):,} held-out rows; use the "
+            "probabilities with a threshold, or class_weight, or better columns"
+        )
+
+
+def doubts_about_windows(
+    errors: Floats, stds: Floats, naive: Floats, n_apart: float, season: int
+) -> Iterator[str]:
+    """Sentences about held-out windows: errors, predicted stds and a naive forecast's errors.
+
+    All are (windows, horizon), NaN where the truth is missing. Windows overlap: only about
+    `n_apart` of them count for chance.
+    """
+    is_known = ~np.isnan(errors).any(axis=1) & ~np.isnan(naive).any(axis=1)
+    errors, stds, naive = errors[is_known], stds[is_known], naive[is_known]
+    n_apart = min(n_apart, float(len(errors)))
+    if n_apart < FEWEST_WINDOWS:
+        return
+    gains = np.abs(naive).mean(axis=1) - np.abs(errors).mean(axis=1)
+    if gains.mean() + STANDARD_ERRORS * gains.std() / math.sqrt(n_apart) < 0:
+        what = "season" if season > 1 else "value"
+        share = np.abs(errors).mean() / max(float(np.abs(naive).mean()), 1e-300) - 1
+        yield (
+            f"{NAIVE} {what}: on held-out windows the error is {100 * share:.0f} % larger; "
+            "try more history, another context, or that simple forecast"
+        )
+    held = float((np.abs(errors) <= IN_STDS * stds).mean())
+    if binom.cdf(round(held * n_apart), round(n_apart), COVERAGE) < CHANCE:
+        yield (
+            f"{NARROW} {100 * held:.0f} % of the values in held-out windows; fit with "
+            "calibrate=True, or calibrate with newer observations"
+        )

@@ -1,0 +1,102 @@
+"""A model that is worth nothing is told so; one that is worth little is not slandered."""
+
+import warnings
+
+import numpy as np
+import pytest
+from fixtures import TINY_FORECASTER, long_frame, regression_table
+
+from batchensemble import BatchEnsembleWarning, Classifier, Forecaster, Regressor
+from batchensemble.estimators.usefulness import (
+    FEWEST_ROWS,
+    doubt_about_classes,
+    doubt_about_numbers,
+    doubts_about_windows,
+)
+
+QUICK = {"preset": "fast", "epochs": 15, "hidden": (8,), "random_state": 0, "lr": 0.02, "folds": 2}
+
+
+def numbers(share, n=300, seed=0):
+    """Truths of which predictions explain a share, and such predictions."""
+    random = np.random.default_rng(seed)
+    mean = np.sqrt(share) * random.normal(size=n)
+    return mean + np.sqrt(1 - share) * random.normal(size=n), mean
+
+
+def told(y, mean):
+    return list(doubt_about_numbers(y, mean, float(y.mean())))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_predictions_that_explain_a_tenth_are_not_slandered(seed):
+    assert not told(*numbers(0.1, seed=seed))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_predictions_that_are_noise_are_told_and_of_few_rows_nothing_is_said(seed):
+    y, _ = numbers(0.0, seed=seed)
+    noise = 0.1 * np.random.default_rng(seed + 99).normal(size=len(y))
+    assert len(told(y, noise)) == 1
+    assert not told(y[: FEWEST_ROWS - 1], noise[: FEWEST_ROWS - 1])
+    assert not told(np.full(300, 7.0), np.full(300, 7.0) + 1e-12)  # nothing to explain
+
+
+def test_a_rare_class_that_is_never_predicted_is_told_and_one_that_often_is_right_is_not():
+    labels = (np.arange(2000) % 40 == 0).astype(np.int64)
+    (sentence,) = doubt_about_classes(labels, np.zeros_like(labels))
+    assert sentence.startswith("no better than always answering the most common class, on 2,000")
+    hits = labels * (np.arange(2000) < 1000)
+    assert not list(doubt_about_classes(labels, hits))
+
+
+def windows(error=1.0, std=1.0, n=60, seed=0):
+    random = np.random.default_rng(seed)
+    shape = (n, 4)
+    return error * random.normal(size=shape), np.full(shape, std), random.normal(size=shape)
+
+
+def test_forecasts_worse_than_the_last_season_and_intervals_too_narrow_are_told():
+    assert not list(doubts_about_windows(*windows(), 20, 12))
+    (worse,) = doubts_about_windows(*windows(error=2.0, std=2.0), 20, 12)
+    assert worse.startswith("worse than repeating the last season: on held-out windows the error")
+    (narrow,) = doubts_about_windows(*windows(std=0.3), 20, 12)
+    held = np.mean(np.abs(windows()[0]) < 1.2816 * 0.3)
+    assert narrow.startswith(f"the 80 % intervals hold only {100 * held:.0f} % of the values")
+    assert "last value" in next(doubts_about_windows(*windows(error=2.0, std=2.0), 20, 1))
+    # Of few windows that do not overlap, and of none whose truth is known, nothing is said.
+    assert not list(doubts_about_windows(*windows(error=2.0, std=0.3), 7, 12))
+    gaps = np.full((60, 4), np.nan)
+    assert not list(doubts_about_windows(gaps, *windows()[1:], 20, 12))
+
+
+def test_fit_says_so_once_at_the_line_of_the_user_and_a_model_that_learned_is_not_told():
+    random = np.random.default_rng(0)
+    x, y = regression_table(150)
+    for model, noise in ((Regressor(**QUICK), random.normal(size=150)),):
+        with pytest.warns(
+            BatchEnsembleWarning, match="no better than always answering the mean"
+        ) as w:
+            model.fit(x, noise)
+        assert [each.filename for each in w] == [__file__]
+        with pytest.warns(BatchEnsembleWarning, match="no better than always") as w:
+            model.update(x, noise)
+        assert [each.filename for each in w] == [__file__]
+    with pytest.warns(BatchEnsembleWarning, match="the most common class"):
+        Classifier(**QUICK).fit(x, random.random(150) < 0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Regressor(**QUICK).fit(x, y)
+        Classifier(**QUICK).fit(x, y > 10)
+        # Whoever weighs rows asks for something else than accuracy.
+        Regressor(**QUICK).fit(x, random.normal(size=150), np.linspace(0.5, 1, 150))
+        Forecaster(**TINY_FORECASTER).fit(long_frame())
+
+
+def test_a_forecaster_says_so_at_the_line_of_the_user(monkeypatch):
+    from batchensemble.estimators import series_networks
+
+    monkeypatch.setattr(series_networks, "doubts_about_windows", lambda *_: ["worse than it was"])
+    with pytest.warns(BatchEnsembleWarning, match="worse than it was") as w:
+        Forecaster(**TINY_FORECASTER).fit(long_frame())
+    assert [each.filename for each in w] == [__file__]
