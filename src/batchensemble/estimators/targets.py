@@ -23,6 +23,12 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
         values = _as_one_type(values.tolist())
     if values.ndim == 0:
         raise ValueError(f"expected one target per row, got {type(y).__name__} {y!r:.80}")
+    if values.ndim == 2 and values.shape[1] > 1:
+        raise ValueError(
+            f"y should be a 1d array, got {values.shape[1]} columns; for several targets fit one "
+            "model for each: MultiOutputRegressor(Regressor()) or MultiOutputClassifier of "
+            "sklearn.multioutput"
+        )
     column: NDArray[Any] = column_or_1d(values, warn=True)
     if len(column) != n_rows:
         raise ValueError(
