@@ -19,7 +19,9 @@ from batchensemble.estimators.presets import CLASSIFIER_PRESETS, PRESETS, SERIES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+
+LONG = ("explaining.md", "many-categories.md", "tuning.md")  # pages that take some seconds
 
 
 def read(page: Path) -> str:
@@ -42,7 +44,14 @@ def blocks(page: Path, language: str = "python") -> list[str]:
 
 
 @pytest.mark.usefixtures("registries")
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(p, marks=pytest.mark.slow if p.name in LONG else (), id=p.name)
+        for p in PAGES
+        if blocks(p)
+    ],
+)
 def test_the_code_and_the_commands_of_a_page_run_and_print_what_is_shown(page):
     for step in consoles.run_page(read(page)):
         printed = "\n".join(step.printed)
@@ -130,7 +139,9 @@ def test_links_between_pages_lead_to_files_that_exist():
 
 def test_every_page_is_in_the_navigation():
     navigation = read(ROOT / "mkdocs.yml").partition("nav:")[2]
-    assert sorted(re.findall(r"\S+\.md", navigation)) == sorted(page.name for page in PAGES[1:])
+    assert sorted(re.findall(r"\S+\.md", navigation)) == sorted(
+        page.relative_to(DOCS).as_posix() for page in PAGES[1:]
+    )
 
 
 def test_every_metric_has_its_convention_and_a_line_that_runs_it():

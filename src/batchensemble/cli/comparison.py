@@ -1,6 +1,7 @@
 """A model's predictions compared with a file whose truth is known."""
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from batchensemble.cli.evaluation import (
 )
 from batchensemble.cli.format import counted
 from batchensemble.cli.scores import doubt_about_coverage, doubts_about_scores
+from batchensemble.cli.subgroups import by_subgroup, reasons
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import Kind
 from batchensemble.data.public_holidays import holiday_names
@@ -53,8 +55,12 @@ def evaluate_file(
     target: str | None,
     coverage: float,
     options: FileOptions = AS_FOUND,
+    explains: bool = False,
 ) -> Evaluation:
-    """`target` is the column with the truth, if it is not that of fit."""
+    """`target` is the column with the truth, if it is not that of fit.
+
+    With `explains`, the least certain rows are explained, if the package shap is here.
+    """
     facts = {
         "file": str(path),
         "coverage": coverage,
@@ -70,7 +76,8 @@ def evaluate_file(
     target = target or model.target_name_
     if target is None:
         raise ValueError("the model does not know the name of its target; add --target")
-    return _warned(_evaluate_table(model, path, target, facts, options))
+    with_reasons = explains and find_spec("shap") is not None
+    return _warned(_evaluate_table(model, path, target, facts, options, with_reasons))
 
 
 def _warned(evaluation: Evaluation) -> Evaluation:
@@ -88,6 +95,7 @@ def _evaluate_table(
     target: str,
     facts: dict[str, Any],
     options: FileOptions,
+    with_reasons: bool,
 ) -> Evaluation:
     """Every row with a target is predicted and compared."""
     kinds, origin = table_kinds(model), getattr(model, "origin_", {})
@@ -125,6 +133,10 @@ def _evaluate_table(
     else:
         compare = _compare_numbers if isinstance(model, Regressor) else _compare_classes
         compared = compare(model, rows[list(kinds)], rows[target], file.unit, facts)
+    if with_reasons:
+        X = rows[list(kinds)]
+        doubt = model.uncertainty(X).total
+        compared["reasons"] = reasons(model, X, doubt, file.unit)
     return Evaluation(
         **facts | {"note": "; ".join(filter(None, _notes(model, facts, compared)))}, **compared
     )
@@ -152,10 +164,13 @@ def _compare_numbers(
     scores = score_numbers(y, dist)
     scores.pop("coverage_90")
     beside = {"truth": y, **{name: columns[name] for name in ("mean", "lower", "upper", "std")}}
+    lower, upper = columns["lower"].to_numpy(), columns["upper"].to_numpy()
+    is_inside = (lower <= y) & (y <= upper)
     return {
         "task": "regression",
         **_of_intervals(model, y, dist, columns, scores, groups),
         "doubtful": doubtful(X, dist.std, beside, unit),
+        "subgroups": by_subgroup(X, dist.std, is_inside, "coverage"),
         "detail": Pairs(y, dist.mean, [f"{unit} {number}" for number in X.index]),
     }
 
@@ -194,6 +209,7 @@ def _compare_classes(
         "doubtful": doubtful(X, dist.total, {"truth": labels, **beside}, unit),
         "mistakes": mistakes(model.classes_, y, dist.mean.argmax(axis=1)),
         "classes": by_class(model.classes_, y, dist.mean),
+        "subgroups": by_subgroup(X, dist.total, dist.mean.argmax(axis=1) == y, "accuracy"),
     }
 
 
@@ -235,10 +251,23 @@ def _evaluate_series(
         **_of_intervals(model, truth, dist, frame, scores, past=past),
         **coverage_in_time(frame, h),
         doubtful=doubtful(windows, doubt, beside, "window"),
-        detail=Windows(frame[is_last], isinstance(model.panel_.times, pd.DatetimeIndex)),
+        detail=Windows(
+            frame[is_last],
+            _history(model, df, frame[is_last], 3 * h),
+            isinstance(model.panel_.times, pd.DatetimeIndex),
+        ),
         n_windows=len(dist),
         horizon=h,
     )
+
+
+def _history(model: Forecaster, df: pd.DataFrame, last: pd.DataFrame, n: int) -> pd.DataFrame:
+    """The last n values before the last window of each series."""
+    names = {model.id_col: "series", model.time_col: "time", model.target_col: "truth"}
+    known = df.rename(columns=names)[[*names.values()]]
+    cutoffs = last.groupby("series")["cutoff"].first()
+    known = known[known["time"] <= known["series"].map(cutoffs)].sort_values("time")
+    return known.groupby("series", sort=False).tail(n)
 
 
 def _of_intervals(
@@ -251,15 +280,16 @@ def _of_intervals(
     past: Forecast | None = None,
 ) -> dict[str, Any]:
     """Scores and curves of the intervals that `predict` writes, calibrated where the model is."""
-    is_series = isinstance(dist, SamplePredictive)
-    if model.calibration_ is None:
-        below = (dist.paths <= y[:, None, None]).mean(axis=(1, 2)) if is_series else dist.cdf(y)
-        curve = metrics.pit_coverage_curve(below)
-    else:
+    is_series, uncalibrated = isinstance(dist, SamplePredictive), None
+    below = (dist.paths <= y[:, None, None]).mean(axis=(1, 2)) if is_series else dist.cdf(y)
+    curve = metrics.pit_coverage_curve(below)
+    if model.calibration_ is not None:
         if past is not None and model.calibration_.cutoffs is not None:
             curve = past.adapted_curve()
         else:
             curve = model.calibration_.coverage_curve(model.calibration_.scores_of(y, dist), groups)
+        before = metrics.pit_coverage_curve(below, levels=curve.levels)
+        uncalibrated = Curve.of("nominal", "empirical", before.levels, before.empirical)
         actual = dict(zip(curve.levels.tolist(), curve.empirical.tolist(), strict=True))
         scores |= {"rmsce": curve.rmsce(), "miscalibration_area": curve.miscalibration_area()}
         for name, level in (("coverage_80", 0.8), ("coverage_95", 0.95)):
@@ -274,6 +304,7 @@ def _of_intervals(
         "scores": scores,
         "calibration": Curve.of("nominal", "empirical", curve.levels, curve.empirical),
         "selective": Curve.of(share, "RMSE", kept.coverages, kept.values),
+        "uncalibrated": uncalibrated,
     }
 
 

@@ -66,7 +66,9 @@ def evaluate(
     check_report(out)
     console = Terminal(quiet=json, highlight=False)
     fitted = load(model, device=device)
-    evaluation = evaluate_file(fitted, data, target=target, coverage=coverage, options=options)
+    evaluation = evaluate_file(
+        fitted, data, target=target, coverage=coverage, options=options, explains=out is not None
+    )
     print_evaluation(console, evaluation)
     if out:
         write_report(fitted, model, evaluation, out)

@@ -22,7 +22,7 @@ N_DOUBTFUL = 20
 N_SHOWN = 6  # columns of the file beside an uncertain row
 MOST_CLASSES = 12  # of a confusion matrix
 LONGEST = 60  # text in a table
-CHARTS = ("detail", "drawn_in_time")
+ONLY_SHOWN = ("detail", "subgroups", "reasons", "uncalibrated", "drawn_in_time")  # on a page
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class Windows:
     """Forecasts beside the truth: a frame with series, time, truth, mean, lower and upper."""
 
     frame: pd.DataFrame  # of the last window of each series
+    history: pd.DataFrame  # what precedes it: series, time and truth
     is_date: bool
 
 
@@ -69,6 +70,9 @@ class Evaluation:
     doubtful: Sheet
     mistakes: Sheet | None = None
     classes: Sheet | None = None  # scores of each class
+    subgroups: Sheet | None = None  # coverage or accuracy in parts of the file
+    reasons: Sheet | None = None  # of the least certain rows
+    uncalibrated: Curve | None = None  # as `calibration`, before the model was calibrated
     detail: Pairs | Windows | None = None
     note: str = ""
     warnings: tuple[str, ...] = ()
@@ -108,7 +112,7 @@ class Evaluation:
             sheets["classes"] = self.classes
         return {
             "verdict": self.verdict,
-            **{name: value for name, value in vars(self).items() if name not in CHARTS},
+            **{name: value for name, value in vars(self).items() if name not in ONLY_SHOWN},
             **{
                 name: [dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows]
                 for name, sheet in sheets.items()

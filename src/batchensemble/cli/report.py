@@ -1,5 +1,6 @@
 """The evaluation of a model on one page: an HTML file that needs no other file and no network."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,14 @@ import pandas as pd
 from batchensemble.cli.coverage_in_time import chart_of
 from batchensemble.cli.evaluation import Evaluation, Pairs, Windows
 from batchensemble.cli.format import counted, percent
-from batchensemble.cli.scores import TRIVIAL, in_words
+from batchensemble.cli.scores import (
+    OTHER_NAMES,
+    TRIVIAL,
+    UNCERTAINTIES,
+    in_words,
+    sampling_words,
+)
+from batchensemble.cli.verdict import in_short, n_independent
 from batchensemble.data.writing import check_place
 from batchensemble.modelfile.files import replacing
 from batchensemble.modelfile.persistence import library_version
@@ -20,6 +28,7 @@ from batchensemble.plots.sheets import Cell, Sheet, brief, show
 
 MOST_POINTS = 1000
 MOST_SERIES = 4
+BEFORE = "#7F7F7F"  # the colour of what calibration replaced
 
 
 def check_report(out: Path | None) -> None:
@@ -47,6 +56,7 @@ def render(model: Any, path: Path, evaluation: Evaluation) -> str:
         target=evaluation.target,
         task=evaluation.task,
         coverage=evaluation.coverage,
+        n=n_independent(evaluation),
     )
     return render_page(
         "batchensemble.cli",
@@ -54,6 +64,7 @@ def render(model: Any, path: Path, evaluation: Evaluation) -> str:
         filters={"show": _written},
         note="",
         title=f"{evaluation.target}: how far to trust {path.name}",
+        verdict=in_short(evaluation),
         lead=_lead(evaluation),
         warning="; ".join(filter(None, (evaluation.note, *evaluation.warnings))),
         left_out=counted(evaluation.n_without_target, "row") if evaluation.n_without_target else "",
@@ -65,7 +76,10 @@ def render(model: Any, path: Path, evaluation: Evaluation) -> str:
         ],
         doubtful=evaluation.doubtful,
         mistakes=evaluation.mistakes,
-        classes=evaluation.classes,
+        classes=evaluation.classes and _with_ranges(evaluation.classes),
+        subgroups=evaluation.subgroups,
+        reasons=evaluation.reasons,
+        variances=_variances(evaluation),
         task=evaluation.task,
         coverage=evaluation.coverage,
         about=_about(model, path, evaluation),
@@ -123,19 +137,27 @@ def _promises(evaluation: Evaluation, look_of_model: Look) -> list[Chart]:
     if not is_classes:
         things = "windows" if evaluation.task == "forecast" else "rows"
         titles = ("Nominal and empirical coverage", f"Error of the most certain {things}")
+    lines: list[tuple[Look, Sequence[float]]] = [(look_of_model, promised.values)]
+    if evaluation.uncalibrated:
+        before = Look("before calibration", BEFORE, "s")
+        lines = [(look_of_model._replace(label="calibrated"), promised.values)]
+        lines.append((before, evaluation.uncalibrated.values))
     first = curve(
         titles[0],
         promised.at,
-        [(look_of_model, promised.values)],
+        lines,
         x=promised.x,
         y=promised.y,
         diagonal=True,
         counts=promised.counts,
     )
-    return [
+    charts = [
         replace(first, note="Larger dots: more rows." * is_classes),
         curve(titles[1], kept.at, [(look_of_model, kept.values)], x=kept.x, y=kept.y),
     ]
+    # One point is a number, and stands in the table.
+    enough = [len({*promised.at}) > 1, len({*kept.at}) > 1]
+    return [chart for chart, is_enough in zip(charts, enough, strict=True) if is_enough]
 
 
 def _details(evaluation: Evaluation, look_of_model: Look) -> list[Chart]:
@@ -150,7 +172,16 @@ def _details(evaluation: Evaluation, look_of_model: Look) -> list[Chart]:
         )
         shown = f", every {every}th row" if every > 1 else ""
         title = f"Truth and prediction{shown}"
-        return [scatter(title, list(points), look_of_model.colour, x="truth", y="prediction")]
+        pairs, colour = list(points), look_of_model.colour
+        errors = [(mean, truth - mean, row) for truth, mean, row in pairs]
+        names = {"x": "prediction", "y": "truth - prediction"}
+        return [
+            scatter(title, pairs, colour, x="truth", y="prediction"),
+            replace(
+                scatter(f"Residuals{shown}", errors, colour, **names, level=0.0),
+                note="A bend or a funnel is something the model missed.",
+            ),
+        ]
     if isinstance(detail, Windows):
         groups = list(detail.frame.groupby("series", sort=False))[:MOST_SERIES]
         return [
@@ -160,12 +191,39 @@ def _details(evaluation: Evaluation, look_of_model: Look) -> list[Chart]:
                     rows.assign(time=_times(rows["time"], is_date=detail.is_date)),
                     look_of_model.colour,
                     y=evaluation.target,
+                    history=_before(detail, name),
                 ),
                 note=f"Line: mean; band: interval of {percent(evaluation.coverage)}; dots: truth.",
             )
             for name, rows in groups
         ]
     return []
+
+
+def _before(windows: Windows, name: str) -> pd.DataFrame:
+    rows = windows.history[windows.history["series"] == name]
+    return rows.assign(time=_times(rows["time"], is_date=windows.is_date))
+
+
+def _with_ranges(classes: Sheet) -> Sheet:
+    """The scores of each class, and where chance leaves its recall."""
+    at = classes.columns.index("recall") + 1
+
+    def wider(row: tuple[Cell, ...]) -> tuple[Cell, ...]:
+        recall, n = row[at - 1], row[classes.columns.index("rows")]
+        is_known = isinstance(recall, float) and isinstance(n, int) and n > 0
+        return (*row[:at], sampling_words(recall, n) if is_known else None, *row[at:])  # type: ignore[arg-type]
+
+    columns = (*classes.columns[:at], "its 95 % range, in %", *classes.columns[at:])
+    return replace(classes, columns=columns, rows=tuple(map(wider, classes.rows)))
+
+
+def _variances(evaluation: Evaluation) -> Sheet | None:
+    """The uncertainties of numbers as variances, which add up."""
+    if evaluation.task == "classification":
+        return None
+    rows = tuple((OTHER_NAMES.get(n) or n, evaluation.scores[n]) for n in UNCERTAINTIES)
+    return Sheet("variances", "Mean variances, which add up", ("part", "variance"), rows)
 
 
 def _times(column: pd.Series, *, is_date: bool) -> pd.Series:

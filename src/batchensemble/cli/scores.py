@@ -1,10 +1,11 @@
 """The name, meaning and number of each score, as people read them."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 
 from batchensemble.cli.format import percent, print_grid
 from batchensemble.plots.looks import NAMES
@@ -55,6 +56,7 @@ TRIVIAL = {
 }
 CHANCE = 1e-3
 SHARES = ("accuracy", "coverage")
+UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 DETAILS = (  # left out on a terminal
     *("coverage_80_sum", "rmsce", "miscalibration_area", "energy_score", "variogram_score"),
     *("total", "aleatoric", "epistemic"),
@@ -62,19 +64,49 @@ DETAILS = (  # left out on a terminal
 
 
 def in_words(
-    scores: Mapping[str, float], *, target: str, task: str, coverage: float, few: bool = False
+    scores: Mapping[str, float],
+    *,
+    target: str,
+    task: str,
+    coverage: float,
+    few: bool = False,
+    n: int | None = None,
 ) -> list[tuple[str, str, str]]:
-    """Name, number and meaning of each score, the most telling first."""
-    unit = "as an entropy in nats" if task == "classification" else "as a variance"
+    """Name, number and meaning of each score, the most telling first.
+
+    Shares of n independent rows are followed by the range in which chance leaves them.
+    """
+    is_classes = task == "classification"
+    unit = "as an entropy in nats" if is_classes else f"as a standard deviation of {target}"
+
+    def written(name: str) -> str:
+        if name.startswith(SHARES):
+            share = percent(scores[name])
+            return share if n is None else f"{share} ({sampling_words(scores[name], n)})"
+        is_variance = name in UNCERTAINTIES and not is_classes
+        return brief(math.sqrt(max(0.0, scores[name])) if is_variance else scores[name])
+
     return [
         (
             OTHER_NAMES.get(name) or NAMES[name],
-            percent(scores[name]) if name.startswith(SHARES) else brief(scores[name]),
+            written(name),
             meaning.format(target=target, coverage=percent(coverage), unit=unit),
         )
         for name, meaning in MEANINGS.items()
         if name in scores and not (few and name in DETAILS)
     ]
+
+
+def sampling_range(share: float, n: int) -> tuple[float, float]:
+    """Between which the share of many such rows lies, 95 times in 100, after n (Wilson's)."""
+    found = binomtest(round(share * n), n).proportion_ci(0.95, method="wilson")
+    return float(found.low), float(found.high)
+
+
+def sampling_words(share: float, n: int) -> str:
+    """That range in per cent, short enough for a phone."""
+    low, high = sampling_range(share, n)
+    return f"{100 * low:.0f}-{100 * high:.0f}"
 
 
 def doubts_about_scores(scores: Mapping[str, float], task: str) -> list[str]:

@@ -212,14 +212,23 @@ def curve(
 
 
 def scatter(
-    title: str, points: Sequence[tuple[float, float, str]], colour: str, *, x: str, y: str
+    title: str,
+    points: Sequence[tuple[float, float, str]],
+    colour: str,
+    *,
+    x: str,
+    y: str,
+    level: float | None = None,
 ) -> Chart:
-    """A dot for each (x, y, words), and the diagonal; the pointer shows the words."""
+    """A dot for each (x, y, words), and the diagonal or a `level`; the pointer shows the words."""
     ends = [end for a, b, _ in points for end in (a, b)]
     low, high = min(ends), max(ends)
 
     def draw(axes: Axes) -> None:
-        axes.plot([low, high], [low, high], color=SOFT, ls=":", lw=1)
+        if level is None:
+            axes.plot([low, high], [low, high], color=SOFT, ls=":", lw=1)
+        else:
+            axes.axhline(level, color=SOFT, ls=":", lw=1)
         first, second = [a for a, _, _ in points], [b for _, b, _ in points]
         marks = axes.scatter(first, second, s=9, color=colour, alpha=0.55, lw=0)
         tip(marks, [f"{c}: {x} {a:.6g}, {y} {b:.6g}" for a, b, c in points])
@@ -228,14 +237,16 @@ def scatter(
     return Chart(title, f"{title}: {len(points):,} points from {low:.6g} to {high:.6g}.", draw)
 
 
-def fan(title: str, frame: Any, colour: str, *, y: str) -> Chart:
-    """A forecast and its interval over time, beside the truth.
+def fan(title: str, frame: Any, colour: str, *, y: str, history: Any = None) -> Chart:
+    """A forecast and its interval over time, beside the truth and after what was known.
 
-    frame has columns `time`, `truth`, `mean`, `lower` and `upper`.
+    frame has columns `time`, `truth`, `mean`, `lower` and `upper`; history `time` and `truth`.
     """
     times = frame["time"].to_numpy()
 
     def draw(axes: Axes) -> None:
+        if history is not None:
+            axes.plot(history["time"], history["truth"], color=INK, lw=1)
         axes.fill_between(times, frame["lower"], frame["upper"], color=colour, alpha=0.22, lw=0)
         axes.plot(times, frame["mean"], color=colour, lw=1.8)
         (marks,) = axes.plot(times, frame["truth"], "o", color=INK, ms=3)

@@ -1,0 +1,96 @@
+"""Parts of a file: how often predictions hold in each, and why the least certain rows are so."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batchensemble.cli.scores import sampling_words
+from batchensemble.plots.sheets import Cell, Sheet
+
+MOST_VALUES, FEWEST_ROWS = 8, 10
+THIRDS = ("lowest third", "middle third", "highest third")
+N_EXPLAINED, N_NAMED = 3, 3
+MOST_EXPLAINED_COLUMNS = 20  # more would take minutes
+
+
+def by_subgroup(
+    X: pd.DataFrame, doubt: NDArray[np.float64], holds: NDArray[np.bool_], what: str
+) -> Sheet | None:
+    """The share of rows for which something holds, by the values of columns and by certainty."""
+    parts = {"predicted uncertainty": _thirds(pd.Series(doubt))}
+    parts |= {str(name): _labels(X[name].reset_index(drop=True)) for name in X}
+    rows: list[tuple[Cell, ...]] = []
+    for name, labels in parts.items():
+        for label in sorted(set(labels.dropna()), key=_place):
+            inside = holds[(labels == label).to_numpy()]
+            if FEWEST_ROWS <= len(inside) < len(holds):
+                share = float(inside.mean())
+                likely = sampling_words(share, len(inside))
+                rows.append((name, str(label), len(inside), share, likely))
+    if not rows:
+        return None
+    note = (
+        f"Parts of fewer than {FEWEST_ROWS} rows are left out. The range is where the share of "
+        "many such rows lies, 95 times in 100; among many parts one or two are unlucky."
+    )
+    columns = ("column", "part", "rows", what, "95 % range, in %")
+    title = f"{what.capitalize()} in parts of the file"
+    return Sheet("subgroups", title, columns, tuple(rows), note)
+
+
+def _labels(column: pd.Series) -> pd.Series:
+    """A part for each value, or thirds of numbers; none for columns of many words or dates."""
+    if column.nunique() <= MOST_VALUES:
+        return column.map(_word, na_action="ignore")
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+        return _thirds(column)
+    return pd.Series(None, column.index, dtype=object)
+
+
+def _place(label: str) -> tuple[float, str]:
+    """Thirds from the lowest, numbers by their size, then words."""
+    if label in THIRDS:
+        return THIRDS.index(label), ""
+    try:
+        return float(label), label
+    except ValueError:
+        return math.inf, label
+
+
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _thirds(column: pd.Series) -> pd.Series:
+    ranks = column.rank(pct=True, method="average")
+    places = np.minimum((3 * ranks.fillna(0)).astype(int), 2)
+    words = pd.Series(np.array(THIRDS)[places], column.index, dtype=object)
+    return words.where(ranks.notna())
+
+
+def reasons(model: Any, X: pd.DataFrame, doubt: NDArray[np.float64], unit: str) -> Sheet | None:
+    """Which columns drive the least certain rows' predictions and doubts, by Shapley values."""
+    if len(X.columns) > MOST_EXPLAINED_COLUMNS:
+        return None
+    least = np.argsort(-doubt, kind="stable")[:N_EXPLAINED]
+    found = model.explain(X.iloc[least], X)
+    shown = [k for k, part in enumerate(found.parts) if part in ("mean", "aleatoric", "epistemic")]
+    rows: list[tuple[Cell, ...]] = []
+    for i, row in enumerate(least):
+        told = [_strongest(found.columns, found.values[i, :, k]) for k in shown]
+        rows.append((f"{unit} {X.index[row]}", *told))
+    names = {"mean": "the prediction", "aleatoric": "its noise", "epistemic": "the model's doubt"}
+    columns = (unit, *(names[found.parts[k]] for k in shown))
+    note = (
+        "Which columns move each part up (+) or down (-), the strongest first, beside other "
+        "rows of this file (Shapley values)."
+    )
+    return Sheet("reasons", f"Why these {unit}s?", columns, tuple(rows), note)
+
+
+def _strongest(names: list[str], values: NDArray[np.float64]) -> str:
+    order = np.argsort(-np.abs(values), kind="stable")[:N_NAMED]
+    return ", ".join(f"{names[j]} {'+' if values[j] > 0 else '-'}" for j in order if values[j])

@@ -1,0 +1,54 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from batchensemble import Regressor
+from batchensemble.cli.subgroups import FEWEST_ROWS, by_subgroup, reasons
+
+
+def frame(n=300):
+    random = np.random.default_rng(0)
+    words = random.choice(["a", "b", "rare"], n, p=[0.5, 0.48, 0.02])
+    texts = [f"t{i}" for i in range(n)]
+    size = random.normal(size=n)
+    return pd.DataFrame(
+        {"town": words, "rooms": random.choice([10, 9, 2], n), "size": size, "id": texts}
+    )
+
+
+def test_shares_are_those_of_the_rows_of_each_part_and_small_parts_are_left_out():
+    X = frame()
+    holds = (X["town"] == "a").to_numpy() | (np.arange(300) % 2 == 0)
+    doubt = X["size"].to_numpy()
+    rows = by_subgroup(X, doubt, holds, "coverage").rows
+    shares = {(row[0], row[1]): row[2:4] for row in rows}
+    for town in ("a", "b"):
+        inside = holds[X["town"] == town]
+        assert shares["town", town] == (len(inside), inside.mean())
+    assert (X["town"] == "rare").sum() < FEWEST_ROWS
+    assert ("town", "rare") not in shares
+    assert [row[1] for row in rows if row[0] == "rooms"] == ["2", "9", "10"]
+    lowest = holds[X["size"] < X["size"].quantile(1 / 3)]
+    assert shares["size", "lowest third"][1] == pytest.approx(lowest.mean(), abs=0.02)
+    assert next(part for name, part in shares if name.startswith("pred")) == "lowest third"
+    assert not any(name == "id" for name, _ in shares)
+
+
+def test_gaps_are_no_part_and_a_table_without_parts_has_no_sheet():
+    X = pd.DataFrame({"x": [None] * 12, "y": ["same"] * 12})
+    assert by_subgroup(X, np.zeros(12), np.ones(12, bool), "accuracy") is None
+
+
+def test_the_column_that_drives_a_doubtful_row_is_named_first():
+    pytest.importorskip("shap", reason="shap is not installed")
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"noise": random.normal(size=200), "signal": random.normal(size=200)})
+    y = 10 * X["signal"] + 5 * random.normal(size=200)
+    settings = {"epochs": 15, "hidden": (8,), "folds": 1, "n_members": 2, "lr": 0.02}
+    model = Regressor(random_state=0, **settings).fit(X, y)
+    doubt = -X["signal"].to_numpy()
+    sheet = reasons(model, X, doubt, "line")
+    least = int(np.argmin(X["signal"]))
+    assert sheet.rows[0][:2][0] == f"line {least}"
+    assert sheet.rows[0][1].startswith("signal -")
+    assert sheet.columns == ("line", "the prediction", "its noise", "the model's doubt")
