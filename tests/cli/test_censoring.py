@@ -82,3 +82,15 @@ def test_the_true_distribution_is_scored_better_than_a_constant_and_covers():
     scores = score_censored(np.minimum(truth, end), end < truth, dist)
     assert scores["nll"] < scores["nll_of_constant"]
     assert scores["coverage_90"] == pytest.approx(0.9, abs=0.02)
+
+
+def test_rows_of_which_almost_none_is_known_are_learned_from_and_not_scored(folder):
+    frame = patients("few.csv", 120)
+    frame["alive"] = "yes"
+    frame.loc[:4, "alive"] = "no"
+    frame.to_csv("few.csv", index=False)
+    said = " ".join(folder("fit", "few.csv", *FIT).stdout.split())
+    assert "Not scored: almost every target of the held-out rows is censored." in said
+    frame.assign(alive="yes").to_csv("none.csv", index=False)
+    refused = " ".join(folder("evaluate", "few.be", "none.csv", code=1).stderr.split())
+    assert "expected at least 2 rows whose target is known, got 0 of 120" in refused

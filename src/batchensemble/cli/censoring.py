@@ -13,6 +13,7 @@ from batchensemble.cli.predictions import prediction_columns
 from batchensemble.estimators.regressor import NumberPredictive
 from batchensemble.metrics.censored import censored_coverage_curve, nll_of_one_gaussian
 
+FEWEST_KNOWN = 2  # targets, to score anything
 TRUTH = {"true": True, "yes": True, "1": True, "1.0": True}
 TRUTH |= {"false": False, "no": False, "0": False, "0.0": False}
 
@@ -34,6 +35,11 @@ def score_censored(
     y: NDArray[Any], censored: NDArray[np.bool_], dist: NumberPredictive
 ) -> dict[str, float]:
     """What can be said where some targets are lower bounds, and the NLL of a constant answer."""
+    if np.count_nonzero(~censored) < FEWEST_KNOWN:
+        raise ValueError(
+            f"expected at least {FEWEST_KNOWN} rows whose target is known, got "
+            f"{np.count_nonzero(~censored)} of {len(y):,}; the others are censored"
+        )
     lower, upper = dist.interval(0.9).T
     ends = {"lower": lower, "upper": upper}
     return {

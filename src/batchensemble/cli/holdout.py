@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.cli.censoring import score_censored
+from batchensemble.cli.censoring import FEWEST_KNOWN, score_censored
 from batchensemble.cli.comparison import score_classes, score_forecast, score_numbers
 from batchensemble.cli.errors import about_file
 from batchensemble.cli.format import counted, percent
@@ -105,6 +105,9 @@ def _prepare_table(
         facts["how"] = facts.get("how", {}) | {"censored": data.censored[rows]}
     if not len(judges):
         return model, learned, (), facts | {"judged_on": _too_few(holdout, len(rows))}
+    if data.censored is not None and np.count_nonzero(~data.censored[judges]) < FEWEST_KNOWN:
+        reason = "almost every target of the held-out rows is censored"
+        return model, learned, (), facts | {"n_judged": 0, "judged_on": reason}
     which = "random held-out rows"
     if data.order.matters:
         which = "last rows" if data.order.in_time else "held-out rows of other groups"
