@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from sample_files import Shell
 
-from batchensemble.cli.censoring import censored_rows, score_censored
+from batchensemble import metrics
+from batchensemble.cli.censoring import censored_rows, nll_of_one_gaussian, score_censored
 from batchensemble.predictive import GaussianPredictive
 
 FIT = ("-t", "days", "--censored", "alive", "--preset", "fast", "--epochs", "3")
@@ -94,3 +95,15 @@ def test_rows_of_which_almost_none_is_known_are_learned_from_and_not_scored(fold
     frame.assign(alive="yes").to_csv("none.csv", index=False)
     refused = " ".join(folder("evaluate", "few.be", "none.csv", code=1).stderr.split())
     assert "expected at least 2 rows whose target is known, got 0 of 120" in refused
+
+
+def test_one_gaussian_for_all_rows_is_the_most_likely_one():
+    random = np.random.default_rng(0)
+    truth, end = np.exp(1 + 0.6 * random.normal(size=400)), random.exponential(5, 400)
+    y, censored = np.minimum(truth, end), end < truth
+    best = nll_of_one_gaussian(y - 10, censored)
+    for mean, std in ((y.mean() - 10, y.std()), (y.mean() - 9, 1.5 * y.std())):
+        other = GaussianPredictive(np.full((len(y), 1), mean), np.full((len(y), 1), std**2))
+        assert best < metrics.censored_nll(y - 10, censored=censored, dist=other)
+    # Where no value is negative, the log-normal is tried, and true here.
+    assert nll_of_one_gaussian(y, censored) < best

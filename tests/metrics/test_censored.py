@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from batchensemble import metrics
-from batchensemble.metrics.censored import censored_coverage_curve, nll_of_one_gaussian
+from batchensemble.metrics.censored import censored_coverage_curve
 from batchensemble.predictive import GaussianPredictive, Transform, TransformedPredictive
 
 
@@ -43,9 +43,6 @@ def test_a_log_normal_regression_has_the_log_likelihood_that_lifelines_gives_it(
     # The density of a time is that of its logarithm divided by the time.
     ours = -len(y) * metrics.censored_nll(np.log(y), censored=censored, dist=dist)
     assert ours - np.log(y[~censored]).sum() == pytest.approx(fitted.log_likelihood_, rel=1e-9)
-    alone = lifelines.LogNormalFitter().fit(y, ~censored)
-    constant = nll_of_one_gaussian(y, censored=censored)
-    assert -len(y) * constant == pytest.approx(alone.log_likelihood_, rel=1e-6)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1])
@@ -94,16 +91,6 @@ def test_a_distribution_too_narrow_is_seen_through_censoring():
         np.log(y), censored=censored, dist=narrow, lower=lower, upper=upper
     )
     assert told < 0.6
-
-
-def test_one_gaussian_for_all_rows_is_the_most_likely_one():
-    _, y, censored, _ = survival()
-    best = nll_of_one_gaussian(y - 10, censored=censored)
-    for mean, std in ((y.mean() - 10, y.std()), (y.mean() - 9, 1.5 * y.std())):
-        other = GaussianPredictive(np.full((len(y), 1), mean), np.full((len(y), 1), std**2))
-        assert best < metrics.censored_nll(y - 10, censored=censored, dist=other)
-    # Where no value is negative, the log-normal is tried, and true here.
-    assert nll_of_one_gaussian(y, censored=censored) < best
 
 
 def test_a_mask_of_another_length_is_refused():

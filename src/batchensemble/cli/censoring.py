@@ -1,17 +1,19 @@
 """Rows whose target is only known to be at least so large: how they are read and scored."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from batchensemble import metrics
 from batchensemble.cli.evaluation import Curve, doubtful
 from batchensemble.cli.format import counted
 from batchensemble.cli.predictions import prediction_columns
 from batchensemble.estimators.regressor import NumberPredictive
-from batchensemble.metrics.censored import censored_coverage_curve, nll_of_one_gaussian
+from batchensemble.metrics.censored import censored_coverage_curve
 
 FEWEST_KNOWN = 2  # targets, to score anything
 TRUTH = {"true": True, "yes": True, "1": True, "1.0": True}
@@ -44,10 +46,33 @@ def score_censored(
     ends = {"lower": lower, "upper": upper}
     return {
         "nll": metrics.censored_nll(y, censored=censored, dist=dist),
-        "nll_of_constant": nll_of_one_gaussian(y, censored=censored),
+        "nll_of_constant": nll_of_one_gaussian(y, censored),
         "coverage_90": metrics.censored_coverage(y, censored=censored, dist=dist, **ends),
         **{name: float(part.mean()) for name, part in dist.uncertainty()._asdict().items()},
     }
+
+
+def nll_of_one_gaussian(y: NDArray[Any], censored: NDArray[np.bool_]) -> float:
+    """Mean NLL of the best Gaussian, the same for all rows, in nats; lower is better.
+
+    Where all y are above 0, that of the best log-normal if it is lower.
+    """
+    best = _best_gaussian(y, censored)
+    if y.min() <= 0:
+        return best
+    # The density of y is that of its logarithm divided by y; a probability stays what it is.
+    logs = np.log(y)
+    return min(best, _best_gaussian(logs, censored) + float(np.where(censored, 0.0, logs).mean()))
+
+
+def _best_gaussian(y: NDArray[Any], mask: NDArray[np.bool_]) -> float:
+    scale = float(y.std()) or 1.0
+    known, above = y[~mask] / scale, y[mask] / scale
+    data = stats.CensoredData(uncensored=known, right=above)
+    mean, std = stats.norm.fit(data)
+    fitted = stats.norm(mean, max(std, 1e-9))
+    total = fitted.logpdf(known).sum() - len(known) * math.log(scale) + fitted.logsf(above).sum()
+    return -float(total) / len(y)
 
 
 def compare_censored(

@@ -20,7 +20,9 @@ Floats = NDArray[np.float64]
 FEWEST_ROWS, MOST_ROWS = 50, 1_000
 FEWEST_WINDOWS = 8.0  # that do not overlap
 STANDARD_ERRORS = 2.0
-LITTLE = 0.05  # of the error of a constant answer
+# Of the error of a constant answer. Of eleven fits to pure noise (300 rows) nine were told so, of
+# six with R2 = 0.1 none; twice as much slandered one of nine others of those.
+LITTLE = 0.05
 COVERAGE, IN_STDS, CHANCE = 0.8, 1.2815515655446004, 1e-3
 
 CONSTANT = "no better than always answering"

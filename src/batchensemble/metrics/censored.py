@@ -1,14 +1,10 @@
 """How good predictions are where some truths are only known to be at least so large."""
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from batchensemble.metrics.calibration import LEVELS, CoverageCurve
 from batchensemble.predictive import (
-    Array,
     GaussianPredictive,
     TransformedPredictive,
     check_array,
@@ -58,31 +54,6 @@ def censored_coverage_curve(y: ArrayLike, *, censored: ArrayLike, dist: Dist) ->
         chance = np.clip(high - np.maximum(low, from_), 0.0, None) / room
         shares.append(float(np.where(mask, np.minimum(chance, 1.0), is_inside).mean()))
     return CoverageCurve(LEVELS, np.array(shares))
-
-
-def nll_of_one_gaussian(y: ArrayLike, *, censored: ArrayLike) -> float:
-    """Mean NLL of the best Gaussian, the same for all rows, in nats; lower is better.
-
-    Where all y are above 0, that of the best log-normal if it is lower.
-    """
-    truth: Array = check_array("y", y, "rows")
-    mask = _mask(censored, len(truth))
-    best = _best_gaussian(truth, mask)
-    if truth.min() <= 0:
-        return best
-    # The density of y is that of its logarithm divided by y; a probability stays what it is.
-    logs = np.log(truth)
-    return min(best, _best_gaussian(logs, mask) + float(np.where(mask, 0.0, logs).mean()))
-
-
-def _best_gaussian(y: Array, mask: NDArray[np.bool_]) -> float:
-    scale = float(y.std()) or 1.0
-    known, above = y[~mask] / scale, y[mask] / scale
-    data = stats.CensoredData(uncensored=known, right=above)
-    mean, std = stats.norm.fit(data)
-    fitted = stats.norm(mean, max(std, 1e-9))
-    total = fitted.logpdf(known).sum() - len(known) * math.log(scale) + fitted.logsf(above).sum()
-    return -float(total) / len(y)
 
 
 def _mask(censored: ArrayLike, n: int) -> NDArray[np.bool_]:
