@@ -21,7 +21,10 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
-LONG = ("explaining.md", "many-categories.md", "tuning.md")  # pages that take some seconds
+LONG = (  # pages that take some seconds
+    *("explaining.md", "many-categories.md", "tuning.md"),
+    *("groups-and-time.md", "retraining.md", "skewed-target.md"),
+)
 
 
 def read(page: Path) -> str:

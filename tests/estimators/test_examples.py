@@ -36,7 +36,7 @@ def rmse(model, x, y):
 # ------------------------------------------------------------------------------------ censored rows
 
 
-@pytest.mark.parametrize("scaling", ["standard", "log"])
+@pytest.mark.parametrize("scaling", [pytest.param("standard", marks=pytest.mark.slow), "log"])
 def test_the_censored_fit_finds_the_mean_that_the_naive_one_underestimates(scaling):
     x, y, censored, _ = times()
     new, _, _, mean = times(500, seed=1)
