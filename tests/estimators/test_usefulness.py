@@ -39,6 +39,7 @@ def test_predictions_that_are_noise_are_told_and_of_few_rows_nothing_is_said(see
     noise = 0.1 * np.random.default_rng(seed + 99).normal(size=len(y))
     assert len(told(y, noise)) == 1
     assert not told(y[: FEWEST_ROWS - 1], noise[: FEWEST_ROWS - 1])
+    assert told(1e100 * y, 1e100 * noise)[0].split(",")[0] == told(y, noise)[0].split(",")[0]
     assert not told(np.full(300, 7.0), np.full(300, 7.0) + 1e-12)  # nothing to explain
 
 

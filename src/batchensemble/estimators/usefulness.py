@@ -58,10 +58,14 @@ def is_no_gain(gains: Floats, trivial: float) -> bool:
 
 def doubt_about_numbers(y: Floats, mean: Floats, answer: float) -> Iterator[str]:
     """A sentence if held-out rows show no gain over always answering the mean."""
-    trivial = np.square(y - answer)
-    if np.ptp(y) > 1e-9 * np.abs(y).max() and is_no_gain(
-        trivial - np.square(y - mean), float(trivial.mean())
-    ):
+    scale = float(np.abs(y - answer).max())
+    if scale <= 1e-9 * np.abs(y).max():  # nothing to explain
+        return
+    # In units of the largest deviation, and not too far: squares of squares must be finite.
+    trivial, errors = (
+        np.square(np.clip((y - other) / scale, -1e50, 1e50)) for other in (answer, mean)
+    )
+    if is_no_gain(trivial - errors, float(trivial.mean())):
         yield (
             f"{CONSTANT} the mean, {answer:.4g}, on {len(y):,} held-out rows: the columns do not "
             "tell the target, or training was too short"
