@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PARALLEL ?= -n 2
 
-.PHONY: setup locked reproduce test test-all test-peers coverage fuzz faults lint bench bench-peers
-.PHONY: bench-quality docs clean test-scale
+.PHONY: setup locked reproduce test test-all test-peers test-scale coverage fuzz faults lint bench
+.PHONY: bench-peers bench-quality docs clean
 
 setup: .venv/ready
 
@@ -69,15 +69,15 @@ PEERS_OUT ?= build/peers
 test-peers: .venv-peers/ready
 	PYTHONPATH=src:tests $(PEERS) -m pytest tests/adapters/test_gluonts.py tests/metrics/test_censored.py
 
-# MLflow brings many packages, so it has an environment of its own.
-.venv-scale/ready: pyproject.toml
+# Heavy packages, which `make setup` leaves out, have another.
+.venv-scale/ready: pyproject.toml constraints.txt .ci/scale.txt
 	$(PYTHON) -m venv .venv-scale
 	.venv-scale/bin/pip install --quiet --upgrade pip
-	.venv-scale/bin/pip install --quiet torch --editable ".[mlflow]" pytest pytest-timeout
+	.venv-scale/bin/pip install --quiet --constraint constraints.txt torch --requirement .ci/scale.txt --editable ".[parquet]"
 	touch $@
 
 test-scale: .venv-scale/ready
-	.venv-scale/bin/python -m pytest tests/adapters/test_mlflow.py
+	PYTHONPATH=src:tests .venv-scale/bin/python -m pytest tests/adapters/test_ray.py tests/adapters/test_mlflow.py
 
 bench-peers: setup .venv-peers/ready
 	OMP_NUM_THREADS=1 $(PEERS) benchmarks/peers/series.py export $(PEERS_OUT)

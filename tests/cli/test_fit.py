@@ -175,3 +175,35 @@ def test_rows_of_a_group_or_the_last_rows_are_held_out_together(shell):
         refused = shell("fit", "houses.csv", "-t", "price", *words, code=1)
         assert said in plain_words(refused.stderr)
     shell("fit", "houses.csv", "-t", "price", "--groups", "town", "--in-time", "sold", code=2)
+
+
+def test_a_folder_of_files_is_one_table_and_may_be_too_large_for_memory(shell, monkeypatch):
+    from batchensemble.data import row_sample, table_files
+    from batchensemble.estimators import from_files
+
+    (shell.folder / "parts").mkdir()
+    for i in range(3):
+        houses(300, seed=i).to_csv(shell.folder / "parts" / f"{i}.csv", index=False)
+    words = ("parts/*.csv", "-t", "price", "--json", *QUICK)
+    whole = json.loads(shell("fit", *words).stdout)
+    monkeypatch.setattr(table_files, "SAMPLE_ROWS", 400)
+    monkeypatch.setattr(row_sample, "MOST_CLASSES", 10)
+    monkeypatch.setattr(from_files, "SHARD_ROWS", 200)
+    sampled = json.loads(shell("fit", *words).stdout)
+    for said in (whole, sampled):
+        assert said["n_rows"] == 900
+        assert said["model"] == "parts.be"
+        assert said["scores"]["rmse"] < said["scores"]["rmse_of_mean"]
+    assert whole["n_judged"] == 179  # of those with a price
+    assert 150 < sampled["n_judged"] < 200
+    assert "held-out rows" in sampled["judged_on"]
+    assert len(shell("predict", "parts.be", "new.csv").stdout.splitlines()) == 31
+    said = shell("fit", "parts", "-t", "price", "--in-time", "sold", code=1).stderr
+    assert "--groups and --in-time are for tables of up to" in said
+
+
+def test_a_checkpoint_is_for_tables_and_is_gone_in_the_end(shell):
+    shell("fit", "houses.csv", "-t", "price", "--checkpoint", "run.ckpt", *QUICK)
+    assert not (shell.folder / "run.ckpt").exists()
+    words = ("-t", "sales", "--time", "month", "--series", "store", "--checkpoint", "run.ckpt")
+    assert "--checkpoint is for tables" in shell("fit", "sales.csv", *words, code=2).stderr

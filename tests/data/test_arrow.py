@@ -3,14 +3,18 @@
 import datetime as dt
 import subprocess
 import sys
+from contextlib import ExitStack
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyarrow import dataset as pa_dataset
 from pyarrow import parquet
 
+from batchensemble.data.arrow import ArrowDataset, ArrowFile
+from batchensemble.data.file_options import AS_FOUND
 from batchensemble.data.tables import read_file
 
 MOST = 2**63 - 1
@@ -160,3 +164,22 @@ def test_a_damaged_file_is_read_or_refused_and_never_ends_the_process(tmp_path, 
     done = subprocess.run([sys.executable, "-c", DAMAGE, path, "150"], capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     assert 0 < int(done.stdout) < 150
+
+
+@pytest.mark.parametrize("kind", ["file", "dataset"])
+def test_what_was_read_of_a_parquet_file_does_not_stay_in_memory(tmp_path, kind):
+    path, n = tmp_path / "large.parquet", 2**18
+    frame = pd.DataFrame({"a": np.random.default_rng(0).normal(size=n)})
+    frame.to_parquet(path, row_group_size=2**13)
+    assert path.stat().st_size > 2**20
+    before, held = pa.total_allocated_bytes(), []
+    with ExitStack() as stack:
+        if kind == "file":
+            file = ArrowFile(path, stack, AS_FOUND, is_parquet=True)
+        else:
+            file = ArrowDataset(pa_dataset.dataset(path))
+        for batch in file.batches(2**13):
+            assert len(batch)
+            held.append(pa.total_allocated_bytes() - before)
+    assert len(held) == 32
+    assert held[-1] < held[3] + 2**19

@@ -11,7 +11,7 @@ from scipy import stats
 from batchensemble import metrics
 from batchensemble.cli.evaluation import Curve, doubtful
 from batchensemble.cli.format import counted
-from batchensemble.cli.predictions import prediction_columns
+from batchensemble.estimators.answers import prediction_columns
 from batchensemble.estimators.regressor import NumberPredictive
 from batchensemble.metrics.censored import censored_coverage_curve
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
+from glob import has_magic
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -138,6 +139,12 @@ def fit(
     time_limit: Annotated[
         float | None, training_option("Seconds after which training stops.", min=0.001)
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        training_option(
+            "A file that says how far training is; after a kill, the same command goes on from it."
+        ),
+    ] = None,
     seed: Annotated[int, training_option("The same seed gives the same model.", min=0)] = 0,
     device: Annotated[str, training_option('"auto", "cpu" or "cuda".')] = "auto",
     decimal: DecimalOption = None,
@@ -157,7 +164,12 @@ def fit(
 
     Some rows are held out to score the model; for a series, these are its last steps.
 
+    DATA may also be a folder, or a pattern in quotes, of files with the same columns: together they
+    may be larger than memory.
+
     `batchensemble fit houses.csv --target price`
+
+    `batchensemble fit 'houses/*.parquet' --target price`
 
     `batchensemble fit sales.csv --target sales --time month --series store --horizon 6`
     """
@@ -180,6 +192,8 @@ def fit(
         raise typer.BadParameter("--adapt is for a forecast, not for a table")
     if adapt and calibrate is False:
         raise typer.BadParameter("--adapt calibrates; omit --no-calibrate")
+    if checkpoint and (time or by):
+        raise typer.BadParameter("--checkpoint is for one table, not for a forecast or --by")
     if target_kind and (time or task == "classification"):
         raise typer.BadParameter("--target-kind is for a regression; omit it")
     if censored and (time or task == "classification"):
@@ -189,68 +203,70 @@ def fit(
     from batchensemble.cli.holdout import model_path, train
     from batchensemble.cli.training_data import read_training_series, read_training_table
     from batchensemble.data.file_options import FileOptions
+    from batchensemble.training.processes import joined
 
-    options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
-    console = Terminal(quiet=json, highlight=False)
-    settings = {
-        "method": method,
-        "n_members": members,
-        "preset": preset,
-        "epochs": epochs,
-        "time_limit": time_limit,
-        "device": device,
-        "verbose": Console(stderr=True).is_terminal,
-    }
-    path = out if by and out else model_path(data, out)
-    if time:
-        settings |= {"horizon": horizon, "freq": freq, "fill": fill, "holidays": holidays}
-        columns = {"future": future or (), "past": past or (), "static": static or ()}
-        source = read_training_series(
-            data, target, time=time, series=series, options=options, **columns
-        )
-    else:
-        task = "regression" if target_kind or censored else task
-        names: Any = {"drop": drop or (), "category": category or (), "options": options}
-        source = read_training_table(
-            data,
-            target,
-            task=task,
-            groups=groups,
-            in_time=in_time,
-            by=by,
-            censored=censored,
-            **names,
-        )
-        if source.origin.task == "regression":
-            settings["target"] = target_kind
-    print_source(console, asdict(source.origin))
-    if by:
-        from batchensemble.cli.per_group import fit_groups
+    with joined() as team:  # of processes, if torchrun started several
+        options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
+        console = Terminal(quiet=json or team.rank > 0, highlight=False)
+        settings = {
+            "method": method,
+            "n_members": members,
+            "preset": preset,
+            "epochs": epochs,
+            "time_limit": time_limit,
+            "device": device,
+            "verbose": Console(stderr=True).is_terminal,
+        }
+        path = out if by and out else model_path(data, out)
+        if time:
+            settings |= {"horizon": horizon, "freq": freq, "fill": fill, "holidays": holidays}
+            columns = {"future": future or (), "past": past or (), "static": static or ()}
+            source = read_training_series(
+                data, target, time=time, series=series, options=options, **columns
+            )
+        else:
+            task = "regression" if target_kind or censored else task
+            names: Any = {"drop": drop or (), "category": category or (), "options": options}
+            names |= {"groups": groups, "in_time": in_time, "by": by, "censored": censored}
+            source = read_training_table(data, target, task=task, seed=seed, **names)
+            if source.origin.task == "regression":
+                settings["target"] = target_kind
+        print_source(console, asdict(source.origin))
+        if by:
+            from batchensemble.cli.per_group import fit_groups
 
-        how = {"holdout": holdout, "seed": seed, "calibrate": calibrate}
-        counts = fit_groups(source, by, path, settings, progress=console.print, **how)
-        print_groups(console, path, counts)
+            how = {"holdout": holdout, "seed": seed, "calibrate": calibrate}
+            counts = fit_groups(source, by, path, settings, progress=console.print, **how)
+            print_groups(console, path, counts)
+            if json:
+                typer.echo(as_json({"models": path, "by": by, **counts}))
+            return
+        with plain_warnings(console) as said:
+            model = train(
+                source,
+                settings,
+                holdout=holdout,
+                seed=seed,
+                calibrate=adapt or calibrate,
+                adapt=adapt,
+                checkpoint=checkpoint,
+            )
+        if team.rank > 0:  # all have the same model, and the first writes it
+            return
+        model.origin_["warnings"] = [*said, *model.origin_["warnings"]]
+        model.save(path)
+        if target_kind or getattr(model, "target_kind_", "real") != "real":
+            print_kind(console, model)
+        print_result(console, model.origin_)
+        for warning in model.origin_["warnings"][len(said) :]:
+            print_warning(console, warning)
+        about = f"{model.n_parameters_:,} parameters, {size(path.stat().st_size)}"
+        name, new = escape(str(path)), "" if time else " new.csv"
+        console.print(f"Model: [bold]{name}[/] ({about})", soft_wrap=True)
+        console.print(f"Next: batchensemble predict {name}{new}", soft_wrap=True)
         if json:
-            typer.echo(as_json({"models": path, "by": by, **counts}))
-        return
-    with plain_warnings(console) as said:
-        model = train(
-            source, settings, holdout=holdout, seed=seed, calibrate=adapt or calibrate, adapt=adapt
-        )
-    model.origin_["warnings"] = [*said, *model.origin_["warnings"]]
-    model.save(path)
-    if target_kind or getattr(model, "target_kind_", "real") != "real":
-        print_kind(console, model)
-    print_result(console, model.origin_)
-    for warning in model.origin_["warnings"][len(said) :]:
-        print_warning(console, warning)
-    about = f"{model.n_parameters_:,} parameters, {size(path.stat().st_size)}"
-    name, new = escape(str(path)), "" if time else " new.csv"
-    console.print(f"Model: [bold]{name}[/] ({about})", soft_wrap=True)
-    console.print(f"Next: batchensemble predict {name}{new}", soft_wrap=True)
-    if json:
-        kind = {"target_kind": model.target_kind_} if hasattr(model, "target_kind_") else {}
-        typer.echo(as_json({"model": path, **model.origin_, **kind}))
+            kind = {"target_kind": model.target_kind_} if hasattr(model, "target_kind_") else {}
+            typer.echo(as_json({"model": path, **model.origin_, **kind}))
 
 
 def print_source(console: Console, origin: Mapping[str, Any]) -> None:
@@ -280,7 +296,8 @@ def print_rows(console: Console, rows: str, facts: Mapping[str, Any]) -> None:
     """A file and its rows, and how many were left out."""
     file, n = facts["file"], facts["n_without_target"]
     left_out = f"; left out {counted(n, 'row')} without {escape(facts['target'])}" if n else ""
-    console.print(f"[bold]{escape(Path(file).name)}[/]: {rows}{left_out}")
+    name = str(file) if has_magic(str(file)) else Path(file).name
+    console.print(f"[bold]{escape(name)}[/]: {rows}{left_out}")
 
 
 def print_kind(console: Console, model: Any) -> None:

@@ -3,6 +3,7 @@
 import math
 import warnings
 from dataclasses import asdict, replace
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from batchensemble.cli.format import counted, percent
 from batchensemble.cli.scores import doubts_about_scores
 from batchensemble.cli.training_data import TrainingData
 from batchensemble.data.reading import PIPE, check_suffix, is_table
+from batchensemble.data.table_files import TableFiles
+from batchensemble.data.tables import read_target
 from batchensemble.data.writing import check_place
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.base import pick_device
@@ -25,7 +28,7 @@ from batchensemble.estimators.splits import ANY_ORDER, Order
 from batchensemble.estimators.usefulness import CONSTANT, NAIVE, NARROW
 from batchensemble.training.loop import TrainingDiverged
 
-FEWEST_ROWS = 20  # fewer say too little
+FEWEST_ROWS, MOST_JUDGES = 20, 20_000  # fewer say too little, and more say little more
 FEWEST_HORIZONS = 4  # that a series must have, to have one held out
 NO_HOLDOUT = "--holdout is 0"
 
@@ -34,11 +37,14 @@ def model_path(data: Path, out: Path | None) -> Path:
     """Where the model goes, checked before any work."""
     if out == PIPE or (out is None and data == PIPE):
         raise ValueError("the model needs a file name: add -o MODEL.be")
-    if out is None:
+    if out is None and (data.is_dir() or has_magic(data.name)):
+        folder = data if data.is_dir() else data.parent
+        out = Path(f"{folder.resolve().name or 'model'}.be")
+    elif out is None:
         out = Path(data.name[: -len(check_suffix(data))] + ".be")
     if is_table(out):
         raise ValueError(f"expected a name for the model such as m.be, got that of a table: {out}")
-    check_place(out, beside=[data])
+    check_place(out, beside=[data] if data.is_file() else [])
     return out
 
 
@@ -50,6 +56,7 @@ def train(
     seed: int,
     calibrate: bool | None = None,
     adapt: bool = False,
+    checkpoint: Path | None = None,
 ) -> Any:
     """An estimator with these settings, fitted; its `origin_` says how it went.
 
@@ -66,10 +73,11 @@ def train(
             model, learned, held_out, facts = prepare(
                 data, settings | {"random_state": seed}, holdout, calibrate
             )
+            how = {} if is_series else {"checkpoint": checkpoint}
             with warnings.catch_warnings():
                 if held_out:  # by which the same is judged, below
                     warnings.filterwarnings("ignore", "|".join((CONSTANT, NAIVE, NARROW)))
-                model.fit(*learned, **facts.pop("how", {}))
+                model.fit(*learned, **how, **facts.pop("how", {}))
             if held_out:
                 facts["scores"] = _scores(model, data, held_out)
                 facts["warnings"] = tuple(doubts_about_scores(facts["scores"], data.origin.task))
@@ -95,6 +103,8 @@ def _prepare_table(
     is_classes = data.origin.task == "classification"
     model = (Classifier if is_classes else Regressor)(**settings)
     seed = settings["random_state"]
+    if data.files is not None:
+        return _prepare_files(data, data.files, model, holdout, seed)
     rows, judges = hold_out(y, holdout, seed, is_classes=is_classes, order=data.order)
     learned = X.iloc[rows], pd.Series(y[rows], name=data.origin.target)
     facts: dict[str, Any] = {"n_learned": len(rows), "n_judged": len(judges)}
@@ -116,6 +126,25 @@ def _prepare_table(
     if data.censored is not None and data.censored[judges].any():
         held_out = (*held_out, data.censored[judges])
     return model, learned, held_out, facts
+
+
+def _prepare_files(
+    data: TrainingData, files: TableFiles, model: Any, holdout: float, seed: int
+) -> Prepared:
+    """Of very many rows, so many are enough to score and to calibrate with."""
+    n_rows, target = files.sample.n_rows, data.origin.target
+    n_judges = min(MOST_JUDGES, round(holdout * n_rows), len(files.sample.random_rows) // 2)
+    if not holdout:
+        facts = {"n_learned": n_rows, "judged_on": NO_HOLDOUT}
+        return model, (files, target), (), facts
+    files, judges = files.without(n_judges, seed)
+    facts = {
+        "n_learned": files.sample.n_rows,
+        "n_judged": n_judges,
+        "judged_on": f"{n_judges:,} random held-out rows",
+    }
+    y = read_target(judges[target], data.origin.task, files.name)
+    return model, (files, target), (judges.drop(columns=target), y), facts
 
 
 def _prepare_series(

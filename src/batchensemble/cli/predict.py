@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -32,12 +32,18 @@ def predict(
         Path | None,
         typer.Argument(
             metavar="DATA",
-            help="Rows to predict, in any format that fit reads; - reads a CSV from a pipe. For a "
-            "forecast: the series to continue, by default those of fit.",
+            help="Rows to predict, in any format that fit reads; - reads a CSV from a pipe; a "
+            "folder or a pattern in quotes for many files. For a forecast: the series to continue, "
+            "by default those of fit.",
         ),
     ] = None,
     out: Annotated[
-        Path, option(".csv, .csv.gz, .parquet, .feather, or - to print a CSV.", "--out", "-o")
+        Path,
+        option(
+            ".csv, .csv.gz, .parquet, .feather, or - to print a CSV; a folder for many files.",
+            "--out",
+            "-o",
+        ),
     ] = Path("-"),
     coverage: CoverageOption = 0.9,
     keep: Annotated[str, option("Columns of DATA to copy: comma-separated, or all.")] = "",
@@ -46,6 +52,10 @@ def predict(
     ] = None,
     ahead: Annotated[
         Path | None, forecast_option("A file with the future values of the --future columns.")
+    ] = None,
+    ray: Annotated[
+        str | None,
+        option("Predict many files on this Ray cluster; local starts one here.", metavar="ADDRESS"),
     ] = None,
     device: DeviceOption = "auto",
     decimal: DecimalOption = None,
@@ -66,39 +76,60 @@ def predict(
     class, and entropies in nats: `total`, the sum of `aleatoric` (noise) and `epistemic` (model).
     A calibrated model adds `set`, classes that include the true one with probability `--coverage`.
 
+    Of a folder, every file is predicted into a file of the same name; those that are there already
+    are not predicted again.
+
     A forecast has the next times of each series with `mean`, `lower` and `upper`.
 
     A folder written by `fit --by` predicts each row with the model of its group.
 
     `batchensemble predict houses.be new.csv -o out.csv --keep id`
 
+    `batchensemble predict houses.be 'new/*.parquet' -o out/`
+
     `cat new.csv | batchensemble predict houses.be - | head`
     """
     if json and out == Path("-"):
         raise typer.BadParameter("--json needs a file for the predictions: -o FILE")
+    from batchensemble.cli.folders import is_many, predict_folder
     from batchensemble.cli.per_group import ModelFolder
     from batchensemble.cli.predictions import predict_file
     from batchensemble.data.file_options import FileOptions
     from batchensemble.estimators import load
 
     options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
+    how: Any = {
+        "coverage": coverage,
+        "keep": [name.strip() for name in keep.split(",") if name.strip()],
+        "options": options,
+    }
+    if ray and not is_many(data):
+        raise typer.BadParameter("--ray is for a folder or a pattern of files, such as 'in/*.csv'")
     with progress_bar() as progress:
-        written = predict_file(
-            ModelFolder(model, device) if model.is_dir() else load(model, device=device),
-            data,
-            out,
-            coverage=coverage,
-            keep=[name.strip() for name in keep.split(",") if name.strip()],
-            horizon=horizon,
-            ahead=ahead,
-            options=options,
-            progress=progress,
-        )
+        if data is not None and is_many(data):
+            if horizon or ahead:
+                raise typer.BadParameter("--horizon and --ahead are for forecasts, not for folders")
+            done = predict_folder(
+                model, data, out, device=device, ray=ray, progress=progress, **how
+            )
+        else:
+            done = predict_file(
+                ModelFolder(model, device) if model.is_dir() else load(model, device=device),
+                data,
+                out,
+                horizon=horizon,
+                ahead=ahead,
+                progress=progress,
+                **how,
+            )
     if json:
-        typer.echo(as_json({"model": model, **written}))
+        typer.echo(as_json({"model": model, **done}))
     elif out != Path("-"):
-        rows = counted(written["n_rows"], "row")
-        Console(stderr=True, highlight=False).print(f"{rows}: {out}", soft_wrap=True)
+        said = counted(done["n_rows"], "row")
+        if "n_files" in done:
+            said += f" of {counted(done['n_files'], 'file')}"
+            said += f" ({done['n_before']:,} done before)" if done["n_before"] else ""
+        Console(stderr=True, highlight=False).print(f"{said}: {out}", soft_wrap=True)
 
 
 @contextmanager

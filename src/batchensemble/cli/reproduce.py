@@ -1,5 +1,6 @@
 """`batchensemble reproduce` and `report`: the study."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -38,6 +39,10 @@ def reproduce(
         int | None,
         option("Seeds, instead of the profile's: 20 for verdicts by paired differences."),
     ] = None,
+    ray: Annotated[
+        str | None,
+        option("Run on this Ray cluster; local starts one here.", metavar="ADDRESS"),
+    ] = None,
 ) -> None:
     """Make everything of the paper, on all available datasets.
 
@@ -50,19 +55,28 @@ def reproduce(
 
     if len(table or []) != len(target or []):
         raise typer.BadParameter("expected a --target for each --table")
-    run(
-        profile=profile,
-        only=only or (),
-        methods=method or (),
-        additions=Additions(
-            tuple(plugin or ()), tuple(zip(table or (), target or (), strict=True))
-        ),
-        device=device,
-        folder=out or Path("results") / profile,
-        n_jobs=jobs,
-        console=Console(),
-        n_seeds=seeds,
-    )
+    folder = out or Path("results") / profile
+    with ExitStack() as stack:
+        elsewhere = None
+        if ray:
+            from batchensemble.adapters.ray import connected, map_by_tasks
+
+            stack.enter_context(connected(ray))
+            elsewhere, folder = map_by_tasks, folder.resolve()  # workers may be in other folders
+        run(
+            elsewhere=elsewhere,
+            profile=profile,
+            only=only or (),
+            methods=method or (),
+            additions=Additions(
+                tuple(plugin or ()), tuple(zip(table or (), target or (), strict=True))
+            ),
+            device=device,
+            folder=folder,
+            n_jobs=jobs,
+            console=Console(),
+            n_seeds=seeds,
+        )
 
 
 def report(

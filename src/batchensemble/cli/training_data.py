@@ -1,7 +1,8 @@
 """What `fit` learns from: a file's task and columns, and what is left out of it."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,15 @@ from batchensemble.cli.columns import long_frame
 from batchensemble.cli.format import counted
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import Kind
-from batchensemble.data.notation import Notation
+from batchensemble.data.notation import PLAIN, Notation
+from batchensemble.data.table_files import SAMPLE_ROWS, TableFiles, open_files
 from batchensemble.data.tables import FileTable, read_file, read_target, recognise_task
 from batchensemble.data.text import example_value
 from batchensemble.estimators.splits import ANY_ORDER, Order, read_order
 from batchensemble.words import one_of
 
 SET = ("set with --task", "--censored was given")
+LARGE_FILE = 2**28  # bytes
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class TrainingData:
     y: NDArray[Any] | None = None
     order: Order = ANY_ORDER  # of a table's rows
     censored: NDArray[np.bool_] | None = None
+    files: TableFiles | None = None  # all rows, if `frame` and `y` are a sample of them
     roles: Mapping[str, Any] = field(default_factory=dict)  # parameters of Forecaster
     by: NDArray[Any] | None = None  # labels of a table's rows, if each shall have its own model
 
@@ -75,9 +79,15 @@ def read_training_table(
     by: str | None = None,
     censored: str | None = None,
     options: FileOptions = AS_FOUND,
+    seed: int = 0,
 ) -> TrainingData:
     """A table for a regression or a classification."""
-    table = read_file(path, words=[*category, *([by] if by else [])], options=options)
+    words = [*category, *([by] if by else [])]
+    if is_large(path):
+        files = open_files(path, target, words=words, options=options, skip_gaps=True, seed=seed)
+        table, sample = _sampled(files), files.sample
+    else:
+        table, files = read_file(path, words=words, options=options), None
     rows, facts = _with_target(table, target)
     rows, order = _in_order(table, rows, groups=groups, in_time=in_time)
     others = [name for name in table.kinds if name != target]
@@ -120,7 +130,18 @@ def read_training_table(
     origin = Origin(
         task=task, why=why, columns=columns, left_out=left_out, censored=said, **facts, **how
     )
-    return TrainingData(origin, rows[list(columns)], y, order, mask, by=labels)
+    if files is not None:
+        n_rows = sample.n_rows + sample.n_without_target
+        origin = replace(origin, n_rows=n_rows, n_without_target=sample.n_without_target)
+    data = TrainingData(origin, rows[list(columns)], y, order, mask, by=labels)
+    if files is None or sample.is_whole:
+        return data
+    if order.matters or mask is not None or labels is not None:
+        raise ValueError(
+            f"{table.name} has {sample.n_rows:,} rows, and --groups, --in-time, --censored and "
+            f"--by are for tables of up to {SAMPLE_ROWS:,}; omit them, or fit to fewer rows"
+        )
+    return replace(data, files=files.select(columns))
 
 
 def _labels(rows: pd.DataFrame, by: str, table: FileTable) -> NDArray[Any]:
@@ -131,6 +152,30 @@ def _labels(rows: pd.DataFrame, by: str, table: FileTable) -> NDArray[Any]:
             "none; fill it in, or delete the row"
         )
     return np.array(rows[by].astype(str), dtype=object)
+
+
+def is_large(path: Path) -> bool:
+    """Whether to read a table in passes: a folder, several files, or one that is very large."""
+    if path.is_file():
+        return path.stat().st_size > LARGE_FILE
+    return path.is_dir() or has_magic(str(path))
+
+
+def _sampled(files: TableFiles) -> FileTable:
+    """The sample of a table, as if it were all of it."""
+    columns = files.columns
+    return FileTable(
+        files.name,
+        "row",
+        frozenset(name for name, column in columns.items() if column.has_zones),
+        files.sample.frame,
+        files.kinds,
+        {name: column.note for name, column in columns.items() if column.note},
+        (),
+        0,
+        {name: c.notation for name, c in columns.items() if c.notation != PLAIN},
+        {name: c.example for name, c in columns.items() if c.example},
+    )
 
 
 def read_training_series(

@@ -4,6 +4,7 @@ A Feather file is not memory-mapped: offsets in a damaged one would point outsid
 system would end the process.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from batchensemble.data.file_options import FileOptions
+from batchensemble.data.file_options import AS_FOUND, FileOptions
 
 BATCH = 2**14  # rows
+BUFFER = 2**16  # bytes of a Parquet column, read at a time
 FIRST_DAY, END_DAY = -719_162, 2_932_897  # since 1970: of the years 1 to 9999
 MILLISECONDS = 86_400_000  # of a day
 MOST_NS = 2**63 - 10**6 * MILLISECONDS
@@ -37,31 +39,26 @@ def unreadable(name: str, error: BaseException) -> ValueError:
     return ValueError(f"{name} cannot be read: {cause}; it may be cut off or of another format")
 
 
-class ArrowFile:
-    """An open Parquet or Feather file, as a `reading.TableFile`."""
+class ArrowTable:
+    """Abstract: an open table of Arrow's record batches, as a `reading.TableFile`."""
 
     unit = "row"
     is_text = False
     separator = ""
 
-    def __init__(
-        self, path: Path, stack: ExitStack, options: FileOptions, *, is_parquet: bool
-    ) -> None:
-        self._arrow, parquet = import_arrow(path)
-        self.name, self.options = str(path), options
+    def __init__(self, name: str, arrow: Any, options: FileOptions) -> None:
+        self.name, self._arrow, self.options = name, arrow, options
         self.notes: list[str] = []
-        self._done, self._share, self._is_parquet = 0, 0.0, is_parquet
-        with self._readable():
-            source = stack.enter_context(self._arrow.OSFile(str(path)))
-            if is_parquet:
-                self._file = stack.enter_context(parquet.ParquetFile(source))
-                names = self._file.schema_arrow.names
-            else:
-                self._file = self._arrow.ipc.open_file(source)
-                names = self._file.schema.names
+        self._done, self._share = 0, 0.0
+
+    def _name_columns(self, names: list[str]) -> None:
         # A frame's index without a name is kept under such names: row numbers, not data.
         self.names = [name for name in names if not name.startswith("__index_level_")]
         self.nameless = len(names) - len(self.names)
+
+    @abstractmethod
+    def _parts(self, n_rows: int) -> Iterator[tuple[Any, float]]:
+        """Batches of at most so many rows, and the share of the table read after each."""
 
     def batches(self, n_rows: int = BATCH) -> Iterator[pd.DataFrame]:
         with self._readable():
@@ -74,23 +71,6 @@ class ArrowFile:
 
     def share_read(self) -> float | None:
         return self._share
-
-    def _parts(self, n_rows: int) -> Iterator[tuple[Any, float]]:
-        """Batches of at most so many rows, and the share of the file read after each."""
-        if self._is_parquet:
-            done = 0
-            for batch in self._file.iter_batches(batch_size=n_rows, use_threads=False):
-                batch.validate(full=True)
-                done += batch.num_rows
-                yield batch, min(1.0, done / max(1, self._file.metadata.num_rows))
-            return
-        n_parts = self._file.num_record_batches
-        for i in range(n_parts):
-            part = self._file.get_batch(i)
-            part.validate(full=True)
-            for start in range(0, part.num_rows, n_rows):
-                piece = part.slice(start, n_rows)
-                yield piece, (i + (start + piece.num_rows) / part.num_rows) / n_parts
 
     def _frame(self, batch: Any) -> pd.DataFrame:
         """Without the notes of pandas in the file, which could hide a column in the index."""
@@ -158,3 +138,65 @@ class ArrowFile:
             yield
         except (self._arrow.ArrowException, OSError, UnicodeDecodeError) as error:
             raise unreadable(self.name, error) from error
+
+
+class ArrowFile(ArrowTable):
+    """A Parquet or Feather file."""
+
+    def __init__(
+        self, path: Path, stack: ExitStack, options: FileOptions, *, is_parquet: bool
+    ) -> None:
+        arrow, parquet = import_arrow(path)
+        super().__init__(str(path), arrow, options)
+        self._is_parquet = is_parquet
+        with self._readable():
+            source = stack.enter_context(arrow.OSFile(str(path)))
+            if is_parquet:
+                # Buffered before it is needed, all of the file would stay in memory.
+                how = {"pre_buffer": False, "buffer_size": BUFFER}
+                self._file = stack.enter_context(parquet.ParquetFile(source, **how))
+                names = self._file.schema_arrow.names
+            else:
+                self._file = arrow.ipc.open_file(source)
+                names = self._file.schema.names
+        self._name_columns(names)
+
+    def _parts(self, n_rows: int) -> Iterator[tuple[Any, float]]:
+        if self._is_parquet:
+            done = 0
+            for batch in self._file.iter_batches(batch_size=n_rows, use_threads=False):
+                batch.validate(full=True)
+                done += batch.num_rows
+                yield batch, min(1.0, done / max(1, self._file.metadata.num_rows))
+            return
+        n_parts = self._file.num_record_batches
+        for i in range(n_parts):
+            part = self._file.get_batch(i)
+            part.validate(full=True)
+            for start in range(0, part.num_rows, n_rows):
+                piece = part.slice(start, n_rows)
+                yield piece, (i + (start + piece.num_rows) / part.num_rows) / n_parts
+
+
+class ArrowDataset(ArrowTable):
+    """A `pyarrow.dataset.Dataset`."""
+
+    def __init__(self, dataset: Any) -> None:
+        import pyarrow
+
+        super().__init__("the dataset", pyarrow, AS_FOUND)
+        self._dataset = dataset
+        self._name_columns(dataset.schema.names)
+
+    def _parts(self, n_rows: int) -> Iterator[tuple[Any, float]]:
+        # One thread, and little read ahead: otherwise memory grows with the table.
+        scan: dict[str, Any] = {"use_threads": False, "batch_readahead": 1, "fragment_readahead": 1}
+        if type(getattr(self._dataset, "format", None)).__name__ == "ParquetFileFormat":
+            from pyarrow.dataset import ParquetFragmentScanOptions
+
+            how = {"pre_buffer": False, "use_buffered_stream": True, "buffer_size": BUFFER}
+            scan["fragment_scan_options"] = ParquetFragmentScanOptions(**how)
+        for batch in self._dataset.to_batches(batch_size=n_rows, **scan):
+            batch.validate(full=True)
+            if batch.num_rows:
+                yield batch, 0.0

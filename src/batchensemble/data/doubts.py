@@ -41,12 +41,14 @@ def doubts_about(
     *,
     is_classes: bool,
     is_limit_given: bool = False,
+    is_sample: bool = False,
 ) -> Iterator[str]:
     """Sentences about a table and its target, before training.
 
-    Whoever gave a limit of categories knows that rare ones are merged.
+    Whoever gave a limit of categories knows that rare ones are merged. A sample of a table does not
+    say how many rows a class has.
     """
-    if is_classes:
+    if is_classes and not is_sample:
         yield from _few_of_a_class(target)
     if len(target) < FEWEST_ROWS:
         return

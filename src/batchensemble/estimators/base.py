@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,12 +26,15 @@ from batchensemble.modelfile.codec import Arrays, set_fields
 from batchensemble.modelfile.persistence import FilePath, write_model
 from batchensemble.plots.training import plot_training
 from batchensemble.training.bank import Bank
+from batchensemble.training.checkpoint import Checkpoint
 from batchensemble.training.engines.data import Source
 from batchensemble.training.engines.shapes import linear_layers
 from batchensemble.training.loop import History, Training
 from batchensemble.training.losses import Loss
 from batchensemble.training.methods import MakeNetwork, Method, make_method, share_of
 from batchensemble.training.models import Ensemble, Rows, fit_models
+from batchensemble.training.processes import Team
+from batchensemble.training.shards import Shards
 
 MOST_BYTES = 2**34  # of a training
 MOST_MASK_UNITS = 2**22
@@ -116,6 +121,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         seed: int,
         start: Bank | None = None,
         depth: int = 4,
+        checkpoint: FilePath | None = None,
     ) -> Ensemble:
         """With rows for each of several folds, each trains its share of the method's networks.
 
@@ -123,6 +129,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         user's line is `depth` calls above a warning.
         """
         check_size(method, self._network(recipe), training.batch_size)
+        team, digest = Team.here(), ""
+        if checkpoint is not None or team.size > 1:
+            digest = run_digest(data, method, recipe, training, rows)
+            team.check_same(digest)
         bank, self.history_ = fit_models(
             share_of(method, len(rows)),
             self._network(recipe),
@@ -132,6 +142,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             rows=rows,
             one_by_one=self.one_by_one,
             start=start,
+            checkpoint=None if checkpoint is None else Checkpoint(Path(checkpoint), digest),
         )
         if any(map(_was_cut_short, self.history_)):
             warnings.warn(
@@ -267,6 +278,20 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "fitted_at": self.fitted_at_,
             "settings": shown(settings),
         }
+
+
+def run_digest(data: Source, *settings: Any) -> str:
+    """Of all that decides what a training learns, but for how long it may take."""
+    digest = sha256()
+    for part in settings:
+        if isinstance(part, Training):
+            part = dataclasses.replace(part, time_limit=None, verbose=False)
+        digest.update(repr(part).encode())
+    known = data.watched if isinstance(data, Shards) else data
+    for tensor in (getattr(known, name) for name in ("x", "y", "weight") if hasattr(known, name)):
+        if tensor is not None:
+            digest.update(np.ascontiguousarray(tensor.cpu().numpy()).data)
+    return digest.hexdigest()
 
 
 def _was_cut_short(history: History) -> bool:

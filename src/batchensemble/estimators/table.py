@@ -23,10 +23,12 @@ from batchensemble.conformal import (
 from batchensemble.data.doubts import BatchEnsembleWarning, doubts_about
 from batchensemble.data.frames import Columns, read_columns
 from batchensemble.data.table_encoder import TableEncoder
+from batchensemble.data.table_files import is_in_files, open_files, target_values
 from batchensemble.estimators.base import Estimator, pick_device, plain_lists
 from batchensemble.estimators.effort import training_length, weights_of
 from batchensemble.estimators.examples import Examples, read_eval_set
 from batchensemble.estimators.explanation import Explanation, explained
+from batchensemble.estimators.from_files import fit_files
 from batchensemble.estimators.heads import Head, censored_loss
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
@@ -38,7 +40,14 @@ from batchensemble.estimators.splits import (
     hold_out,
     read_order,
 )
-from batchensemble.estimators.table_model import Dist, TableModel, by_layer, table_network
+from batchensemble.estimators.table_model import (
+    WATCHED_ROWS,
+    Dist,
+    TableModel,
+    by_layer,
+    shift_scale,
+    table_network,
+)
 from batchensemble.estimators.targets import (
     group_labels,
     read_censored,
@@ -46,14 +55,14 @@ from batchensemble.estimators.targets import (
     read_weight,
 )
 from batchensemble.estimators.usefulness import held_out_outputs
+from batchensemble.modelfile.persistence import FilePath
 from batchensemble.predictive import Uncertainty
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines import Data
 from batchensemble.training.methods import MakeNetwork, Method, in_folds
-from batchensemble.training.models import Ensemble, Rows, predict_rows
+from batchensemble.training.models import Ensemble, Rows
+from batchensemble.training.processes import Team
 
-SHIFT_ROWS, SHIFT_LEVEL = 1000, 0.95
-WATCHED_ROWS = 4_000
 LEAST_COVERAGE = 0.5  # that every group must have rows for
 MOST_NAMED = 5  # columns, in an error
 MC_DROPOUT = 0.1  # at least, where masks are all that tells members apart
@@ -119,6 +128,7 @@ class TableEstimator(Estimator, Generic[Dist]):
         in_time: bool = False,
         censored: ArrayLike | None = None,
         eval_set: Any = None,
+        checkpoint: FilePath | None = None,
     ) -> Self:
         """Learn from a table and its targets.
 
@@ -127,6 +137,10 @@ class TableEstimator(Estimator, Generic[Dist]):
         allowed. Rows of weight 0 are ignored. With `calibrate` a random fifth of the rows is not
         learned from but passed to `calibrate`; there each row counts once, whatever its weight. A
         fit that fails leaves the estimator as it was.
+
+        X may also name a Parquet or CSV file, a folder, files such as "folder/*.parquet", or be a
+        dataset of pyarrow. Then y is the name of the target's column, and the table may be larger
+        than memory.
 
         Rows that belong together (of one patient, say) have the same label in `groups`: they stay
         together when rows are held out for early stopping or calibration. With `in_time` rows come
@@ -137,9 +151,35 @@ class TableEstimator(Estimator, Generic[Dist]):
         machine that still runs. Training then maximises the likelihood (loss="nll"). With
         `eval_set=(X, y)` or `(X, y, censored)`, these rows decide when to stop, and all rows of
         fit are learned from.
+
+        A `checkpoint` is a file that says from time to time how far training is: the same fit,
+        started again after it was killed, goes on from there. It is deleted in the end. If
+        `torch.distributed` has several processes, they share the work, and all get the model.
         """
         with self._all_or_nothing():
-            if self.warm_start and hasattr(self, "model_"):
+            is_update = self.warm_start and hasattr(self, "model_")
+            if is_in_files(X):
+                files = open_files(X, y)
+                if any(given is not None for given in (sample_weight, groups, censored)):
+                    raise ValueError(
+                        "sample_weight, groups and censored are for tables in memory, and X names "
+                        "files; omit them, or read the table"
+                    )
+                if not files.sample.is_whole:
+                    if eval_set is not None or is_update:
+                        raise ValueError(
+                            "eval_set and warm_start are for tables that fit into memory, and "
+                            f"{files.name} has {files.sample.n_rows:,} rows; omit them, or fit to "
+                            "fewer rows"
+                        )
+                    how = {"calibrate": calibrate, "in_time": in_time}
+                    fit_files(self, files, **how, checkpoint=checkpoint)
+                    return self
+                X = files.sample.frame.drop(columns=files.target)
+                y = self._target_of(files.sample.frame)
+            if is_update:
+                if checkpoint is not None:
+                    raise ValueError("a checkpoint is for a first fit, not for warm_start; omit it")
                 self._validate_params()
                 self._update(
                     self._examples(X, y, sample_weight, groups, in_time, censored),
@@ -147,7 +187,8 @@ class TableEstimator(Estimator, Generic[Dist]):
                     eval_set,
                 )
             else:
-                self._fit(X, y, sample_weight, calibrate, groups, in_time, censored, eval_set)
+                every = (X, y, sample_weight, calibrate, groups, in_time, censored, eval_set)
+                self._fit(*every, checkpoint)
         return self
 
     def _fit(
@@ -160,6 +201,7 @@ class TableEstimator(Estimator, Generic[Dist]):
         in_time: bool,
         censored: ArrayLike | None,
         eval_set: Any,
+        checkpoint: FilePath | None = None,
     ) -> None:
         self._validate_params()
         self.settings_ = self._resolved()
@@ -170,25 +212,12 @@ class TableEstimator(Estimator, Generic[Dist]):
         learned, held_back = self._parted(every, calibrate, seeds.split)
         self.calibration_ = None
         self._learn_target(every, learned)
-        encoder = TableEncoder(
-            self.settings_["scaling"],
-            max_categories=self.settings_["max_categories"],
-            bins=self.settings_["bins"] or None,
-            categories=plain_lists(self.categories),
-        )
+        encoder = self._encoder()
         x = encoder.fit_transform(learned.columns)
-        doubts = doubts_about(
-            encoder.with_dates(learned.columns),
-            learned.values,
-            encoder,
-            is_classes=self._task == "classification",
-            is_limit_given=self.max_categories is not None,
-        )
-        for doubt in doubts:
-            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
+        self._doubt(encoder, learned.columns, learned.values)
         watched = self._watched(eval_set, encoder)
-        recipe = self._recipe(encoder, self._head())
-        self._learn(learned, x, encoder, recipe, self._make_method(), watched, seeds)
+        recipe, method = self._recipe(encoder, self._head()), self._make_method()
+        self._learn(learned, x, encoder, recipe, method, watched, seeds, checkpoint=checkpoint)
         if held_back is not None:
             self._calibrate(held_back.columns, held_back.values)
 
@@ -306,7 +335,39 @@ class TableEstimator(Estimator, Generic[Dist]):
 
     def _seeds(self) -> "_Seeds":
         random = check_random_state(self.random_state)
-        return _Seeds(*map(int, random.randint(2**31 - 1, size=3)))
+        return _Seeds(*Team.here().of_first(random.randint(2**31 - 1, size=3).tolist()))
+
+    def _encoder(self) -> TableEncoder:
+        return TableEncoder(
+            self.settings_["scaling"],
+            max_categories=self.settings_["max_categories"],
+            bins=self.settings_["bins"] or None,
+            categories=plain_lists(self.categories),
+        )
+
+    def _doubt(
+        self,
+        encoder: TableEncoder,
+        columns: Columns,
+        values: NDArray[Any],
+        *,
+        is_sample: bool = False,
+    ) -> None:
+        """Warn of what may make the model worse, or look better, than its user thinks."""
+        doubts = doubts_about(
+            encoder.with_dates(columns),
+            values,
+            encoder,
+            is_classes=self._task == "classification",
+            is_limit_given=self.max_categories is not None,
+            is_sample=is_sample,
+        )
+        for doubt in doubts:
+            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
+
+    def _target_of(self, frame: pd.DataFrame) -> pd.Series:
+        """The last column of rows from files."""
+        return target_values(frame.iloc[:, -1], is_classes=self._task == "classification")
 
     def _learn(
         self,
@@ -319,6 +380,7 @@ class TableEstimator(Estimator, Generic[Dist]):
         seeds: "_Seeds",
         *,
         start: Bank | None = None,
+        checkpoint: FilePath | None = None,
     ) -> None:
         """Train networks, from `start` if there is one, and learn how wide predictions are."""
         head = self._head()
@@ -326,13 +388,13 @@ class TableEstimator(Estimator, Generic[Dist]):
         most = self.settings_.get("folds", 1)
         most = most if start is None else min(most, len(start))
         method, splits = self._splits(method, most, target, n_watched, seeds, learned.order)
-        self._choose_length(splits, method, recipe)
+        has_held_out = splits[0].held_out is not None
+        self._choose_length(len(splits[0].train), has_held_out, method, recipe)
         data = training_data(x, target, learned, pick_device(self.device))
         if watched is not None:
             beside = encoder.transform(watched.columns), head.encode(watched.values)
             data = data.followed_by(training_data(*beside, watched, data.device))
         loss = head.loss if data.y.ndim == 1 else censored_loss(head)
-        has_held_out = splits[0].held_out is not None
         ensemble = self._train(
             method,
             recipe,
@@ -343,11 +405,12 @@ class TableEstimator(Estimator, Generic[Dist]):
             seed=seeds.prediction,
             start=start,
             depth=5,
+            checkpoint=checkpoint,
         )
         self.model_ = TableModel(encoder, ensemble, head)
         self._learn_spread(data, splits)
         self.model_ = self._assembled(encoder, ensemble)
-        self.shift_scale_ = _shift_scale(self.model_, x, np.random.default_rng(seeds.split))
+        self.shift_scale_ = shift_scale(self.model_, x, np.random.default_rng(seeds.split))
         if has_held_out and data.weight is None and data.y.ndim == 1:
             values = learned.values if watched is None else watched.values
             first = 0 if watched is None else len(learned)
@@ -419,18 +482,20 @@ class TableEstimator(Estimator, Generic[Dist]):
         last = None if held_out is None else torch.tensor(held_out)
         return method, [Rows(seeds.training, torch.tensor(kept), last)]
 
-    def _choose_length(self, splits: list[Rows], method: Method, recipe: dict[str, Any]) -> None:
-        """Settings about training that depend on the rows."""
+    def _choose_length(
+        self, n_rows: int, has_held_out: bool, method: Method, recipe: dict[str, Any]
+    ) -> None:
+        """Settings about training that depend on how many rows a network trains on."""
         embedding = recipe.get("embedding", {"n_positions": 0, "counts": (), "width": 0})
         n_embedded = embedding["n_positions"] + len(embedding["counts"])
         n_inputs = recipe["in_features"] + n_embedded * embedding["width"]
         self.settings_ |= training_length(
             self._resolved(),
-            len(splits[0].train),
+            n_rows,
             n_weights=weights_of(n_inputs, recipe["hidden"], sum(recipe["heads"])),
             n_networks=method.n_networks,
             n_members=getattr(method, "n_members", 1),
-            has_held_out=splits[0].held_out is not None,
+            has_held_out=has_held_out,
         )
 
     def _learn_spread(self, data: Data, splits: list[Rows]) -> None:
@@ -617,14 +682,3 @@ def _fewer_watched(rows: Rows) -> Rows:
         return rows
     some = torch.randperm(len(rows.held_out), generator=torch.Generator().manual_seed(rows.seed))
     return replace(rows, held_out=rows.held_out[some[:WATCHED_ROWS]])
-
-
-def _shift_scale(
-    model: TableModel[Any], x: NDArray[np.float32], random: np.random.Generator
-) -> float:
-    """The members' disagreement that 95 of 100 encoded rows of fit stay below."""
-    some = random.permutation(len(x))[:SHIFT_ROWS]
-    outputs = predict_rows(model.ensemble.members, x[some], model.ensemble.device)
-    apart = np.concatenate([model.head.disagreement(part) for part in outputs])
-    # Where members agree to the last bit, the least disagreement is unusual.
-    return max(float(np.quantile(apart, SHIFT_LEVEL)), float(np.finfo(np.float64).tiny))

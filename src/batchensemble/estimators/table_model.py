@@ -18,6 +18,8 @@ from batchensemble.training.models import Ensemble, maker, predict_rows
 from batchensemble.training.networks import MLP
 
 ENCODED_ROWS = 2**15  # at a time
+SHIFT_ROWS, SHIFT_LEVEL = 1000, 0.95
+WATCHED_ROWS = 4_000  # at most, for early stopping
 
 Dist = TypeVar("Dist", bound=Predictive)
 
@@ -74,3 +76,14 @@ def by_layer(words: str | Sequence[str], n_hidden: int, *, first: int) -> str | 
     if len(words) == 2:
         return (words[0],) * first + (words[1],) * (n_hidden + 1 - first)
     return tuple(words)
+
+
+def shift_scale(
+    model: TableModel[Any], x: NDArray[np.float32], random: np.random.Generator
+) -> float:
+    """The members' disagreement that 95 of 100 encoded rows of fit stay below."""
+    some = random.permutation(len(x))[:SHIFT_ROWS]
+    outputs = predict_rows(model.ensemble.members, x[some], model.ensemble.device)
+    apart = np.concatenate([model.head.disagreement(part) for part in outputs])
+    # Where members agree to the last bit, the least disagreement is unusual.
+    return max(float(np.quantile(apart, SHIFT_LEVEL)), float(np.finfo(np.float64).tiny))

@@ -29,7 +29,7 @@ from batchensemble.study.plans import (
     plan,
     variants_of,
 )
-from batchensemble.study.runner import run_units, unfinished
+from batchensemble.study.runner import Elsewhere, run_units, unfinished
 from batchensemble.study.sheets import main_sheet
 from batchensemble.study.spec import Unit
 from batchensemble.study.store import Result, Store
@@ -48,16 +48,18 @@ def reproduce(
     n_jobs: int,
     console: Console,
     n_seeds: int | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> list[Result]:
     """Run what is unfinished, write all outputs, print the main table; returns all results.
 
     only      parts of the study (`plans.PARTS`) and names of datasets
     n_seeds   instead of the profile's
+    elsewhere  where units are run, if not here
     """
     chosen = PROFILES[one_of(profile, PROFILES, "profile")]
     if n_seeds is not None:
         chosen = replace(chosen, n_seeds=n_seeds)
-    session = Session(chosen, pick_device(device), folder, n_jobs, console)
+    session = Session(chosen, pick_device(device), folder, n_jobs, console, elsewhere)
     added = additions.register()
     parts, named = choose(only)
     if methods and parts == STANDARD:
@@ -90,6 +92,7 @@ class Session:
     folder: Path
     n_jobs: int
     console: Console
+    elsewhere: Elsewhere | None = None
 
     def run(self, units: Sequence[Unit], additions: Additions = NOTHING) -> None:
         """Run unfinished units, the longest first, with a progress bar and their first metrics."""
@@ -130,6 +133,7 @@ class Session:
                 n_jobs=n_jobs,
                 additions=additions,
                 tell=tell,
+                elsewhere=self.elsewhere,
             )
 
     def measure(self, datasets: Sequence[str]) -> None:

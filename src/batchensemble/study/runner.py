@@ -4,7 +4,8 @@ import dataclasses
 import datetime as dt
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import torch
 from joblib import Parallel, delayed
@@ -19,6 +20,9 @@ from batchensemble.study.store import Result, Store, describe_machine
 from batchensemble.training.loop import Training
 from batchensemble.training.losses import GaussianNLL
 from batchensemble.training.methods import MakeNetwork, Method, make_method
+
+Elsewhere = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterable[Any]]
+"""A function and the arguments of its calls -> what they return, as they are finished."""
 
 
 def run_unit(unit: Unit, device: torch.device) -> list[Result]:
@@ -107,14 +111,21 @@ def run_units(
     n_jobs: int = 1,
     additions: Additions = NOTHING,
     tell: Callable[[Unit, list[Result]], None] = lambda unit, results: None,
+    elsewhere: Elsewhere | None = None,
 ) -> None:
     """Run unfinished units, several at a time; each is written as soon as it is finished.
 
-    `tell` gets a finished unit and its results, without their predictions.
+    `tell` gets a finished unit and its results, without their predictions. `elsewhere` makes the
+    calls on other machines, which see the same folders.
     """
-    jobs = (delayed(_work)(unit, store, device, additions) for unit in unfinished(units, store))
+    calls = [(unit, store, device, additions) for unit in unfinished(units, store)]
     try:
-        for unit, results in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs):
+        if elsewhere is not None:
+            done = elsewhere(_work, calls)
+        else:
+            jobs = (delayed(_work)(*call) for call in calls)
+            done = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)
+        for unit, results in done:
             tell(unit, results)
     except KeyboardInterrupt:
         get_reusable_executor().shutdown(kill_workers=True)

@@ -2,19 +2,23 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Generator, Tensor
 
 from batchensemble.training.bank import Bank
+from batchensemble.training.checkpoint import Checkpoint
 from batchensemble.training.early_stopping import EarlyStopping
 from batchensemble.training.engines import Adam, Engine, Source, choose_engine
 from batchensemble.training.losses import Loss
 from batchensemble.training.plan import BATCHING, Plan
+from batchensemble.training.processes import Team
 from batchensemble.training.progress import progress_bar
+from batchensemble.training.shards import Shards
+from batchensemble.training.state import State
 from batchensemble.training.threads import ONE_TORCH_THREAD
 from batchensemble.words import one_of
 
@@ -95,12 +99,15 @@ def train(
     held_out: Sequence[Tensor] | None = None,
     ensemble_size: int = 1,
     is_warm: bool = False,
+    checkpoint: Checkpoint | None = None,
 ) -> History:
     """Train every network of the bank on its own rows, in place and in lock step.
 
-    `rows` and `held_out` are row numbers in `data`, for each network; their counts may differ.
+    `rows` and `held_out` are row numbers in `data`, for each network; their counts may differ. Of
+    `Shards`, `rows` are the parts that a network learns from, and `held_out` watched rows.
     `ensemble_size` consecutive networks are an ensemble, scored together on the held-out rows.
-    A bank that `is_warm` was trained before: networks that get no better stay as they are.
+    A bank that `is_warm` was trained before: networks that get no better stay as they are. The
+    work is shared with the other processes of a `Team`; a `checkpoint` is gone when it is done.
     """
     if not len(rows) == len(generators) == len(bank):
         raise ValueError(
@@ -114,7 +121,14 @@ def train(
     if len(bank) % ensemble_size:
         raise ValueError(f"expected ensembles of {ensemble_size} out of {len(bank)} networks")
     history = History()
-    plan, engine = plan_and_engine(bank, loss, data, training, rows=rows, generators=generators)
+    team, n = Team.here(), len(bank)
+    own = team.networks(n)
+    mine, training = bank, _training_of(own, training)
+    if team.splits_networks(n):
+        mine = bank[own]
+    adam = _adam(mine, training)
+    together = team if team.splits_rows(n) else None
+    feed = _Feed(mine, loss, data, training, adam, rows[own], generators[own], together)
     active, stopper = [True] * len(bank), None
     if training.patience is not None and held_out is not None:
         stopper = EarlyStopping(
@@ -129,24 +143,43 @@ def train(
         active = stopper.active
         if is_warm:
             stopper.update(-1, stopper.scores())
+    run = State(bank, mine, adam, generators, stopper, history, team)
+    first = 0 if checkpoint is None else run.restored(checkpoint.read())
     start = time.monotonic()
 
     def is_over() -> bool:
         return training.time_limit is not None and time.monotonic() - start > training.time_limit
 
-    bar = progress_bar("epoch", training.epochs, verbose=training.verbose)
-    with bar as advance, _threads_for(plan.multiplications):
+    def all_agree(flag: bool) -> bool:
+        return team.any(flag, bank.theta.device)
+
+    def is_cut() -> bool:
+        """Within an epoch, where only processes that share every step are in step."""
+        over = is_over()
+        return all_agree(over) if training.time_limit and team.splits_rows(n) else over
+
+    is_shown = training.verbose and team.rank == 0
+    bar = progress_bar("epoch", training.epochs - first, verbose=is_shown)
+    with bar as advance, _threads_for(feed.multiplications):
         try:
-            for epoch in range(training.epochs):
-                parts = []
-                for steps in plan.epoch(active):
-                    parts.append(engine.run(steps))
-                    if is_over():
+            for epoch in range(first, training.epochs):
+                means = []
+                for plan, engine in feed.epoch(epoch):
+                    parts = []
+                    is_done = False
+                    for steps in plan.epoch(active[own]):
+                        parts.append(engine.run(steps))
+                        is_done = is_cut()
+                        if is_done:
+                            break
+                    losses = torch.cat(parts)
+                    if training.stop_if_lost:
+                        check_finite(losses, epoch, training)
+                    means.append(plan.epoch_means(losses))
+                    if is_done:
                         break
-                losses = torch.cat(parts)
-                if training.stop_if_lost:
-                    check_finite(losses, epoch, training)
-                history.losses.append(plan.epoch_means(losses))
+                by_network = [sum(each) / len(each) for each in zip(*means, strict=True)]
+                history.losses.append(run.meet(by_network))
                 if stopper is not None:
                     scores = stopper.scores()
                     _check_scores(scores, epoch)
@@ -156,9 +189,11 @@ def train(
                 if not any(active):
                     history.ended = "patience"
                     break
-                if is_over():
+                if training.time_limit and all_agree(is_over()):
                     history.ended = "time_limit"
                     break
+                if checkpoint is not None and all_agree(team.rank == 0 and checkpoint.is_due):
+                    run.save(checkpoint, epoch + 1)
         except KeyboardInterrupt:
             if not training.keep_on_interrupt:
                 raise
@@ -166,9 +201,50 @@ def train(
     if stopper is not None:
         stopper.restore()
         history.best_epochs = [max(0, epoch) for epoch in stopper.best_epochs]
+    if checkpoint is not None and team.rank == 0:
+        checkpoint.remove()
     bank.module.eval()
     history.seconds = time.monotonic() - start
     return history
+
+
+class _Feed:
+    """What cuts each epoch into steps, and what runs them; anew for every shard that is read."""
+
+    def __init__(
+        self,
+        bank: Bank,
+        loss: Loss,
+        data: Source,
+        training: Training,
+        adam: Adam,
+        rows: Sequence[Tensor],
+        generators: Sequence[Generator],
+        team: Team | None,
+    ) -> None:
+        self.parts = (bank, loss, training, adam, generators)
+        self.team = team
+        self.data, self.rows = data, rows
+        self.is_pass = training.epoch_steps is None
+        self.multiplications = bank.n_parameters * training.batch_size * bank.module.n_members
+        if not isinstance(data, Shards):
+            self.whole = self._planned(data, rows)
+            self.multiplications = self.whole[0].multiplications
+
+    def epoch(self, number: int) -> Iterator[tuple[Plan, Engine]]:
+        if not isinstance(self.data, Shards):
+            yield self.whole
+            return
+        for shard, parts in self.data.epoch(number, is_pass=self.is_pass):
+            yield self._planned(
+                shard, [torch.isin(parts, own).argwhere()[:, 0] for own in self.rows]
+            )
+
+    def _planned(self, data: Source, rows: Sequence[Tensor]) -> tuple[Plan, Engine]:
+        bank, loss, training, adam, generators = self.parts
+        return plan_and_engine(
+            bank, loss, data, training, rows=rows, generators=generators, adam=adam, team=self.team
+        )
 
 
 def plan_and_engine(
@@ -179,8 +255,13 @@ def plan_and_engine(
     *,
     rows: Sequence[Tensor],
     generators: Sequence[Generator],
+    adam: Adam | None = None,
+    team: Team | None = None,
 ) -> tuple[Plan, Engine]:
-    """What cuts epochs into steps, and what runs them."""
+    """What cuts epochs into steps, and what runs them; with `adam`, from where that is.
+
+    With a `team`, each of its processes takes its share of the rows of a step.
+    """
     plan = Plan(
         bank,
         data,
@@ -190,24 +271,35 @@ def plan_and_engine(
         batching=training.batching,
         epoch_steps=training.epoch_steps,
     )
-    adam = Adam.over(
+    engine = choose_engine(
+        bank,
+        loss,
+        data,
+        adam or _adam(bank, training),
+        penalty=training.penalty,
+        batch=plan.batch,
+        n_steps=training.epochs * plan.n_steps,
+        n_threads=torch.get_num_threads(),
+        team=team,
+    )
+    return plan, engine
+
+
+def _training_of(own: slice, training: Training) -> Training:
+    """With the penalties of some networks, where each has its own."""
+    if not isinstance(training.penalty, tuple):
+        return training
+    return replace(training, penalty=training.penalty[own])
+
+
+def _adam(bank: Bank, training: Training) -> Adam:
+    return Adam.over(
         bank.theta,
         bank.parameter_names(),
         lr=training.lr,
         weight_decay=training.weight_decay,
         clip_norm=training.clip_norm,
     )
-    engine = choose_engine(
-        bank,
-        loss,
-        data,
-        adam,
-        penalty=training.penalty,
-        batch=plan.batch,
-        n_steps=training.epochs * plan.n_steps,
-        n_threads=torch.get_num_threads(),
-    )
-    return plan, engine
 
 
 def train_one_by_one(

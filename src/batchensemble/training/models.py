@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor
 
 from batchensemble.training.bank import Bank
+from batchensemble.training.checkpoint import Checkpoint
 from batchensemble.training.direct import Direct
 from batchensemble.training.engines import Source, Windows
 from batchensemble.training.few_rows import FEW_ROWS
@@ -62,6 +63,7 @@ def fit_models(
     rows: Sequence[Rows],
     one_by_one: bool = False,
     start: Bank | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[Bank, list[History]]:
     """The networks of all models, one model's after the other's, trained as one bank.
 
@@ -103,6 +105,7 @@ def fit_models(
         held_out=held_out or None,
         ensemble_size=method.n_networks,
         is_warm=start is not None,
+        checkpoint=checkpoint,
     )
     return bank, [history]
 

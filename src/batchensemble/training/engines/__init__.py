@@ -17,7 +17,9 @@ from batchensemble.training.engines.plain import (
     place_members,
 )
 from batchensemble.training.engines.shapes import is_plain
+from batchensemble.training.engines.shared import SharedEngine
 from batchensemble.training.losses import Loss
+from batchensemble.training.processes import Team
 
 __all__ = [
     "Adam",
@@ -52,17 +54,21 @@ def choose_engine(
     batch: int = 1,
     n_steps: int = 0,
     n_threads: int = 1,
+    team: Team | None = None,
 ) -> Engine:
     """The fastest engine for this bank where it is.
 
     `batch` is the number of rows in a step, `n_steps` the longest that training may take, and
-    `n_threads` how many threads it may use.
+    `n_threads` how many threads it may use. With a `team`, each process takes its share of the rows
+    of a step.
     """
 
     def pays(kind: str) -> bool:
         return n_steps >= STEPS_WORTH_COMPILING[kind]
 
     plain = PlainEngine(bank, loss, data, adam, penalty=penalty)
+    if team is not None:
+        return SharedEngine(plain, team)
     if bank.theta.device.type == "cuda":
         if plain.penalty is None and pays("kernel") and kernel_covers(bank, loss, data, batch):
             return KernelEngine(bank, loss, data, adam, batch=batch)

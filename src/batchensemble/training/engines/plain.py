@@ -65,12 +65,20 @@ class PlainEngine:
     def _losses(
         self, x: Tensor, y: Tensor, weights: Tensor, keys: Tensor | None, noise: Tensor | None
     ) -> Tensor:
+        return self.weighted(x, y, weights, self.masks(keys, x.shape[1]), noise)
+
+    def masks(self, keys: Tensor | None, batch: int) -> Tensor | None:
+        """Of dropout, (networks, batch, members, units)."""
+        if keys is None:
+            return None
+        network = self.bank.module
+        shape = (batch, self.n_members, network.horizon * network.mask_features)
+        return keep_masks(keys, shape, network.dropout)
+
+    def weighted(
+        self, x: Tensor, y: Tensor, weights: Tensor, masks: Tensor | None, noise: Tensor | None
+    ) -> Tensor:
         """Each network's loss: the weighted mean over rows and members."""
-        masks = None
-        if keys is not None:
-            network = self.bank.module
-            shape = (x.shape[1], self.n_members, network.horizon * network.mask_features)
-            masks = keep_masks(keys, shape, network.dropout)
         x, y = place_members(x, y, self.n_members)
         by_row = mean_over_steps(self.loss(self.bank(x, masks, noise), y))
         loss = (by_row * weights).flatten(1).sum(1)

@@ -1,0 +1,148 @@
+"""Predictions for many files: one file of predictions for each, here or on a cluster.
+
+A file of predictions appears when it is complete, so a run that was stopped goes on with the others
+when it is started again; two runs at once write the same files twice, with the same rows.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from glob import has_magic
+from pathlib import Path
+from typing import Any
+
+from batchensemble.cli.predictions import predict_file
+from batchensemble.data.file_options import FileOptions
+from batchensemble.data.reading import EXCEL, PIPE
+from batchensemble.data.table_files import list_files
+from batchensemble.estimators import Forecaster, load
+from batchensemble.modelfile.files import replacing
+
+ABOUT = ".predictions.json"  # in the folder: of which model they are, and how they were made
+Progress = Callable[[int, float | None], None]
+
+
+def is_many(data: Path | None) -> bool:
+    """Whether a folder or a pattern is to be predicted."""
+    return data is not None and not data.is_file() and (data.is_dir() or has_magic(str(data)))
+
+
+class Predictor:
+    """A loaded model that predicts files; one for each worker of a cluster."""
+
+    def __init__(self, model: Path, device: str, how: dict[str, Any]) -> None:
+        self.model, self.how = load(model, device=device), how
+        if isinstance(self.model, Forecaster):
+            raise ValueError("a folder is for tables, and this model is a forecaster; name a file")
+
+    def predict(self, source: Path, out: Path) -> int:
+        """How many rows were predicted."""
+        out.parent.mkdir(parents=True, exist_ok=True)
+        return int(predict_file(self.model, source, out, **self.how)["n_rows"])
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """The same for a batch of Ray's, which is one file."""
+        source, out = (Path(str(batch[name][0])) for name in ("source", "out"))
+        try:
+            return {"n_rows": [self.predict(source, out)], "error": [""]}
+        except (ValueError, OSError) as error:
+            return {"n_rows": [0], "error": [str(error)]}
+
+
+def predict_folder(
+    model: Path,
+    data: Path,
+    out: Path,
+    *,
+    device: str,
+    coverage: float,
+    keep: Sequence[str],
+    options: FileOptions,
+    ray: str | None = None,
+    progress: Progress = lambda n_rows, share: None,
+) -> dict[str, Any]:
+    """Predict every file whose predictions are not there yet; what was done, and what before."""
+    if out == PIPE or out.is_file():
+        raise ValueError("many files are predicted into a folder: add -o FOLDER")
+    outputs = _outputs(list_files(data), out)
+    how = {"coverage": coverage, "keep": list(keep), "options": options}
+    out.mkdir(parents=True, exist_ok=True)
+    _claim(out, model, how)
+    waiting = {source: file for source, file in outputs.items() if not _is_done(source, file)}
+    n_rows, arguments = 0, {"model": model, "device": device, "how": how}
+    done = _on_ray(ray, arguments, waiting) if ray else _here(arguments, waiting)
+    for i, n in enumerate(done, 1):
+        n_rows += n
+        progress(n_rows, i / len(waiting))
+    missing = [str(source) for source, file in outputs.items() if not file.exists()]
+    if missing:
+        raise RuntimeError(
+            f"{len(missing)} files have no predictions, the first is {missing[0]}; run the same "
+            "command again"
+        )
+    n_before = len(outputs) - len(waiting)
+    return {"folder": str(out), "n_rows": n_rows, "n_files": len(waiting), "n_before": n_before}
+
+
+def _here(arguments: dict[str, Any], waiting: dict[Path, Path]) -> Iterator[int]:
+    if waiting:
+        predictor = Predictor(**arguments)
+        yield from (predictor.predict(*pair) for pair in waiting.items())
+
+
+def _on_ray(address: str, arguments: dict[str, Any], waiting: dict[Path, Path]) -> Iterator[int]:
+    from batchensemble.adapters.ray import connected, map_by_actors
+
+    # Workers may be elsewhere, in other folders.
+    items = [
+        {"source": str(source.resolve()), "out": str(file.resolve())}
+        for source, file in waiting.items()
+    ]
+    if items:
+        arguments = arguments | {"model": arguments["model"].resolve()}
+        with connected(address):
+            for row in map_by_actors(Predictor, arguments, items):
+                if row["error"]:
+                    raise ValueError(row["error"])
+                yield int(row["n_rows"])
+
+
+def _outputs(sources: Sequence[Path], out: Path) -> dict[Path, Path]:
+    """Where the predictions of each file go: under its name, and in its folder if it has one."""
+    common = Path(os.path.commonpath([source.parent for source in sources]))
+    outputs: dict[Path, Path] = {}
+    for source in sources:
+        file = out / source.relative_to(common)
+        if file.name.lower().endswith((*EXCEL, ".txt")):
+            file = file.with_suffix(".csv")
+        if file.exists() and file.samefile(source):
+            raise ValueError(
+                f"the predictions would overwrite the input {source}; choose another folder"
+            )
+        if file in outputs.values():
+            raise ValueError(f"{source} and another file would both be predicted into {file}")
+        outputs[source] = file
+    return outputs
+
+
+def _is_done(source: Path, file: Path) -> bool:
+    """Whether there are predictions that are younger than the rows."""
+    return file.exists() and file.stat().st_mtime >= source.stat().st_mtime
+
+
+def _claim(out: Path, model: Path, how: dict[str, Any]) -> None:
+    """Refuse a folder with predictions of another model, or made in another way."""
+    with model.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    about = {"model": digest, **how, "options": asdict(how["options"])}
+    text, path = json.dumps(about, indent=1, sort_keys=True), out / ABOUT
+    if not path.exists():
+        with replacing(path) as file:
+            file.write(text.encode())
+    elif path.read_text() != text:
+        raise ValueError(
+            f"{out} has predictions of another model, or with other options; choose another "
+            "folder, or delete it"
+        )

@@ -1,0 +1,224 @@
+"""A table in files that may be larger than memory: read in passes, and known by a random sample.
+
+The first rows decide what the columns are, as `recognition` does for a whole file; a later cell of
+another kind is an error that names it.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from batchensemble.data.arrow import ArrowDataset
+from batchensemble.data.file_options import AS_FOUND, FileOptions
+from batchensemble.data.frames import Kind
+from batchensemble.data.notation import Notation
+from batchensemble.data.reading import TableFile, is_table, open_table
+from batchensemble.data.recognition import Recognised, recognise
+from batchensemble.data.row_sample import Ints, Sample, draw_sample
+from batchensemble.data.text import read_as
+from batchensemble.words import one_of
+
+BATCH = 2**16  # rows read at a time
+HEAD_ROWS = 2**15  # that decide what the columns are
+SAMPLE_ROWS, SAMPLE_CELLS = 2**18, 2**25
+
+
+def is_in_files(X: Any) -> bool:
+    """Whether X names a table in files, instead of holding it."""
+    return isinstance(X, str | Path | TableFiles) or _is_dataset(X)
+
+
+def _is_dataset(X: Any) -> bool:
+    """A `pyarrow.dataset.Dataset`, without importing pyarrow."""
+    return any(kind.__module__ == "pyarrow._dataset" for kind in type(X).__mro__)
+
+
+def list_files(where: str | Path) -> list[Path]:
+    """A file, or the tables in a folder or matching a pattern such as folder/*.parquet, sorted."""
+    path = Path(where)
+    if path.is_dir():
+        paths = [each for each in sorted(path.iterdir()) if _is_data(each)]
+        if not paths:
+            raise ValueError(f"expected tables in the folder {path}, got none; check the path")
+        return paths
+    if not has_magic(str(where)) or path.exists():
+        return [path]
+    paths = [
+        Path(each) for each in sorted(glob(str(where), recursive=True)) if _is_data(Path(each))
+    ]
+    if not paths:
+        raise FileNotFoundError(f"there is no file {where}; check the pattern")
+    return paths
+
+
+def _is_data(path: Path) -> bool:
+    return path.is_file() and is_table(path) and not path.name.startswith((".", "_"))
+
+
+@dataclass(frozen=True, eq=False)
+class TableFiles:
+    """The rows of some files, or of a dataset of pyarrow, in order and as often as wanted.
+
+    columns    how each column is read, the target's among them
+    sources    the files, or one dataset
+    skip_gaps  whether rows without a target are passed over; otherwise they are an error
+    left_out   numbers of rows that are not read, counted from 0 over those with a target
+    """
+
+    name: str
+    sources: tuple[Any, ...]
+    target: str
+    columns: dict[str, Recognised]
+    options: FileOptions = AS_FOUND
+    skip_gaps: bool = False
+    left_out: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    seed: int = 0
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        return {name: column.kind for name, column in self.columns.items()}
+
+    @property
+    def notations(self) -> Mapping[str, Notation]:
+        return {name: column.notation for name, column in self.columns.items()}
+
+    def select(self, names: Collection[str]) -> "TableFiles":
+        """With these columns and the target."""
+        kept = {n: c for n, c in self.columns.items() if n in names or n == self.target}
+        sample = replace(self.sample, frame=self.sample.frame[list(kept)])
+        return self._with(sample, columns=kept)
+
+    def without(self, n_rows: int, seed: int) -> tuple["TableFiles", pd.DataFrame]:
+        """The table without so many random rows, and these rows; they are of the sample."""
+        sample = self.sample
+        numbers = np.random.default_rng([seed, 3]).choice(sample.random_rows, n_rows, replace=False)
+        taken = sample.frame.loc[np.sort(numbers)]
+        rest = Sample(
+            sample.frame.drop(index=taken.index),
+            np.setdiff1d(sample.random_rows, numbers),
+            sample.n_rows - n_rows,
+            sample.n_without_target,
+        )
+        return self._with(rest, left_out=np.sort(numbers)), taken
+
+    def _with(self, sample: Sample, **changes: Any) -> "TableFiles":
+        changed = replace(self, **changes)
+        changed.__dict__["sample"] = sample  # which is known already
+        return changed
+
+    @cached_property
+    def sample(self) -> Sample:
+        """Rows that stand for all: one pass over the files, at the first time."""
+        n = max(1, min(SAMPLE_ROWS, SAMPLE_CELLS // len(self.columns)))
+        numbers = [name for name, kind in self.kinds.items() if kind == "number"]
+        sample = draw_sample(self.counted_batches(), numbers, self.target, n, self.seed)
+        if not sample.n_rows:
+            raise ValueError(f"{self.name}: the target {self.target!r} is empty in every row")
+        return sample
+
+    def batches(self) -> Iterator[pd.DataFrame]:
+        """All rows, the target in the last column; the index numbers them from 0."""
+        return (frame for frame, _ in self.counted_batches())
+
+    def counted_batches(self) -> Iterator[tuple[pd.DataFrame, int]]:
+        """The same, and how many rows without a target were passed over."""
+        start = 0
+        order = [*(name for name in self.columns if name != self.target), self.target]
+        for source in self.sources:
+            with opened(source, self.options) as file:
+                self._check_columns(file)
+                for rows in file.batches(BATCH):
+                    frame = read_as(rows, self.kinds, file, self.notations)[order]
+                    frame = self._with_target(frame, file)
+                    frame = frame.set_axis(pd.RangeIndex(start, start + len(frame)))
+                    start += len(frame)
+                    kept = frame[~np.isin(frame.index, self.left_out)]
+                    yield self._in_zones(kept), len(rows) - len(frame)
+
+    def _with_target(self, frame: pd.DataFrame, file: TableFile) -> pd.DataFrame:
+        gaps = frame[self.target].isna()
+        if not gaps.any():
+            return frame
+        if not self.skip_gaps:
+            raise ValueError(
+                f"{file.name}, {file.unit} {frame.index[gaps][0]}: expected a target in every row, "
+                f"got a gap in {self.target!r}; drop such rows"
+            )
+        return frame[~gaps]
+
+    def _in_zones(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Dates are read in UTC; those that had a zone say so."""
+        zoned = [n for n, c in self.columns.items() if c.has_zones and c.kind == "date"]
+        return frame.assign(**{name: frame[name].dt.tz_localize("UTC") for name in zoned})
+
+    def _check_columns(self, file: TableFile) -> None:
+        missing = [repr(name) for name in self.columns if name not in file.names]
+        if missing:
+            raise ValueError(
+                f"{file.name}: expected the columns of {self.name}, got none called "
+                f"{', '.join(missing)}; all files of a table need the same columns"
+            )
+
+
+def open_files(
+    where: Any,
+    target: Any,
+    *,
+    words: Collection[str] = (),
+    options: FileOptions = AS_FOUND,
+    skip_gaps: bool = False,
+    seed: int = 0,
+) -> TableFiles:
+    """The table in a file, a folder, files that match a pattern, or a dataset of pyarrow.
+
+    In the columns `words` everything is a word.
+    """
+    if isinstance(where, TableFiles):
+        return where
+    sources = (where,) if _is_dataset(where) else tuple(list_files(where))
+    if not isinstance(target, str):
+        raise TypeError(
+            f"expected the name of the target's column as y, since X names files, got "
+            f'{type(target).__name__}; call fit("{where}", "column")'
+        )
+    with opened(sources[0], options) as file:
+        one_of(target, file.names, f"the target column of {file.name}")
+        head = next(file.batches(HEAD_ROWS), None)
+        if head is None or not len(head):
+            raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
+        columns = recognise(head, file)
+        name = file.name if len(sources) == 1 else str(where)
+    if len(columns) < 2:
+        raise ValueError(f"{name}: expected a column besides the target {target!r}, got none")
+    columns = {
+        n: Recognised("category") if n in words else replace(c, numbers=None)
+        for n, c in columns.items()
+    }
+    return TableFiles(name, sources, target, columns, options, skip_gaps, seed=seed)
+
+
+def opened(source: Any, options: FileOptions) -> AbstractContextManager[TableFile]:
+    """A file or a dataset, to be read once."""
+    return nullcontext(ArrowDataset(source)) if _is_dataset(source) else open_table(source, options)
+
+
+def target_values(y: pd.Series, *, is_classes: bool) -> pd.Series:
+    """The target as an estimator takes it: numbers, or labels of one type."""
+    if pd.api.types.is_datetime64_any_dtype(y):
+        raise ValueError(
+            f"expected numbers or classes in the target {y.name!r}, got dates; turn them into "
+            "numbers, days since a day for example"
+        )
+    if pd.api.types.is_bool_dtype(y):
+        return y.astype(bool if is_classes else np.float64)
+    if not pd.api.types.is_numeric_dtype(y):
+        return pd.Series(y.to_numpy(dtype=object), y.index, dtype=object, name=y.name)
+    is_whole = is_classes and bool((y == y.round()).all())
+    return y.astype(np.int64 if is_whole else np.float64)

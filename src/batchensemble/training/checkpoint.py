@@ -1,0 +1,50 @@
+"""Where a training stands, in one file, from which a killed training goes on."""
+
+import pickle
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from batchensemble.modelfile.files import replacing
+
+SECONDS = 30.0  # between two writes
+
+
+class Checkpoint:
+    """A file that is replaced from time to time; `run` says which training it belongs to."""
+
+    def __init__(self, path: Path, run: str, seconds: float = SECONDS) -> None:
+        self.path, self.run, self.seconds = path, run, seconds
+        self.written = time.monotonic()
+
+    @property
+    def is_due(self) -> bool:
+        return time.monotonic() - self.written >= self.seconds
+
+    def read(self) -> dict[str, Any] | None:
+        """What was written last, by this run; None if nothing was."""
+        if not self.path.exists():
+            return None
+        try:
+            state: dict[str, Any] = torch.load(self.path, weights_only=True)
+            run = state.pop("run")
+        except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, AttributeError) as error:
+            raise ValueError(
+                f"{self.path} cannot be read as a checkpoint; delete it, or choose another path"
+            ) from error
+        if run != self.run:
+            raise ValueError(
+                f"the checkpoint {self.path} is of another training (other rows, settings or "
+                "seed); delete it, or choose another path"
+            )
+        return state
+
+    def write(self, state: dict[str, Any]) -> None:
+        with replacing(self.path) as file:
+            torch.save(state | {"run": self.run}, file)
+        self.written = time.monotonic()
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)

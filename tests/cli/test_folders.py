@@ -1,0 +1,122 @@
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from sample_files import houses
+
+from batchensemble.cli import folders
+from batchensemble.cli.folders import predict_folder
+from batchensemble.data.file_options import AS_FOUND
+
+HOW = {"device": "cpu", "coverage": 0.9, "keep": [], "options": AS_FOUND}
+
+
+@pytest.fixture
+def new(shell):
+    """Three files to predict, one of them in a folder of its own."""
+    folder = shell.folder / "new"
+    (folder / "more").mkdir(parents=True)
+    for i, name in enumerate(("a.csv", "b.csv", "more/a.csv")):
+        houses(20 + i, seed=i).drop(columns="price").to_csv(folder / name, index=False)
+    return folder
+
+
+def files_in(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.csv"))
+
+
+def test_every_file_is_predicted_into_one_of_its_name_as_it_would_be_alone(shell, new):
+    said = shell("predict", "price.be", "new/**/*.csv", "-o", "out").stderr
+    assert "63 rows of 3 files: out" in said
+    assert files_in(shell.folder / "out") == ["a.csv", "b.csv", "more/a.csv"]
+    alone = shell("predict", "price.be", "new/b.csv").stdout
+    assert (shell.folder / "out" / "b.csv").read_text() == alone
+
+
+def test_what_is_done_is_not_done_again_unless_its_rows_are_newer(shell, new):
+    shell("predict", "price.be", "new", "-o", "out")
+    assert files_in(shell.folder / "out") == ["a.csv", "b.csv"]
+    (shell.folder / "out" / "a.csv").unlink()
+    said = shell("predict", "price.be", "new", "-o", "out").stderr
+    assert "20 rows of 1 file (1 done before)" in said
+    houses(15, seed=7).to_csv(new / "b.csv", index=False)
+    os.utime(new / "b.csv", (2e9, 2e9))
+    assert (
+        "15 rows of 1 file (1 done before)"
+        in shell("predict", "price.be", "new", "-o", "out").stderr
+    )
+
+
+def test_a_run_that_was_stopped_goes_on_and_no_row_is_lost_or_there_twice(shell, new, monkeypatch):
+    predict, done = folders.predict_file, []
+
+    def stopped(*given, **more):
+        if done:
+            raise KeyboardInterrupt
+        done.append(given)
+        return predict(*given, **more)
+
+    monkeypatch.setattr(folders, "predict_file", stopped)
+    where = shell.folder / "price.be", new, shell.folder / "out"
+    with pytest.raises(KeyboardInterrupt):
+        predict_folder(*where, **HOW)
+    monkeypatch.setattr(folders, "predict_file", predict)
+    assert predict_folder(*where, **HOW) == {
+        "folder": str(shell.folder / "out"),
+        "n_rows": 21,
+        "n_files": 1,
+        "n_before": 1,
+    }
+    sizes = [len(pd.read_csv(shell.folder / "out" / name)) for name in ("a.csv", "b.csv")]
+    assert sizes == [20, 21]
+
+
+def test_predictions_of_another_model_or_coverage_are_not_mixed_in(shell, new):
+    shell("predict", "price.be", "new", "-o", "out")
+    for words in (("town.be",), ("price.be", "--coverage", 0.5), ("price.be", "--keep", "town")):
+        said = shell("predict", words[0], "new", "-o", "out", *words[1:], code=1).stderr
+        assert "out has predictions of another model, or with other options" in said
+
+
+def test_a_bad_file_is_named_and_those_before_it_stay(shell, new):
+    (new / "b.csv").write_text("rooms\n3\n")
+    said = shell("predict", "price.be", "new", "-o", "out", code=1).stderr
+    assert "b.csv: missing columns that the model learned from" in said
+    assert files_in(shell.folder / "out") == ["a.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("price.be", "new"), "many files are predicted into a folder: add -o FOLDER"),
+        (("price.be", "new", "-o", "price.be"), "many files are predicted into a folder"),
+        (("price.be", "new", "-o", "new"), "would overwrite the input"),
+        (("price.be", "none/*.csv", "-o", "out"), "there is no file none/*.csv"),
+        (
+            ("sales.be", "new", "-o", "out"),
+            "a folder is for tables, and this model is a forecaster",
+        ),
+    ],
+)
+def test_what_cannot_be_done_says_why(shell, new, words, message):
+    assert message in " ".join(shell("predict", *words, code=1).stderr.split())
+
+
+def test_a_cluster_is_for_many_files(shell, new):
+    said = shell("predict", "price.be", "new/a.csv", "--ray", "local", code=2).stderr
+    assert "--ray is for a folder or a pattern" in said
+
+
+def test_json_says_how_many(shell, new):
+    import json
+
+    said = json.loads(shell("predict", "price.be", "new", "-o", "out", "--json").stdout)
+    assert (said["n_rows"], said["n_files"], said["n_before"]) == (41, 2, 0)
+
+
+def test_spreadsheets_become_texts(shell, new):
+    pytest.importorskip("openpyxl")
+    houses(14, seed=3).to_excel(new / "c.xlsx", index=False)
+    shell("predict", "price.be", "new/*.xlsx", "-o", "out")
+    assert np.isfinite(pd.read_csv(shell.folder / "out" / "c.csv")["mean"]).all()

@@ -1,0 +1,157 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from batchensemble.data import table_files
+from batchensemble.data.table_files import is_in_files, list_files, open_files
+
+pa_dataset = pytest.importorskip("pyarrow.dataset")
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Batches and samples so small that a few hundred rows are many."""
+    monkeypatch.setattr(table_files, "BATCH", 64)
+    monkeypatch.setattr(table_files, "SAMPLE_ROWS", 100)
+
+
+def table(n=500, seed=0):
+    random = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "size": random.normal(size=n),
+            "city": random.choice(["Bern", "Genf", None], n),
+            "is_new": random.random(n) < 0.5,
+            "day": pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(n), "D"),
+            "price": random.normal(size=n),
+        }
+    )
+
+
+def in_three_files(folder, frame):
+    for i, part in enumerate(np.array_split(np.arange(len(frame)), 3)):
+        frame.iloc[part].to_parquet(folder / f"{i}.parquet", index=False)
+    return folder
+
+
+def whole(files):
+    return pd.concat(files.batches())
+
+
+@pytest.mark.parametrize("where", ["folder", "pattern", "dataset"])
+def test_a_folder_a_pattern_and_a_dataset_hold_the_rows_of_all_files_in_order(
+    tmp_path, small, where
+):
+    frame = table()
+    folder = in_three_files(tmp_path, frame)
+    (folder / "notes.txt.bak").write_text("no table")
+    source = {
+        "folder": folder,
+        "pattern": f"{folder}/*.parquet",
+        "dataset": pa_dataset.dataset(sorted(map(str, folder.glob("*.parquet")))),
+    }[where]
+    read = whole(open_files(source, "price"))
+    assert read.index.tolist() == list(range(500))
+    assert list(read) == ["size", "city", "is_new", "day", "price"]
+    np.testing.assert_array_equal(read["size"], frame["size"])
+    assert read["city"].isna().tolist() == frame["city"].isna().tolist()
+    assert (read["day"].to_numpy() == frame["day"].to_numpy()).all()
+
+
+def test_a_csv_is_read_as_by_the_command_line(tmp_path, small):
+    (tmp_path / "a.csv").write_text("size;price\n" + "1.234,5;7,5\n" * 200)
+    read = whole(open_files(tmp_path / "a.csv", "price"))
+    assert read["size"].unique().tolist() == [1234.5]
+    assert read["price"].unique().tolist() == [7.5]
+
+
+def test_a_table_with_no_more_rows_than_the_sample_is_the_sample(tmp_path, small):
+    table(100).to_parquet(tmp_path / "a.parquet")
+    sample = open_files(tmp_path / "a.parquet", "price").sample
+    assert sample.is_whole
+    np.testing.assert_array_equal(sample.frame["size"], table(100)["size"])
+
+
+def test_the_sample_has_every_extreme_the_first_gap_and_each_class(tmp_path, small):
+    frame = table()
+    frame["label"] = np.where(np.arange(500) == 333, "rare", "usual")
+    frame.loc[123, "size"], frame.loc[200, "size"], frame.loc[300, "size"] = 1e9, -1e8, np.nan
+    frame.drop(columns="price").to_parquet(tmp_path / "a.parquet")
+    files = open_files(tmp_path / "a.parquet", "label")
+    sample = files.sample
+    assert not sample.is_whole
+    assert 80 < len(sample.random_rows) <= 100
+    assert {123, 200, 300, 333} <= {*sample.frame.index}
+    _, taken = files.without(len(sample.random_rows), seed=0)
+    assert not {123, 200, 300, 333} & {*taken.index}  # so that all others have them still
+
+
+def test_rows_held_back_are_random_and_are_not_read_again(tmp_path, small):
+    table().to_parquet(tmp_path / "a.parquet")
+    files = open_files(tmp_path / "a.parquet", "price")
+    rest, taken = files.without(20, seed=0)
+    assert len(taken) == 20
+    assert rest.sample.n_rows == 480
+    read = {*whole(rest).index}
+    assert read == {*range(500)} - {*taken.index}
+    assert not {*rest.sample.frame.index} & {*taken.index}
+
+
+def test_rows_without_a_target_are_passed_over_and_counted_or_refused(tmp_path, small):
+    frame = table()
+    frame.loc[[5, 150], "price"] = np.nan
+    frame.to_parquet(tmp_path / "a.parquet")
+    sample = open_files(tmp_path / "a.parquet", "price", skip_gaps=True).sample
+    assert (sample.n_rows, sample.n_without_target) == (498, 2)
+    with pytest.raises(ValueError, match=r"a\.parquet, row 6: expected a target in every row"):
+        whole(open_files(tmp_path / "a.parquet", "price"))
+
+
+def test_times_with_zones_keep_them(tmp_path, small):
+    frame = table()
+    frame["day"] = frame["day"].dt.tz_localize("Europe/Zurich")
+    frame.to_parquet(tmp_path / "a.parquet")
+    read = whole(open_files(tmp_path / "a.parquet", "price"))
+    assert (read["day"] == frame["day"].dt.tz_convert("UTC")).all()
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (lambda folder: folder / "missing.parquet", "there is no file"),
+        (lambda folder: f"{folder}/*.csv", "check the pattern"),
+        (lambda folder: (folder / "empty").mkdir() or folder / "empty", "expected tables in the"),
+    ],
+)
+def test_what_is_not_there_is_named(tmp_path, break_it, message):
+    in_three_files(tmp_path, table())
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        open_files(break_it(tmp_path), "price")
+
+
+def test_a_file_with_other_columns_is_named(tmp_path, small):
+    in_three_files(tmp_path, table())
+    table().drop(columns="city").to_parquet(tmp_path / "9.parquet")
+    with pytest.raises(ValueError, match=r"9\.parquet: expected the columns .* 'city'"):
+        whole(open_files(tmp_path, "price"))
+
+
+def test_a_target_that_is_no_column_is_answered_with_the_closest(tmp_path):
+    in_three_files(tmp_path, table())
+    with pytest.raises(ValueError, match="did you mean 'price'"):
+        open_files(tmp_path, "prise")
+    with pytest.raises(TypeError, match="expected the name of the target's column as y"):
+        open_files(tmp_path, np.zeros(500))
+
+
+def test_arrays_and_frames_are_not_in_files(tmp_path):
+    assert not is_in_files(table())
+    assert not is_in_files(np.zeros((3, 2)))
+    assert is_in_files("a.parquet")
+    assert is_in_files(pa_dataset.dataset(in_three_files(tmp_path, table())))
+
+
+def test_hidden_files_and_other_formats_are_not_listed(tmp_path):
+    for name in (".a.parquet", "_SUCCESS", "b.parquet", "c.csv", "readme.md"):
+        (tmp_path / name).write_text("")
+    assert [path.name for path in list_files(tmp_path)] == ["b.parquet", "c.csv"]

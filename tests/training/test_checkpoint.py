@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+import torch
+
+from batchensemble import Regressor
+from batchensemble.training import loop
+from batchensemble.training.checkpoint import Checkpoint
+
+TINY = {"hidden": (8,), "folds": 2, "bins": 4, "batch_size": 32, "epochs": 8, "random_state": 0}
+
+
+@pytest.fixture
+def rows():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 3))
+    return X, X[:, 0] + 0.1 * random.normal(size=200)
+
+
+@pytest.fixture
+def often(monkeypatch):
+    """Written after every epoch."""
+    monkeypatch.setattr(Checkpoint.__init__, "__defaults__", (0.0,))
+
+
+def killed_in_epoch(number, monkeypatch):
+    meet, epochs = loop.State.meet, []
+
+    def meet_or_die(self, losses):
+        epochs.append(0)
+        if len(epochs) == number:
+            raise MemoryError("killed")
+        return meet(self, losses)
+
+    monkeypatch.setattr(loop.State, "meet", meet_or_die)
+    return epochs
+
+
+@pytest.mark.parametrize("method", ["batch_ensemble", "deep_ensemble"])
+def test_a_fit_that_was_killed_goes_on_to_the_same_model(
+    rows, tmp_path, often, monkeypatch, method
+):
+    file, settings = tmp_path / "run.ckpt", TINY | {"method": method}
+    whole = Regressor(**settings).fit(*rows)
+    with monkeypatch.context() as patch:
+        killed_in_epoch(6, patch)
+        with pytest.raises(MemoryError):
+            Regressor(**settings).fit(*rows, checkpoint=file)
+    assert file.exists()
+    epochs = killed_in_epoch(100, monkeypatch)
+    resumed = Regressor(**settings).fit(*rows, checkpoint=file)
+    assert len(epochs) == 3
+    np.testing.assert_array_equal(resumed.predict(rows[0]), whole.predict(rows[0]))
+    assert resumed.history_[0].losses == whole.history_[0].losses
+    assert resumed.history_[0].best_epochs == whole.history_[0].best_epochs
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("other", [{"lr": 0.1}, {"random_state": 1}, "rows"])
+def test_the_checkpoint_of_another_fit_is_refused(rows, tmp_path, often, monkeypatch, other):
+    file = tmp_path / "run.ckpt"
+    with monkeypatch.context() as patch:
+        killed_in_epoch(3, patch)
+        with pytest.raises(MemoryError):
+            Regressor(**TINY).fit(*rows, checkpoint=file)
+    X, y = rows
+    settings = TINY if other == "rows" else TINY | other
+    with pytest.raises(ValueError, match="is of another training"):
+        Regressor(**settings).fit(-X if other == "rows" else X, y, checkpoint=file)
+    assert file.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no archive", b"{}"])
+def test_a_damaged_file_is_named(tmp_path, content):
+    file = tmp_path / "run.ckpt"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"run\.ckpt cannot be read as a checkpoint; delete it"):
+        Checkpoint(file, "run").read()
+
+
+def test_a_checkpoint_is_read_without_running_code(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return print, ("code",)
+
+    torch.save({"run": "run", "evil": Evil()}, tmp_path / "run.ckpt")
+    with pytest.raises(ValueError, match="cannot be read as a checkpoint"):
+        Checkpoint(tmp_path / "run.ckpt", "run").read()
+
+
+def test_it_is_due_after_so_many_seconds(tmp_path):
+    assert not Checkpoint(tmp_path / "a", "run", seconds=100).is_due
+    assert Checkpoint(tmp_path / "a", "run", seconds=0).is_due
+    assert Checkpoint(tmp_path / "a", "run").read() is None
