@@ -163,3 +163,16 @@ def test_of_a_long_context_the_last_values_and_those_a_week_before_are_read():
     assert places_read(72, 18, (12,)) == list(range(72))
     read = places_read(400, 3, (24, 168))
     assert read == [232, 233, 234, *range(328, 400)]
+
+
+def test_a_season_that_was_seen_once_makes_no_forecast_certain():
+    x = windows()
+    x[:, :REACH, 0] = x[:, REACH - 4 : REACH, 0].repeat(1, 8)[:, -REACH:]  # one season, repeated
+
+    def widths():
+        return network(scrambled=False)(shown(x))[..., 1].detach().exp().sqrt()
+
+    assert widths().max() < 0.05  # all observed: the season is sure
+    x[:, : REACH - 4, 2] = 0
+    spread = x[:, REACH - 4 : REACH, 0].std(1)
+    assert (widths().amin((1, 2)) > 0.3 * spread).all()

@@ -19,6 +19,7 @@ from batchensemble.training.direct import (
     LARGEST_RATIO,
     LEAST_ERROR,
     LEAST_RATIO,
+    NO_EVIDENCE,
     Direct,
 )
 from batchensemble.training.losses import Bounds
@@ -169,14 +170,18 @@ def _smoothed(values: Value, is_known: Value, above_zero: Value, network: Direct
 def _linear(values: Value, is_known: Value, network: Direct) -> Smoothed:
     """As `Direct._linear`."""
     tensors = network._on(torch.device("cpu"), torch.float32)
-    ahead, residual, growth, penalties = map(numbers, tensors)
+    ahead, residual, growth, penalties, is_before = map(numbers, tensors)
     k, n = len(penalties), network.n_errors
     errors = (values @ residual).reshape(0, 0, k, 2, n)
-    counts = is_known.slice(-n, None, axis=2).insert(2, 3)
-    n_known = counts.sum(4).apply("Max", 1.0)
-    squares = (errors * errors * counts).sum(4) / n_known + LEAST_ERROR**2
-    n_counted = n_known.reshape(0, 0, 1).apply("Min", network.most_evidence)
+    earlier = is_known.gather(ints(*network.earlier.ravel().tolist()), axis=2).reshape(0, 0, k, n)
+    was_known = earlier.apply("Max", is_before)
+    counts = (is_known.slice(-n, None, axis=2).insert(2) * was_known).insert(3)
+    n_known = counts.sum(4)
+    n_counted = n_known.apply("Max", 1.0)
+    squares = (errors * errors * counts).sum(4) / n_counted + LEAST_ERROR**2
+    n_counted = n_counted.reshape(0, 0, k).apply("Min", network.most_evidence)
     evidence = n_counted * -0.5 * squares.apply("Log").mean(3) - penalties * network.penalty
+    evidence = evidence.but(NO_EVIDENCE, where=n_known.reshape(0, 0, k) <= 0.0)
     return Smoothed(
         evidence,
         (values @ ahead).reshape(0, 0, k, network.n_steps),

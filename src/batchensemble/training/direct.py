@@ -19,6 +19,7 @@ MOST_PLACES = 2**21
 MOST_EVIDENCE = 28  # one-step errors: more would leave one smoother only
 PENALTY = 0.3  # of what a smoother estimates, beside so little evidence
 MOST_EVIDENCE_LONG, PENALTY_LONG = 72, 1.0  # of the few smoothers of a long context
+NO_EVIDENCE = -1e4  # of a smoother of which no error counts
 MOST_READ = 72  # values of a long context that the MLP reads
 FAR = 1000.0  # from zero, in units of the scaled series: there logarithms are straight lines
 LEAST_RATIO, LARGEST_RATIO = 0.02, 10.0  # of a value to the level, both above zero
@@ -32,7 +33,9 @@ class Direct(Network):
     smoothers' forecast and weights, and the covariates of the first step ahead. Beside the values
     stands where their zero is: each smoother comes twice, also for the logarithms of a window above
     zero (not of a long one). The first covariate is 1 where a value was observed and 0 where
-    something stands in its place: what smoothers make of those does not count.
+    something stands in its place: what smoothers make of those does not count. An error of a
+    seasonal smoother counts where the value one season earlier was observed, too: a season that was
+    seen once cannot be wrong about itself.
 
     `spread` holds what held-out windows said: by how much to stretch the paths around their mean
     ("factors", (horizon,)), and a Cholesky factor of the correlation between steps ("cholesky").
@@ -76,6 +79,9 @@ class Direct(Network):
         self.penalty = PENALTY if context < LONG else PENALTY_LONG
         found = smoothers(context, horizon, self.seasons)
         self.n_errors = found.errors.shape[1] // 2
+        earlier = np.arange(context - self.n_errors, context) - found.seasons[:, None]
+        self.earlier = earlier.clip(min=0)  # (K, n): places one season before each error
+        self.is_before = (earlier < 0).astype(np.float32)  # the window: taken as observed
         n_smoothers = len(found.forecasts) * (2 if self.with_logs else 1)
         self.read = places_read(context, horizon, self.seasons)
         n_inputs = len(self.read) + horizon + n_smoothers + 2 + covariates
@@ -174,21 +180,26 @@ class Direct(Network):
 
     def _linear(self, values: Tensor, is_known: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """What the smoothers make of values, in the order of `_smoothed`."""
-        ahead, residual, growth, penalties = self._on(values.device, values.dtype)
+        ahead, residual, growth, penalties, is_before = self._on(values.device, values.dtype)
         n_smoothers = len(penalties)
         errors = (values @ residual).unflatten(-1, (n_smoothers, 2, self.n_errors))
-        counts = is_known[..., None, None, -self.n_errors :]
-        n_counted = counts.sum(-1).clamp(min=1)
+        was_known = torch.maximum(is_known[..., self.earlier], is_before)
+        counts = (is_known[..., None, -self.n_errors :] * was_known).unsqueeze(-2)
+        n_known = counts.sum(-1)
+        n_counted = n_known.clamp(min=1)
         squares = (errors.square() * counts).sum(-1) / n_counted + LEAST_ERROR**2
         n_counted = n_counted.squeeze(-1).clamp(max=self.most_evidence)
         evidence = -0.5 * n_counted * squares.log().mean(-1) - self.penalty * penalties
+        evidence = torch.where(n_known.squeeze(-1) > 0, evidence, NO_EVIDENCE)
         forecasts = (values @ ahead).unflatten(-1, (n_smoothers, self.n_steps))
         return evidence, forecasts, squares[..., 0], growth
 
     def _on(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, ...]:
-        """The smoothers as tensors: (reach, K * horizon), (reach, K * n), (K, horizon), (K,)."""
+        """(reach, K * horizon), (reach, K * 2 * n), (K, horizon), (K,) and (K, n)."""
         if (device, dtype) not in self._matrices:
-            ahead, residual, growth, penalties = smoothers(self.reach, self.n_steps, self.seasons)
+            ahead, residual, growth, penalties, _ = smoothers(
+                self.reach, self.n_steps, self.seasons
+            )
             self._matrices[device, dtype] = tuple(
                 torch.tensor(np.ascontiguousarray(array), dtype=dtype, device=device)
                 for array in (
@@ -196,6 +207,7 @@ class Direct(Network):
                     residual.reshape(-1, self.reach).T,
                     growth,
                     penalties,
+                    self.is_before,
                 )
             )
         return self._matrices[device, dtype]

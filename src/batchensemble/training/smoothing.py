@@ -28,12 +28,14 @@ class Smoothers(NamedTuple):
                last n of several steps ahead
     growth     (K, horizon): the variance of a forecast's error, that of one step being 1
     penalties  (K,): for the seasonal indices that a smoother estimates, in nats
+    seasons    (K,): in steps; 0 of those without
     """
 
     forecasts: Floats
     errors: Floats
     growth: Floats
     penalties: Floats
+    seasons: NDArray[np.int64]
 
 
 @lru_cache(maxsize=8)
@@ -44,16 +46,18 @@ def smoothers(reach: int, horizon: int, seasons: tuple[int, ...]) -> Smoothers:
     """
     known = np.eye(reach)
     found = [_kinds(known, 0.0 * known[:, :1], horizon)]
-    penalties = [0.0]
+    penalties, held = [0.0], [0]
     for season in seasons:
         if season > 1 and 2 * season < reach:
             indices = _seasonal_indices(known, season)
             level = known - indices[:, (np.arange(reach) - reach) % season]
             found.append(_kinds(level, indices[:, np.arange(horizon) % season], horizon))
             penalties.append(season - 1.0)
+            held.append(season)
     forecasts, errors, growth = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    repeated = np.repeat(penalties, len(forecasts) // len(penalties))
-    return Smoothers(forecasts, errors, growth, np.minimum(repeated, reach / 4))
+    n_each = len(forecasts) // len(held)
+    repeated = np.minimum(np.repeat(penalties, n_each), reach / 4)
+    return Smoothers(forecasts, errors, growth, repeated, np.repeat(held, n_each))
 
 
 def _kinds(level: Floats, season: Floats, horizon: int) -> tuple[Floats, Floats, Floats]:
