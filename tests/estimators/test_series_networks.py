@@ -17,21 +17,26 @@ def setup(preset, panel, season=None, **changes):
 
 
 @pytest.mark.parametrize(
-    ("freq", "season", "usual", "context"),
+    ("freq", "season", "usual", "n_series", "context"),
     [
-        ("MS", 12, 500, 120),
-        ("MS", 12, 50, 50),
-        ("D", 7, 500, 70),
-        ("W", 52, 500, 156),
-        ("h", 24, 5000, 337),
-        ("30min", 48, 9999, 673),
-        ("YS", 1, 500, 32),
-        ("QS", 4, 500, 40),
-        ("YS", 1, 2, 3),
+        ("MS", 12, 500, 100, 120),
+        ("MS", 12, 500, 1, 120),
+        ("MS", 12, 144, 1, 96),
+        ("MS", 12, 90, 1, 72),
+        ("MS", 12, 90, 10, 90),
+        ("MS", 12, 50, 1, 50),
+        ("D", 7, 500, 1, 70),
+        ("W", 52, 500, 1, 156),
+        ("h", 24, 5000, 1, 337),
+        ("30min", 48, 9999, 1, 673),
+        ("YS", 1, 500, 1, 32),
+        ("QS", 4, 500, 1, 40),
+        ("YS", 1, 2, 1, 3),
     ],
 )
-def test_the_context_is_some_seasons_as_far_as_series_reach(freq, season, usual, context):
-    assert automatic_context(pd.tseries.frequencies.to_offset(freq), season, usual) == context
+def test_the_context_is_some_seasons_as_far_as_series_reach(freq, season, usual, n_series, context):
+    freq = pd.tseries.frequencies.to_offset(freq)
+    assert automatic_context(freq, season, usual, n_series) == context
 
 
 def test_members_start_apart_in_the_first_layer_and_own_their_heads():

@@ -22,6 +22,7 @@ from batchensemble.training.models import Ensemble, make_members
 
 LONGEST_RECURRENT_CONTEXT = 60
 LONGEST_CONTEXT = 720
+MANY_SERIES = 10
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,9 @@ class DirectSetup:
         self.season = season or season_length(panel.freq)
         check_lengths(panel, FEWEST_KNOWN + int(settings["horizon"]))
         usual = int(np.quantile(panel.lengths, 0.75))
-        self.context = int(settings["context"] or automatic_context(panel.freq, self.season, usual))
+        self.context = int(
+            settings["context"] or automatic_context(panel.freq, self.season, usual, len(panel))
+        )
         self.lags: tuple[int, ...] = (1,)
 
     def lengthened(self, encoded: Encoded, panel: Panel) -> tuple[Encoded, Ints]:
@@ -159,9 +162,15 @@ def _common(network: DirectSetup | RecurrentSetup, covariates: int) -> dict[str,
     }
 
 
-def automatic_context(freq: Any, season: int, usual: int) -> int:
-    """Ten seasons, more of short ones, fewer of long ones; two weeks within a day; if there are."""
+def automatic_context(freq: Any, season: int, usual: int, n_series: int) -> int:
+    """Ten seasons, more of short ones, fewer of long ones; two weeks within a day; if there are.
+
+    Of few series no more than six seasons, or two thirds of their values: other windows must be
+    left to learn from, and to be judged by.
+    """
     context = max(32, min(10 * season, max(3 * season, 144)))
+    if n_series < MANY_SERIES:
+        context = min(context, max(32, 6 * season, 2 * usual // 3))
     if week := seasons_of(freq, season)[1:]:
         context = max(context, min(2 * week[0] + 1, LONGEST_CONTEXT))
     return max(FEWEST_KNOWN, min(context, usual))
