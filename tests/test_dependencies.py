@@ -8,7 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = {"excel", "onnx", "parquet", "plots", "polars", "report", "sktime", "study"}
+EXTRAS = {"excel", "holidays", "onnx", "parquet", "plots", "polars", "report"}
+EXTRAS |= {"serve", "sktime", "study"}
 # Licences that let anybody use, change and pass on; none that binds what is built with it.
 FREE = "MIT|BSD|Apache|ISC|PSF|Python Software Foundation|Zlib|CC0|BSL-1.0|MIT-CMU|matplotlib"
 BINDING = "GPL|AGPL|SSPL|Commons Clause|Elastic|proprietary"
