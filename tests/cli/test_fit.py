@@ -199,7 +199,7 @@ def test_a_folder_of_files_is_one_table_and_may_be_too_large_for_memory(shell, m
     assert "held-out rows" in sampled["judged_on"]
     assert len(shell("predict", "parts.be", "new.csv").stdout.splitlines()) == 31
     said = shell("fit", "parts", "-t", "price", "--in-time", "sold", code=1).stderr
-    assert "--groups and --in-time are for tables of up to" in said
+    assert "--by are for tables of up to" in said
 
 
 def test_a_checkpoint_is_for_tables_and_is_gone_in_the_end(shell):

@@ -1,5 +1,6 @@
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -158,5 +159,6 @@ def test_requests_that_come_together_all_get_their_own_answers(shell, rows):
 
     with client("price.be") as at:
         expected = sent(at, rows)
-    together = asyncio.run(ask(rows))
+    with ThreadPoolExecutor(1) as thread:  # this one may have a loop of its own already
+        together = thread.submit(lambda: asyncio.run(ask(rows))).result()
     np.testing.assert_allclose(together, expected, rtol=1e-12)

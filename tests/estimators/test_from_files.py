@@ -140,8 +140,8 @@ def test_too_small_a_disk_is_noticed_before_anything_is_written(files, small, mo
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"sample_weight": np.ones(2400)}, "sample_weight and groups are for tables in memory"),
-        ({"groups": np.arange(2400)}, "sample_weight and groups are for tables in memory"),
+        ({"sample_weight": np.ones(2400)}, "sample_weight, groups and censored are for"),
+        ({"groups": np.arange(2400)}, "sample_weight, groups and censored are for"),
         ({"in_time": True}, "in_time and class_weight are for tables that fit into memory"),
     ],
 )

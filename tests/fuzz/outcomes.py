@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.training.loop import TrainingDiverged
 
 MOST_SECONDS = 30.0
@@ -34,6 +35,7 @@ def outcome(run: Any, plan: dict[str, Any]) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.filterwarnings("ignore", SAID)
+            warnings.simplefilter("ignore", BatchEnsembleWarning)
             run(plan)
         result = ANSWER
     except (ValueError, TypeError, TrainingDiverged) as error:

@@ -193,7 +193,7 @@ def fit(
     if adapt and calibrate is False:
         raise typer.BadParameter("--adapt calibrates; omit --no-calibrate")
     if checkpoint and (time or by):
-        raise typer.BadParameter("--checkpoint is for one table, not for a forecast or --by")
+        raise typer.BadParameter("--checkpoint is for tables, not for a forecast or --by")
     if target_kind and (time or task == "classification"):
         raise typer.BadParameter("--target-kind is for a regression; omit it")
     if censored and (time or task == "classification"):
