@@ -183,6 +183,8 @@ cells = {
     "word": st.sampled_from(["a", "b", "c", "d", None]),
     "truth": st.booleans(),
 }
+# onnxruntime leaves out a sum with a constant that float32 cannot tell from zero.
+targets = st.floats(-1e3, 1e3).map(lambda y: y if abs(y) > 1e-30 else 0.0)
 
 
 @given(st.data())
@@ -192,7 +194,7 @@ def test_any_table_is_answered_as_by_the_regressor(tmp_path_factory, data):
     row = st.tuples(*(cells[kind] for kind in kinds)).map(list)
     known = data.draw(st.lists(row, min_size=6, max_size=20))
     new = known + data.draw(st.lists(row, max_size=5))
-    y = data.draw(st.lists(st.floats(-1e3, 1e3), min_size=len(known), max_size=len(known)))
+    y = data.draw(st.lists(targets, min_size=len(known), max_size=len(known)))
     model = Regressor(**TINY | {"epochs": 1, "hidden": (4,)}).fit(known, y)
     check_regression(model, new, tmp_path_factory.mktemp("any") / "model.onnx")
 
