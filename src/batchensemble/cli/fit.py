@@ -198,8 +198,6 @@ def fit(
         raise typer.BadParameter("--target-kind is for a regression; omit it")
     if censored and (time or task == "classification"):
         raise typer.BadParameter("--censored is for a regression; omit it")
-    if censored and by:
-        raise typer.BadParameter("--censored is for one model, not for --by; omit one of the two")
     from batchensemble.cli.holdout import model_path, train
     from batchensemble.cli.training_data import read_training_series, read_training_table
     from batchensemble.data.file_options import FileOptions

@@ -55,13 +55,13 @@ def fit_groups(
         known, wanted = index["groups"], np.unique(labels).tolist()
         index["groups"] = {name: known[name] for name in wanted if name in known}
         n_fitted = 0
-        for number, name in enumerate(wanted):
+        for name in wanted:
             part = _rows(data, labels == name)
             digest = _digest(part, settings, how)
             entry = known.get(name, {})
             if entry.get("digest") == digest and (folder / entry["file"]).is_file():
                 continue
-            file = f"{number:05d}-{re.sub(r'[^A-Za-z0-9_-]+', '_', name)[:40]}.be"
+            file = _file_of(name)
             progress(f"{name}: {counted(len(part.frame), 'row')}")
             model = _fitted(part, name, settings, how)
             model.save(folder / file)
@@ -75,6 +75,12 @@ def fit_groups(
         for file in {entry["file"] for entry in known.values()} - kept:  # of groups that are gone
             (folder / file).unlink(missing_ok=True)
     return {"n_groups": len(wanted), "n_fitted": n_fitted, "n_kept": len(wanted) - n_fitted}
+
+
+def _file_of(group: str) -> str:
+    """A name of the group's own, which other groups do not change."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", group)[:40]
+    return f"{plain}-{hashlib.sha256(group.encode()).hexdigest()[:8]}.be"
 
 
 def _fitted(part: TrainingData, name: str, settings: dict[str, Any], how: dict[str, Any]) -> Any:
@@ -93,18 +99,26 @@ def _fitted(part: TrainingData, name: str, settings: dict[str, Any], how: dict[s
 def _rows(data: TrainingData, mask: Any) -> TrainingData:
     rows = np.flatnonzero(mask)
     origin = replace(data.origin, n_rows=len(rows), n_without_target=0)
-    y = None if data.y is None else data.y[rows]
+    y, censored = (None if each is None else each[rows] for each in (data.y, data.censored))
     return replace(
-        data, origin=origin, frame=data.frame.iloc[rows], y=y, order=data.order.take(rows)
+        data,
+        origin=origin,
+        frame=data.frame.iloc[rows],
+        y=y,
+        censored=censored,
+        order=data.order.take(rows),
     )
 
 
 def _digest(part: TrainingData, settings: dict[str, Any], how: dict[str, Any]) -> str:
     """Of the rows and the settings, but for where it trains and whether somebody looks."""
     seen = {k: v for k, v in settings.items() if k not in ("device", "verbose")}
-    cells = pd.util.hash_pandas_object(part.frame.assign(target=part.y), index=False).to_numpy()
-    text = json.dumps([seen, how, asdict(part.origin)["columns"]], default=str, sort_keys=True)
-    return hashlib.sha256(cells.tobytes() + text.encode()).hexdigest()
+    facts = [seen, how, asdict(part.origin)["columns"], part.order.in_time]
+    digest = hashlib.sha256(json.dumps(facts, default=str, sort_keys=True).encode())
+    for cells in (part.frame, part.y, part.censored, part.order.groups):
+        hashes = pd.util.hash_pandas_object(pd.DataFrame(cells), index=False)
+        digest.update(hashes.to_numpy().tobytes() + b"|")
+    return digest.hexdigest()
 
 
 def _read_index(folder: Path) -> dict[str, Any]:
