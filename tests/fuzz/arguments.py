@@ -1,6 +1,7 @@
 """Commands with odd options and files: an answer or one line, and the right exit code."""
 
 import os
+import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -112,6 +113,8 @@ def run(plan: dict[str, Any]) -> None:
     finally:
         os.chdir(before)
         for name in ("new.be", "out.csv", "new.onnx"):
+            if (place / name).is_dir():  # predictions of a folder are a folder
+                shutil.rmtree(place / name)
             (place / name).unlink(missing_ok=True)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception

@@ -210,6 +210,9 @@ def use_table(model: Any) -> None:
     x: Any = pd.DataFrame(
         {n: values[k] for n, k in zip(encoder.names_, encoder.kinds_, strict=True)}
     )
+    for name, is_zoned in zip(encoder.names_, getattr(encoder, "zoned_", ()), strict=False):
+        if is_zoned:
+            x[name] = x[name].dt.tz_localize("UTC")
     if not hasattr(model, "feature_names_in_"):
         x = x.to_numpy()
     dist = model.predict_dist(x)

@@ -15,7 +15,12 @@ from batchensemble.predictive import (
     GaussianPredictive,
     SamplePredictive,
 )
-from batchensemble.study.judgement import judge_classification, judge_paths, judge_regression
+from batchensemble.study.judgement import (
+    Judgement,
+    judge_classification,
+    judge_paths,
+    judge_regression,
+)
 
 RANDOM = np.random.default_rng(0)
 N = 60
@@ -144,3 +149,8 @@ def test_what_is_kept_is_small_and_says_the_same(kept):
     found = judge_regression(np.zeros(N), dist, NO_TAIL).arrays[kept]
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, getattr(dist, kept), rtol=1e-6)
+
+
+def test_what_is_beyond_single_precision_is_kept_as_infinite_without_a_warning():
+    kept = Judgement({}, {}, {"means": np.array([1e300, 1.0])})
+    assert kept.arrays["means"].tolist() == [np.inf, 1.0]

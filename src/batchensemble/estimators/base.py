@@ -3,7 +3,7 @@
 import dataclasses
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -342,6 +342,12 @@ def plain_lists(categories: Mapping[str, Sequence[Any]] | None) -> dict[str, Any
     if categories is None:
         return None
     plain = (list, tuple, np.ndarray)
+    for name, words in categories.items():
+        if isinstance(words, str) or not isinstance(words, Iterable):
+            raise ValueError(
+                f"expected categories={{{name!r}: [...]}}, a list for each column, got "
+                f"{words!r:.80}"
+            )
     return {
         name: words if isinstance(words, plain) else list(words)
         for name, words in categories.items()

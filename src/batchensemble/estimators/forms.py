@@ -144,6 +144,9 @@ def _dtype_parts(dtype: Any) -> list[Any]:
 def _dtype(parts: Any) -> Any:
     name, *details = parts
     if name == "Datetime":
+        _, zone = details
+        if not isinstance(zone, str | None):
+            raise ValueError(f"expected the name of a time zone, got {zone!r}")
         return nw.Datetime(*details)
     if name == "Duration":
         return nw.Duration(*details)

@@ -21,7 +21,7 @@ from batchensemble.data.frames import MISSING, Column, Columns, Kind
 from batchensemble.data.grids import positions, series_of
 from batchensemble.data.panels import Panel
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.estimators.base import Estimator
+from batchensemble.estimators.base import Estimator, plain_lists
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.regressor import Regressor
@@ -109,6 +109,7 @@ def _check_history(history: History) -> None:
 def _check_table(model: Regressor | Classifier) -> None:
     encoder, recipe = model.model_.encoder, model.model_.ensemble.recipe
     _check_encoder(encoder)
+    plain_lists(model.categories)
     if hasattr(model, "feature_names_in_"):  # not after a fit to an array
         names = model.feature_names_in_
         same = isinstance(names, np.ndarray) and names.tolist() == encoder.names_
@@ -174,7 +175,10 @@ def _trial_columns(encoder: TableEncoder) -> Columns:
         columns.append(Column(name, kind, values))
     zoned = getattr(encoder, "zoned_", [False] * len(columns))  # files of 0.2 do not say
     require(type(zoned) is list and len(zoned) == len(columns), "which dates have zones")
-    columns = [replace(c, is_zoned=bool(z)) for c, z in zip(columns, zoned, strict=True)]
+    for column, is_zoned in zip(columns, zoned, strict=True):
+        fits = type(is_zoned) is bool and (column.kind == "date" or not is_zoned)
+        require(fits, "which dates have zones")
+    columns = [replace(c, is_zoned=z) for c, z in zip(columns, zoned, strict=True)]
     return Columns(tuple(columns))
 
 

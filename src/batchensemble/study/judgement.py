@@ -43,7 +43,8 @@ class Judgement:
     def __post_init__(self) -> None:
         for name, array in self.arrays.items():
             if array.dtype.kind == "f":
-                self.arrays[name] = array.astype(np.float32)
+                with np.errstate(over="ignore"):  # beyond single precision is as good as infinite
+                    self.arrays[name] = array.astype(np.float32)
 
 
 DIVERGED = Judgement({"diverged": 1.0}, {}, {})
