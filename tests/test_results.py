@@ -113,15 +113,26 @@ def test_the_page_of_the_study_tells_the_numbers_of_the_results(results):
     (paired, n) = re.search(r"(\d+) of the (\d+) parts hold", page).groups()
     assert int(paired) == sum(part["paired"] == "holds" for part in parts)
     assert int(n) == len(parts)
+
+
+def test_the_page_of_the_study_counts_what_the_open_choices_change():
+    page = (ROOT / "docs" / "study.md").read_text()
     with (FOLDER / "tables" / "sensitivity.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    cells = [row["objective as written"] for row in rows]
-    for pattern, note in (
-        (r"leaves (\d+) parts undecided", "diverged"),
-        (r"and (\d+) parts of", "changed"),
-    ):
-        (told,) = re.findall(pattern, " ".join(page.split()))
-        assert int(told) == sum(int(m) for c in cells for m in re.findall(rf"(\d+) {note}", c))
+        rows = [row for row in csv.DictReader(file) if row["no dropout"] != "not run"]
+
+    def total(choice, pattern):
+        return sum(int(n) for row in rows for n in re.findall(pattern, row[choice]))
+
+    held, of, changed, diverged = r"^(\d+) of", r"of (\d+)", r"(\d+) changed", r"(\d+) diverged"
+    assert f"Of the {total('main study', of)} parts of claims C1 to C{len(rows)}:" in page
+    assert f"| as in the study | {total('main study', held)} | |" in page
+    told = dict(re.findall(r"^\| ([a-z][^|(,]*?)(?: \(.*?\)|,[^|]*)? \| (\d+ \| \d+)", page, re.M))
+    choices = [choice for choice in rows[0] if choice not in ("id", "claim", "main study")]
+    assert len(choices) == 5
+    for choice in choices:
+        assert told[choice] == f"{total(choice, held)} | {total(choice, changed)}"
+    written = "objective as written"
+    assert f"and {total(written, diverged)} that cannot be judged" in page
 
 
 def test_the_page_of_the_study_opens_with_the_verdict_on_the_abstract(results):

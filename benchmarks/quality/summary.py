@@ -4,8 +4,8 @@
 
 Prints tables in Markdown: mean ranks, ratios to each rival (geometric mean over tables, with a
 bootstrap interval over tables), coverage, and the UCI tables beside published numbers. A score of
-a table is the mean over its splits; only tables and splits that all methods of a comparison have
-count.
+a table is the mean over its splits. Ranks are those on the splits that all methods have, ratios
+and differences those on the splits that both have.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from published import PUBLISHED
 
-OURS = ["ours_default", "ours_best", "ours_fast", "ours_deep_ensemble", "ours_single"]
+OURS = ["ours_default", "ours_best", "ours_fast"]
 LOWER_IS_BETTER = {"crps": "CRPS", "nll": "NLL", "rmse": "RMSE", "log_loss": "log-loss"}
 NAMES = {
     "ours_default": "ours, default",
@@ -27,6 +27,8 @@ NAMES = {
     "ngboost": "NGBoost",
     "quantile_forest": "quantile forest",
     "tabm": "TabM",
+    "deep_ensemble": "our deep ensemble",
+    "single": "our single network",
 }
 DRAWS, SEED = 2_000, 0
 
@@ -80,19 +82,28 @@ def print_comparison(rows: pd.DataFrame, score: str, ours: str) -> None:
     if means.empty:
         return
     ranks = means.rank(axis=1).mean().sort_values()
-    splits = rows.groupby(["table", "split"]).ngroups
-    print(
-        f"\n{LOWER_IS_BETTER[score]}, {ours} among rivals, {len(means)} tables ({splits} splits)\n"
-    )
-    print("| method | mean rank | ours / method | 90 % interval |\n| --- | --- | --- | --- |")
+    print(f"\n{LOWER_IS_BETTER[score]}, {ours} among rivals, {len(means)} tables\n")
+    print("| method | mean rank | ours / method | 90 % interval | splits |")
+    print("| --- | --- | --- | --- | --- |")
     for method, rank in ranks.items():
-        words = "| |"
-        if method != ours and score != "nll":
-            middle, low, high = ratio(means, ours, method)
-            words = f"{middle:.3f} | {low:.3f} to {high:.3f} |"
-        elif method != ours:
-            words = f"{(means[ours] - means[method]).mean():+.3f} nats | |"
+        words = "| | |"
+        if method != ours:
+            both = table_means(rows, score, [ours, method])
+            if score == "nll":
+                words = f"{(both[ours] - both[method]).mean():+.3f} nats | |"
+            else:
+                middle, low, high = ratio(both, ours, method)
+                words = f"{middle:.3f} | {low:.3f} to {high:.3f} |"
+            words += f" {splits_of(rows, score, [ours, method])} |"
         print(f"| {method} | {rank:.2f} | {words}")
+
+
+def splits_of(rows: pd.DataFrame, score: str, methods: list[str]) -> str:
+    """How many splits of a table all of these methods have."""
+    has = rows[rows["method"].isin(methods)].dropna(subset=[score])
+    common = has.groupby(["table", "split"])["method"].nunique() == len(methods)
+    counts = common[common].groupby("table").size()
+    return f"{counts.min()} to {counts.max()}" if counts.min() < counts.max() else f"{counts.min()}"
 
 
 def print_coverage(rows: pd.DataFrame) -> None:
