@@ -142,12 +142,22 @@ def test_too_small_a_disk_is_noticed_before_anything_is_written(files, small, mo
     [
         ({"sample_weight": np.ones(2400)}, "sample_weight, groups and censored are for"),
         ({"groups": np.arange(2400)}, "sample_weight, groups and censored are for"),
-        ({"in_time": True}, "in_time and class_weight are for tables that fit into memory"),
+        ({"in_time": True}, "in_time, class_weight, eval_set and warm_start are for tables that"),
+        ({"eval_set": ([[0.0]], [0.0])}, "in_time, class_weight, eval_set and warm_start are for"),
     ],
 )
 def test_what_only_a_table_in_memory_can_have_is_refused(files, small, how, message):
     with pytest.raises(ValueError, match=message):
         Regressor(**TINY, epochs=1).fit(files, "y", **how)
+
+
+def test_a_warm_start_is_refused_where_rows_do_not_fit_and_the_model_stays(files, small):
+    rows = table(60)
+    model = Regressor(**TINY, epochs=1, warm_start=True).fit(rows.drop(columns="y"), rows["y"])
+    before = model.predict(rows.drop(columns="y"))
+    with pytest.raises(ValueError, match="warm_start are for tables that fit into memory"):
+        model.fit(files, "y")
+    assert np.array_equal(model.predict(rows.drop(columns="y")), before)
 
 
 def test_a_column_that_changes_its_kind_in_a_later_file_is_named(files, small):

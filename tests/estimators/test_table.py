@@ -422,3 +422,10 @@ def test_training_that_time_cut_short_is_told_if_it_still_improved():
     with pytest.warns(BatchEnsembleWarning, match=r"time limit of 0\.1 s while still improving"):
         Regressor(**settings, epochs=100_000, patience=100_000, time_limit=0.1).fit(x, y)
     Regressor(**settings, epochs=3, time_limit=1e6).fit(x, y)
+
+
+def test_a_checkpoint_of_a_warm_start_is_refused(tmp_path):
+    x, y = regression_table()
+    model = Regressor(**QUICK, warm_start=True).fit(x, y, checkpoint=tmp_path / "first")
+    with pytest.raises(ValueError, match="a checkpoint is for a first fit, not for warm_start"):
+        model.fit(x, y, checkpoint=tmp_path / "second")

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from batchensemble.training.methods import Method
+
 # About what a thousand million multiplications and additions are worth: a core does 20 to 60 in a
 # second, so that 10,000 rows take a minute and ten times the rows five times as long.
 GIGAFLOPS, ROWS, GROWTH = 1500.0, 10_000, 0.68
@@ -60,6 +62,28 @@ def training_length(
         "patience": patience,
         "patience_growth": growth,
     }
+
+
+def length_for(
+    settings: Mapping[str, Any],
+    n_rows: int,
+    method: Method,
+    recipe: Mapping[str, Any],
+    *,
+    has_held_out: bool,
+) -> dict[str, Any]:
+    """The same, for the networks of a recipe."""
+    embedding = recipe.get("embedding", {"n_positions": 0, "counts": (), "width": 0})
+    n_embedded = embedding["n_positions"] + len(embedding["counts"])
+    n_inputs = recipe["in_features"] + n_embedded * embedding["width"]
+    return training_length(
+        settings,
+        n_rows,
+        n_weights=weights_of(n_inputs, recipe["hidden"], sum(recipe["heads"])),
+        n_networks=method.n_networks,
+        n_members=getattr(method, "n_members", 1),
+        has_held_out=has_held_out,
+    )
 
 
 def weights_of(n_inputs: int, hidden: Sequence[int], n_outputs: int) -> int:

@@ -4,11 +4,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from batchensemble.data.frames import Columns
 from batchensemble.estimators.splits import ANY_ORDER, Order
 from batchensemble.estimators.targets import read_weight
+from batchensemble.training.engines import Data
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,20 @@ class Examples:
         if self.weight is None:
             return self
         return replace(self, weight=read_weight(self.weight, len(self)))
+
+
+def training_data(
+    x: NDArray[np.float32], target: NDArray[Any], examples: Examples, device: torch.device
+) -> Data:
+    """Encoded rows on the device; where some targets are censored, y has a column that says so."""
+    y, weight = torch.tensor(target, device=device), examples.weight
+    if examples.censored is not None:
+        y = torch.stack([y, torch.tensor(examples.censored, device=device).to(y.dtype)], 1)
+    return Data(
+        torch.tensor(x, device=device),
+        y,
+        None if weight is None else torch.tensor(weight, dtype=torch.float32, device=device),
+    )
 
 
 def read_eval_set(eval_set: Any) -> tuple[Any, ...]:

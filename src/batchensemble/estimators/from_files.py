@@ -19,15 +19,17 @@ from batchensemble.data.frames import read_columns
 from batchensemble.data.row_sample import MOST_CLASSES
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.table_files import TableFiles
+from batchensemble.estimators.effort import length_for
 from batchensemble.estimators.examples import Examples
 from batchensemble.estimators.heads import ClassHead, Head
-from batchensemble.estimators.splits import CALIBRATION_SHARE
-from batchensemble.estimators.table_model import (
-    SHIFT_ROWS,
+from batchensemble.estimators.splits import (
+    CALIBRATION_SHARE,
     WATCHED_ROWS,
-    TableModel,
-    shift_scale,
+    Seeds,
+    draw_seeds,
+    own_seeds,
 )
+from batchensemble.estimators.table_model import SHIFT_ROWS, TableModel, recipe_of, shift_scale
 from batchensemble.modelfile.persistence import FilePath
 from batchensemble.training.engines import Data
 from batchensemble.training.methods import Method, in_folds
@@ -58,27 +60,41 @@ class Parts(NamedTuple):
         return (random.random(n_rows) >= self.share).astype(np.int64)
 
 
+def check_wanted(
+    estimator: "TableEstimator[Any]",
+    files: TableFiles,
+    by_row: dict[str, Any],
+    in_time: bool,
+    goes_on: bool,
+) -> None:
+    """Raise if something is asked for that rows in files, or so many rows, cannot have."""
+    if any(given is not None for given in by_row.values()):
+        raise ValueError(
+            "sample_weight, groups and censored are for tables in memory, and X names files; omit "
+            "them, or read the table"
+        )
+    has_weight = getattr(estimator, "class_weight", None) is not None
+    if not files.sample.is_whole and (in_time or has_weight or goes_on):
+        raise ValueError(
+            "in_time, class_weight, eval_set and warm_start are for tables that fit into memory, "
+            f"and {files.name} has {files.sample.n_rows:,} rows; omit them, or fit to fewer rows"
+        )
+
+
 def fit_files(
     estimator: "TableEstimator[Any]",
     files: TableFiles,
     *,
     calibrate: bool,
-    in_time: bool,
     checkpoint: FilePath | None = None,
 ) -> None:
     """Fit to rows of which files are too many to be held at once."""
-    if in_time or getattr(estimator, "class_weight", None) is not None:
-        raise ValueError(
-            "in_time and class_weight are for tables that fit into memory, and "
-            f"{files.name} has {files.sample.n_rows:,} rows; omit them, or fit to fewer rows"
-        )
-    estimator._validate_params()
     estimator.settings_ = estimator._resolved()
-    split_seed, seed, prediction_seed = estimator._seeds()
+    seeds = draw_seeds(estimator.random_state)
     held_back = None
     if calibrate:
         n = min(CALIBRATION_ROWS, round(CALIBRATION_SHARE * len(files.sample.random_rows)))
-        files, held_back = files.without(n, split_seed)
+        files, held_back = files.without(n, seeds.split)
     frame = files.sample.frame
     X, values = frame.iloc[:, :-1], estimator._target_of(frame).to_numpy()
     columns = read_columns(X)
@@ -91,15 +107,17 @@ def fit_files(
     head = estimator._head()
     encoder = estimator._encoder().fit(columns)
     estimator._doubt(encoder, columns, values, is_sample=True)
-    recipe = estimator._recipe(encoder, head)
+    recipe = recipe_of(estimator.settings_, encoder, head.sizes)
     method, parts = _parts(estimator)
     n_rows = round(parts.trained_on * files.sample.n_rows)
-    estimator._choose_length(n_rows, parts.trained_on < 1, method, recipe)
+    estimator.settings_ |= length_for(
+        estimator._resolved(), n_rows, method, recipe, has_held_out=parts.trained_on < 1
+    )
     with tempfile.TemporaryDirectory(prefix="batchensemble-") as folder:
         shards, own = _write_shards(
-            Path(folder), files, encoder, head, parts, estimator, split_seed
+            Path(folder), files, encoder, head, parts, estimator, seeds.split
         )
-        splits = _splits(parts, own, seed)
+        splits = _splits(parts, own, seeds)
         ensemble = estimator._train(
             method,
             recipe,
@@ -107,14 +125,16 @@ def fit_files(
             shards,
             estimator._training(stops_early=parts.trained_on < 1),
             rows=splits,
-            seed=prediction_seed,
+            seed=seeds.prediction,
             checkpoint=checkpoint,
         )
     estimator.model_ = TableModel(encoder, ensemble, head)
     estimator._learn_spread(shards.watched, splits)
     estimator.model_ = estimator._assembled(encoder, ensemble)
     usual = shards.watched.x.cpu().numpy()
-    estimator.shift_scale_ = shift_scale(estimator.model_, usual, np.random.default_rng(split_seed))
+    estimator.shift_scale_ = shift_scale(
+        estimator.model_, usual, np.random.default_rng(seeds.split)
+    )
     if held_back is not None:
         values = _plain(estimator._target_of(held_back).to_numpy())
         estimator._calibrate(read_columns(held_back.iloc[:, :-1]), values)
@@ -178,16 +198,15 @@ def _check_classes(head: Head[Any], values: NDArray[Any], files: TableFiles) -> 
         )
 
 
-def _splits(parts: Parts, own: NDArray[np.int64], seed: int) -> list[Rows]:
+def _splits(parts: Parts, own: NDArray[np.int64], seeds: Seeds) -> list[Rows]:
     """For each fold the parts to train on, and its watched rows."""
     if parts.n_folds == 1:
         held_out = torch.tensor(np.flatnonzero(own == 0)) if parts.share else None
-        return [Rows(seed, torch.tensor([1]), held_out)]
-    seeds = np.random.SeedSequence(seed).generate_state(parts.n_folds).tolist()
+        return [Rows(seeds.training, torch.tensor([1]), held_out)]
     every = torch.arange(parts.n_folds)
     return [
         Rows(of_fold, every[every != fold], torch.tensor(np.flatnonzero(own == fold)))
-        for fold, of_fold in enumerate(seeds)
+        for fold, of_fold in enumerate(own_seeds(seeds, parts.n_folds))
     ]
 
 

@@ -1,18 +1,36 @@
 """Which rows train, which are held out for early stopping, which are held back to calibrate."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from batchensemble.conformal import read_groups
+from batchensemble.training.methods import Method, in_folds
+from batchensemble.training.models import Rows
+from batchensemble.training.processes import Team
 
 FEWEST_ROWS_HELD_OUT = 8
+WATCHED_ROWS = 4_000  # at most, for early stopping: more say little more, and cost time
 MOST_OVER = 1.5  # times as many rows as wanted, where groups stay together
 CALIBRATION_SHARE = 0.2  # of the rows or of the shortest series, with fit(calibrate=True)
 
 Ints = NDArray[np.int64]
+
+
+class Seeds(NamedTuple):
+    split: int
+    training: int
+    prediction: int
+
+
+def draw_seeds(random_state: Any) -> Seeds:
+    """The same ones in all processes."""
+    random = check_random_state(random_state)
+    return Seeds(*Team.here().of_first(random.randint(2**31 - 1, size=3).tolist()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,3 +146,45 @@ def hold_out(
         rows, test_size=n_held_out, random_state=seed, stratify=stratify
     )
     return kept, held_out
+
+
+def rows_of(
+    method: Method,
+    most_folds: int,
+    share: float,
+    target: NDArray[Any],
+    n_watched: int,
+    seeds: Seeds,
+    order: Order,
+) -> tuple[Method, list[Rows]]:
+    """The method, and rows for each of its folds or for all of it.
+
+    `n_watched` rows of an eval_set follow those of the target: then all others train.
+    """
+    cut, n_folds = in_folds(method, most_folds)
+    if n_watched:
+        rows = torch.arange(len(target) + n_watched)
+        return cut, [Rows(seeds.training, rows[: len(target)], rows[len(target) :])]
+    folds = folds_of(target, n_folds, seeds.split, order) if share else None
+    if folds is not None:
+        return cut, [
+            Rows(own, torch.tensor(kept), torch.tensor(held_out))
+            for own, (kept, held_out) in zip(own_seeds(seeds, n_folds), folds, strict=True)
+        ]
+    kept, held_out = hold_out(target, share, seeds.split, order)
+    last = None if held_out is None else torch.tensor(held_out)
+    return method, [Rows(seeds.training, torch.tensor(kept), last)]
+
+
+def own_seeds(seeds: Seeds, n_folds: int) -> list[int]:
+    """A seed for the training of each fold."""
+    drawn: list[int] = np.random.SeedSequence(seeds.training).generate_state(n_folds).tolist()
+    return drawn
+
+
+def fewer_watched(rows: Rows) -> Rows:
+    """Early stopping with so many rows at most."""
+    if rows.held_out is None or len(rows.held_out) <= WATCHED_ROWS:
+        return rows
+    some = torch.randperm(len(rows.held_out), generator=torch.Generator().manual_seed(rows.seed))
+    return replace(rows, held_out=rows.held_out[some[:WATCHED_ROWS]])

@@ -4,14 +4,13 @@ import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, NamedTuple, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Self
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from batchensemble.conformal import (
@@ -25,26 +24,26 @@ from batchensemble.data.frames import Columns, read_columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.table_files import is_in_files, open_files, target_values
 from batchensemble.estimators.base import Estimator, pick_device, plain_lists
-from batchensemble.estimators.effort import training_length, weights_of
-from batchensemble.estimators.examples import Examples, read_eval_set
+from batchensemble.estimators.effort import length_for
+from batchensemble.estimators.examples import Examples, read_eval_set, training_data
 from batchensemble.estimators.explanation import Explanation, explained
-from batchensemble.estimators.from_files import fit_files
+from batchensemble.estimators.from_files import check_wanted, fit_files
 from batchensemble.estimators.heads import Head, censored_loss
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
 from batchensemble.estimators.splits import (
     FEWEST_ROWS_HELD_OUT,
-    Order,
-    folds_of,
+    Seeds,
+    draw_seeds,
+    fewer_watched,
     hold_back,
-    hold_out,
     read_order,
+    rows_of,
 )
 from batchensemble.estimators.table_model import (
-    WATCHED_ROWS,
     Dist,
     TableModel,
-    by_layer,
+    recipe_of,
     shift_scale,
     table_network,
 )
@@ -59,9 +58,8 @@ from batchensemble.modelfile.persistence import FilePath
 from batchensemble.predictive import Uncertainty
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines import Data
-from batchensemble.training.methods import MakeNetwork, Method, in_folds
+from batchensemble.training.methods import MakeNetwork, Method
 from batchensemble.training.models import Ensemble, Rows
-from batchensemble.training.processes import Team
 
 LEAST_COVERAGE = 0.5  # that every group must have rows for
 MOST_NAMED = 5  # columns, in an error
@@ -157,58 +155,34 @@ class TableEstimator(Estimator, Generic[Dist]):
         `torch.distributed` has several processes, they share the work, and all get the model.
         """
         with self._all_or_nothing():
+            self._validate_params()
             is_update = self.warm_start and hasattr(self, "model_")
             if is_in_files(X):
                 files = open_files(X, y)
-                if any(given is not None for given in (sample_weight, groups, censored)):
-                    raise ValueError(
-                        "sample_weight, groups and censored are for tables in memory, and X names "
-                        "files; omit them, or read the table"
-                    )
+                by_row = {"sample_weight": sample_weight, "groups": groups, "censored": censored}
+                check_wanted(self, files, by_row, in_time, is_update or eval_set is not None)
                 if not files.sample.is_whole:
-                    if eval_set is not None or is_update:
-                        raise ValueError(
-                            "eval_set and warm_start are for tables that fit into memory, and "
-                            f"{files.name} has {files.sample.n_rows:,} rows; omit them, or fit to "
-                            "fewer rows"
-                        )
-                    how = {"calibrate": calibrate, "in_time": in_time}
-                    fit_files(self, files, **how, checkpoint=checkpoint)
+                    fit_files(self, files, calibrate=calibrate, checkpoint=checkpoint)
                     return self
                 X = files.sample.frame.drop(columns=files.target)
                 y = self._target_of(files.sample.frame)
+            if is_update and checkpoint is not None:
+                raise ValueError("a checkpoint is for a first fit, not for warm_start; omit it")
+            rows = (X, y, sample_weight, groups, in_time, censored)
+            examples = self._examples(*rows, is_first=not is_update)
             if is_update:
-                if checkpoint is not None:
-                    raise ValueError("a checkpoint is for a first fit, not for warm_start; omit it")
-                self._validate_params()
-                self._update(
-                    self._examples(X, y, sample_weight, groups, in_time, censored),
-                    calibrate,
-                    eval_set,
-                )
+                self._update(examples, calibrate, eval_set)
             else:
-                every = (X, y, sample_weight, calibrate, groups, in_time, censored, eval_set)
-                self._fit(*every, checkpoint)
+                name = getattr(y, "name", None)
+                self.target_name_ = name if isinstance(name, str) and name else None
+                self._fit(examples, calibrate, eval_set, checkpoint)
         return self
 
     def _fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        calibrate: bool,
-        groups: ArrayLike | None,
-        in_time: bool,
-        censored: ArrayLike | None,
-        eval_set: Any,
-        checkpoint: FilePath | None = None,
+        self, every: Examples, calibrate: bool, eval_set: Any, checkpoint: FilePath | None
     ) -> None:
-        self._validate_params()
         self.settings_ = self._resolved()
-        every = self._examples(X, y, sample_weight, groups, in_time, censored, is_first=True)
-        name = getattr(y, "name", None)
-        self.target_name_ = name if isinstance(name, str) and name else None
-        seeds = self._seeds()
+        seeds = draw_seeds(self.random_state)
         learned, held_back = self._parted(every, calibrate, seeds.split)
         self.calibration_ = None
         self._learn_target(every, learned)
@@ -216,7 +190,8 @@ class TableEstimator(Estimator, Generic[Dist]):
         x = encoder.fit_transform(learned.columns)
         self._doubt(encoder, learned.columns, learned.values)
         watched = self._watched(eval_set, encoder)
-        recipe, method = self._recipe(encoder, self._head()), self._make_method()
+        recipe = recipe_of(self.settings_, encoder, self._head().sizes)
+        method = self._make_method()
         self._learn(learned, x, encoder, recipe, method, watched, seeds, checkpoint=checkpoint)
         if held_back is not None:
             self._calibrate(held_back.columns, held_back.values)
@@ -248,7 +223,7 @@ class TableEstimator(Estimator, Generic[Dist]):
         return self
 
     def _update(self, every: Examples, calibrate: bool, eval_set: Any) -> None:
-        model, seeds = self.model_, self._seeds()
+        model, seeds = self.model_, draw_seeds(self.random_state)
         self._check_new_target(every.values)
         learned, held_back = self._parted(every, calibrate, seeds.split)
         watched = self._watched(eval_set, model.encoder)
@@ -333,10 +308,6 @@ class TableEstimator(Estimator, Generic[Dist]):
         mask = read_censored(censored[0], columns.n_rows) if censored else None
         return Examples(columns, values, censored=mask)
 
-    def _seeds(self) -> "_Seeds":
-        random = check_random_state(self.random_state)
-        return _Seeds(*Team.here().of_first(random.randint(2**31 - 1, size=3).tolist()))
-
     def _encoder(self) -> TableEncoder:
         return TableEncoder(
             self.settings_["scaling"],
@@ -377,7 +348,7 @@ class TableEstimator(Estimator, Generic[Dist]):
         recipe: dict[str, Any],
         method: Method,
         watched: Examples | None,
-        seeds: "_Seeds",
+        seeds: Seeds,
         *,
         start: Bank | None = None,
         checkpoint: FilePath | None = None,
@@ -387,9 +358,12 @@ class TableEstimator(Estimator, Generic[Dist]):
         target, n_watched = head.encode(learned.values), 0 if watched is None else len(watched)
         most = self.settings_.get("folds", 1)
         most = most if start is None else min(most, len(start))
-        method, splits = self._splits(method, most, target, n_watched, seeds, learned.order)
+        share = self.settings_["validation_fraction"]
+        method, splits = rows_of(method, most, share, target, n_watched, seeds, learned.order)
         has_held_out = splits[0].held_out is not None
-        self._choose_length(len(splits[0].train), has_held_out, method, recipe)
+        self.settings_ |= length_for(
+            self._resolved(), len(splits[0].train), method, recipe, has_held_out=has_held_out
+        )
         data = training_data(x, target, learned, pick_device(self.device))
         if watched is not None:
             beside = encoder.transform(watched.columns), head.encode(watched.values)
@@ -401,7 +375,7 @@ class TableEstimator(Estimator, Generic[Dist]):
             loss,
             data,
             self._training(stops_early=has_held_out),
-            rows=[_fewer_watched(rows) for rows in splits],
+            rows=[fewer_watched(rows) for rows in splits],
             seed=seeds.prediction,
             start=start,
             depth=5,
@@ -427,76 +401,12 @@ class TableEstimator(Estimator, Generic[Dist]):
             settings["n_members"] *= settings["folds"]  # as many members as a BatchEnsemble has
         return settings
 
-    def _recipe(self, encoder: TableEncoder, head: Head[Dist]) -> dict[str, Any]:
-        """The arguments of the networks."""
-        settings, n_inputs = self.settings_, encoder.n_features_out_
-        hidden = tuple(settings["hidden"])
-        recipe = {
-            "in_features": n_inputs,
-            "heads": head.sizes,
-            "hidden": hidden,
-            "dropout": settings["dropout"],
-            "adapters": by_layer(settings["adapters"], len(hidden), first=len(hidden)),
-            "init": by_layer(settings["init"], len(hidden), first=1),
-        }
-        embedding = encoder.embedding
-        n_embedded = embedding["n_positions"] + len(embedding["counts"])
-        if n_embedded:
-            recipe["in_features"] = n_inputs - n_embedded
-            recipe["embedding"] = embedding | {"width": settings["embedding_width"]}
-        return recipe
-
     def _allow_censored(self) -> None:
         """Raise if the settings have no room for censored targets."""
 
     def _weighted(self, values: NDArray[Any], sample_weight: Any) -> Any:
         """The weights, and those of the classes."""
         return sample_weight
-
-    def _splits(
-        self,
-        method: Method,
-        most: int,
-        target: NDArray[Any],
-        n_watched: int,
-        seeds: "_Seeds",
-        order: Order,
-    ) -> tuple[Method, list[Rows]]:
-        """The method, and rows for each of its folds or for all of it.
-
-        `n_watched` rows of an eval_set follow those of the target: then all others train.
-        """
-        share = self.settings_["validation_fraction"]
-        cut, n_folds = in_folds(method, most)
-        if n_watched:
-            rows = torch.arange(len(target) + n_watched)
-            return cut, [Rows(seeds.training, rows[: len(target)], rows[len(target) :])]
-        folds = folds_of(target, n_folds, seeds.split, order) if share else None
-        if folds is not None:
-            own_seeds = np.random.SeedSequence(seeds.training).generate_state(n_folds).tolist()
-            return cut, [
-                Rows(own, torch.tensor(kept), torch.tensor(held_out))
-                for own, (kept, held_out) in zip(own_seeds, folds, strict=True)
-            ]
-        kept, held_out = hold_out(target, share, seeds.split, order)
-        last = None if held_out is None else torch.tensor(held_out)
-        return method, [Rows(seeds.training, torch.tensor(kept), last)]
-
-    def _choose_length(
-        self, n_rows: int, has_held_out: bool, method: Method, recipe: dict[str, Any]
-    ) -> None:
-        """Settings about training that depend on how many rows a network trains on."""
-        embedding = recipe.get("embedding", {"n_positions": 0, "counts": (), "width": 0})
-        n_embedded = embedding["n_positions"] + len(embedding["counts"])
-        n_inputs = recipe["in_features"] + n_embedded * embedding["width"]
-        self.settings_ |= training_length(
-            self._resolved(),
-            n_rows,
-            n_weights=weights_of(n_inputs, recipe["hidden"], sum(recipe["heads"])),
-            n_networks=method.n_networks,
-            n_members=getattr(method, "n_members", 1),
-            has_held_out=has_held_out,
-        )
 
     def _learn_spread(self, data: Data, splits: list[Rows]) -> None:
         """How wide predictions should be, from rows that early stopping held out; if it matters."""
@@ -654,31 +564,3 @@ class TableEstimator(Estimator, Generic[Dist]):
         tags.input_tags.sparse = True
         tags.input_tags.categorical = True
         return tags
-
-
-class _Seeds(NamedTuple):
-    split: int
-    training: int
-    prediction: int
-
-
-def training_data(
-    x: NDArray[np.float32], target: NDArray[Any], examples: Examples, device: torch.device
-) -> Data:
-    """Encoded rows on the device; where some targets are censored, y has a column that says so."""
-    y, weight = torch.tensor(target, device=device), examples.weight
-    if examples.censored is not None:
-        y = torch.stack([y, torch.tensor(examples.censored, device=device).to(y.dtype)], 1)
-    return Data(
-        torch.tensor(x, device=device),
-        y,
-        None if weight is None else torch.tensor(weight, dtype=torch.float32, device=device),
-    )
-
-
-def _fewer_watched(rows: Rows) -> Rows:
-    """Early stopping with so many rows at most: more say little more, and cost time."""
-    if rows.held_out is None or len(rows.held_out) <= WATCHED_ROWS:
-        return rows
-    some = torch.randperm(len(rows.held_out), generator=torch.Generator().manual_seed(rows.seed))
-    return replace(rows, held_out=rows.held_out[some[:WATCHED_ROWS]])

@@ -19,7 +19,6 @@ from batchensemble.training.networks import MLP
 
 ENCODED_ROWS = 2**15  # at a time
 SHIFT_ROWS, SHIFT_LEVEL = 1000, 0.95
-WATCHED_ROWS = 4_000  # at most, for early stopping
 
 Dist = TypeVar("Dist", bound=Predictive)
 
@@ -63,6 +62,27 @@ class TableModel(Generic[Dist]):
             whole[stop : stop + len(answer)] = answer
             stop += len(answer)
         return whole
+
+
+def recipe_of(
+    settings: dict[str, Any], encoder: TableEncoder, heads: tuple[int, ...]
+) -> dict[str, Any]:
+    """The arguments of the networks."""
+    n_inputs, hidden = encoder.n_features_out_, tuple(settings["hidden"])
+    recipe = {
+        "in_features": n_inputs,
+        "heads": heads,
+        "hidden": hidden,
+        "dropout": settings["dropout"],
+        "adapters": by_layer(settings["adapters"], len(hidden), first=len(hidden)),
+        "init": by_layer(settings["init"], len(hidden), first=1),
+    }
+    embedding = encoder.embedding
+    n_embedded = embedding["n_positions"] + len(embedding["counts"])
+    if n_embedded:
+        recipe["in_features"] = n_inputs - n_embedded
+        recipe["embedding"] = embedding | {"width": settings["embedding_width"]}
+    return recipe
 
 
 def table_network(recipe: dict[str, Any]) -> MakeNetwork:
