@@ -57,7 +57,7 @@ def test_a_column_of_truths_is_refused_before_it_broadcasts(method):
         getattr(GAUSSIAN, method)(np.zeros((2, 1)))
 
 
-@pytest.mark.parametrize("q", [-0.1, 1.1, np.nan, [0.5, 90], [], [[0.5]]])
+@pytest.mark.parametrize("q", [-0.1, 1.1, np.nan, [0.5, 90], [], [[0.5]], "a", [[0.5], 0.9]])
 def test_a_level_outside_zero_and_one_is_refused(q):
     with pytest.raises(ValueError, match=r"q: expected .* in \[0, 1\]"):
         GAUSSIAN.quantile(q)
