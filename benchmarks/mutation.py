@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import time
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -150,20 +151,21 @@ def main() -> None:
     lines = kept.read_text().splitlines() if kept.exists() else []
     results = {Mutant(*mutant): outcome for mutant, outcome in map(json.loads, lines)}
     usual: dict[str, float] = {}
-    for count, mutant in enumerate(mutants, 1):
-        old = results.get(mutant)
-        if old is None or (old == "survived" and options.again):
-            results[mutant] = judge(mutant, options.python, usual)
-            with kept.open("a") as file:
-                file.write(json.dumps([mutant, results[mutant]]) + "\n")
-        if results[mutant] == "survived" or results[mutant] != old:
-            text = f"{mutant.file}:{mutant.line} {mutant.operator} {mutant.occurrence}"
-            print(f"{count:4d} {results[mutant]:8s} {text}", flush=True)
+    with suppress(KeyboardInterrupt):  # then, the score so far
+        for count, mutant in enumerate(mutants, 1):
+            old = results.get(mutant)
+            if old is None or (old == "survived" and options.again):
+                results[mutant] = judge(mutant, options.python, usual)
+                with kept.open("a") as file:
+                    file.write(json.dumps([mutant, results[mutant]]) + "\n")
+            if results[mutant] == "survived" or results[mutant] != old:
+                text = f"{mutant.file}:{mutant.line} {mutant.operator} {mutant.occurrence}"
+                print(f"{count:4d} {results[mutant]:8s} {text}", flush=True)
 
     print(f"\n{'room':12s}{'places':>8s}{'tried':>8s}{'noticed':>9s}{'score':>8s}")
     for name in (*ROOMS, "all"):
-        tried = [mutant for mutant in mutants if name in (mutant.room, "all")]
-        noticed = sum(results[mutant] != "survived" for mutant in tried)
+        tried = [one for one in mutants if one in results and name in (one.room, "all")]
+        noticed = sum(results[one] != "survived" for one in tried)
         size = sum(sizes.values()) if name == "all" else sizes[name]
         score = f"{noticed / len(tried):.0%}" if tried else "-"
         print(f"{name:12s}{size:8d}{len(tried):8d}{noticed:9d}{score:>8s}")

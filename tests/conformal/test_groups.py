@@ -138,6 +138,8 @@ def test_a_group_that_is_new_or_too_small_is_refused_by_name():
         quantiles_by_group(scores, 0.5, groups=groups, of=["abc"])
     with pytest.raises(ValueError, match=r"fewer of 'b' \(5\)"):
         check_enough(groups, 0.9)
+    with pytest.raises(ValueError, match=r"3 \(1\), 4 \(1\); calibrate"):  # five are enough to see
+        check_enough(np.arange(100), 0.9)
     y, dist, labels = rows(np.random.default_rng(0), 90)
     calibration = replace(IntervalCalibration.of(y, dist), groups=labels)
     with pytest.raises(ValueError, match="pass the groups of these rows"):
