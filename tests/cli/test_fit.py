@@ -207,3 +207,5 @@ def test_a_checkpoint_is_for_tables_and_is_gone_in_the_end(shell):
     assert not (shell.folder / "run.ckpt").exists()
     words = ("-t", "sales", "--time", "month", "--series", "store", "--checkpoint", "run.ckpt")
     assert "--checkpoint is for tables" in shell("fit", "sales.csv", *words, code=2).stderr
+    same = ("-t", "price", "--checkpoint", "houses.be")
+    assert "would be the model" in shell("fit", "houses.csv", *same, code=2).stderr

@@ -182,6 +182,8 @@ def test_a_group_that_cannot_be_fitted_a_gap_and_a_missing_folder_are_one_line_e
     assert (
         "needs a folder" in towns("fit", "towns.csv", "-t", "price", "--by", "town", code=2).stderr
     )
+    same = ("-t", "town", "--by", "town", "-o", "k")
+    assert "another column for --by" in towns("fit", "towns.csv", *same, code=2).stderr
     Path("empty").mkdir()
     assert "cannot be read" in towns("predict", "empty", "new.csv", code=1).stderr
 

@@ -88,7 +88,7 @@ def test_columns_are_carried_over_as_they_are_written(shell, price):
     path = shell.folder / "new.csv"
     raw = pd.read_csv(path, dtype=str, keep_default_na=False)
     out = shell.folder / "out.csv"
-    predict_file(price, path, out, coverage=0.9, keep=["plot", "id"], batch=7)
+    predict_file(price, path, out, coverage=0.9, keep=["plot", "id", "plot"], batch=7)
     found = pd.read_csv(out, dtype=str, keep_default_na=False)
     assert list(found)[:3] == ["plot", "id", "mean"]
     pd.testing.assert_frame_equal(found[["plot", "id"]], raw[["plot", "id"]])

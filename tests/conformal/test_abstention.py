@@ -20,7 +20,7 @@ def test_a_few_sure_rows_do_not_decide():
         largest_threshold(THRESHOLDS, KEPT, errors, 0.2)
 
 
-@pytest.mark.parametrize("max_error", [-0.1, np.nan, np.inf])
+@pytest.mark.parametrize("max_error", [-0.1, np.nan, np.inf, "0.1", None])
 def test_an_error_that_is_none_is_refused(max_error):
     with pytest.raises(ValueError, match="expected a number of at least 0"):
         largest_threshold(THRESHOLDS, KEPT, np.zeros(20), max_error)

@@ -121,6 +121,15 @@ def test_a_quantile_is_that_of_the_groups_own_scores():
     assert limits.tolist() == [38, 18, 38]
 
 
+def test_rows_without_a_number_are_a_group_of_their_own():
+    scores, groups = np.arange(40.0), np.repeat([1.0, np.nan], 20)
+    limits = quantiles_by_group(scores, 0.9, groups=groups, of=[np.nan, 1.0])
+    assert limits.tolist() == [38, 18]
+    check_enough(groups, 0.9)
+    with pytest.raises(ValueError, match=r"fewer of nan \(5\)"):
+        check_enough(groups[:25], 0.9)
+
+
 def test_a_group_that_is_new_or_too_small_is_refused_by_name():
     scores, groups = np.arange(25.0), np.array(["a"] * 20 + ["b"] * 5)
     with pytest.raises(ValueError, match=r"at least 9 .* every group .* got fewer of 'b' \(5\)"):
@@ -129,6 +138,8 @@ def test_a_group_that_is_new_or_too_small_is_refused_by_name():
         quantiles_by_group(scores, 0.5, groups=groups, of=["abc"])
     with pytest.raises(ValueError, match=r"fewer of 'b' \(5\)"):
         check_enough(groups, 0.9)
+    with pytest.raises(ValueError, match=r"3 \(1\), 4 \(1\); calibrate"):  # five are enough to see
+        check_enough(np.arange(100), 0.9)
     y, dist, labels = rows(np.random.default_rng(0), 90)
     calibration = replace(IntervalCalibration.of(y, dist), groups=labels)
     with pytest.raises(ValueError, match="pass the groups of these rows"):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,10 +9,12 @@ from batchensemble import GaussianPredictive, SamplePredictive
 from batchensemble.conformal import (
     REPORTED,
     IntervalCalibration,
+    conformal_quantile,
     conformal_rank,
     interval_scores,
     widened,
 )
+from batchensemble.predictive import Transform, TransformedPredictive
 
 
 def made(n=200, seed=0, narrow=0.5):
@@ -147,3 +151,27 @@ def test_rows_up_to_the_threshold_err_as_little_as_asked_for():
         for larger in dist.variance[dist.variance > threshold]:
             kept = dist.variance <= larger
             assert np.sqrt(np.mean((y - dist.mean)[kept] ** 2)) > error
+
+
+def test_a_transformed_prediction_is_scored_before_its_transform_and_widened_there():
+    z, latent = made()
+    transform = Transform.logarithmic(1.0, 50.0)
+    y, dist = transform(z), TransformedPredictive.of(latent, transform)
+    calibration, plain = IntervalCalibration.of(y, dist), IntervalCalibration.of(z, latent)
+    is_above = y > 0  # what lies below comes back as 0
+    np.testing.assert_allclose(calibration.scores[is_above], plain.scores[is_above])
+    interval = widened(latent.mean, latent.std, calibration.factors(0.8)[0])
+    np.testing.assert_allclose(calibration.interval(dist, 0.8), transform(interval))
+    low, high = calibration.interval(dist, 0.8).T
+    slack = 1e-9 * y
+    assert np.mean((low - slack <= y) & (y <= high + slack)) >= 0.8
+
+
+def test_a_factor_of_groups_wants_the_groups_of_the_rows():
+    y, dist = made()
+    labels = np.repeat(["a", "b"], 100)
+    calibration = replace(IntervalCalibration.of(y, dist), groups=labels)
+    a, b = (float(conformal_quantile(calibration.scores[labels == g, 0], 0.9)) for g in "ab")
+    assert calibration.factors(0.9, np.array(["b", "a"]))[:, 0].tolist() == [b, a]
+    with pytest.raises(ValueError, match="calibrated by groups: pass the groups"):
+        calibration.factors(0.9)

@@ -39,6 +39,8 @@ def test_the_error_says_how_many_cases_it_takes():
     words = "at least 99 calibration cases for 0.99, got 50; .* ask for at most 0.98$"
     with pytest.raises(ValueError, match=words):
         conformal_rank(50, 0.99)
+    with pytest.raises(ValueError, match=r"calibration cases for 0\.9999999, got 50"):
+        conformal_rank(50, 0.9999999)
     with pytest.raises(ValueError, match="strictly between 0 and 1, got 90"):
         conformal_rank(50, 90)
 

@@ -9,6 +9,7 @@ from batchensemble.data.file_options import FileOptions
         ({"decimal": ";"}, "expected --decimal to be one of '.', ',', got ';'"),
         ({"thousands": "_"}, "expected --thousands to be one of"),
         ({"decimal": ",", "thousands": ","}, "different marks for --decimal and --thousands"),
+        ({"encoding": "base64"}, "an encoding such as utf-8, cp1252 or mac_roman, got 'base64'"),
         ({"encoding": "windows"}, "an encoding such as utf-8, cp1252 or mac_roman, got 'windows'"),
     ],
 )

@@ -142,6 +142,7 @@ def test_an_eval_set_may_be_a_list_of_one_and_have_censored_rows_and_weights_bes
     [
         (np.zeros((3, 2)), r"expected eval_set=\(X, y\), one table and its targets, got a ndarray"),
         ((np.zeros((3, 2)),), "got a tuple of 1"),
+        ([(np.zeros((3, 3)), np.zeros(3))] * 2, "got a list of 2"),
         ((np.zeros((3, 5)), np.zeros(3)), "expected eval_set with the columns of X"),
         ((np.zeros((3, 3)), np.zeros(2)), "3 rows in X and 2 values in y"),
     ],

@@ -275,6 +275,14 @@ SKEWED_Y = {
 TINY = {"epochs": 3, "hidden": (8,), "n_members": 2, "random_state": 0}
 
 
+def test_rows_held_back_for_calibration_show_too_what_a_target_can_be():
+    y = np.where(np.arange(100) < 20, -1.0, np.linspace(0.01, 5, 100) ** 2)
+    groups = (y < 0).astype(int)  # the smaller group is held back: all negative values
+    model = Regressor(**TINY).fit(np.arange(100.0)[:, None], y, groups=groups, calibrate=True)
+    assert model.target_kind_ == "real"
+    assert Regressor(**TINY).fit(y[20:, None], y[20:]).target_kind_ == "positive"
+
+
 @pytest.mark.parametrize("scaling", [None, "log"])
 @pytest.mark.parametrize("kind", SKEWED_Y)
 @pytest.mark.filterwarnings("ignore:.*almost determines")  # shares are a curve of one column

@@ -139,6 +139,18 @@ def test_groups_of_unequal_size_are_held_out_by_their_rows():
     assert (len(kept), len(held_out)) == (300, 200)
 
 
+def test_rows_without_a_number_are_a_group_that_can_be_held_out():
+    kept, held_out = Order(np.repeat([np.nan, 1.0], [20, 80])).cut(100, 20, seed=0)
+    assert held_out.tolist() == list(range(20))
+    assert kept.tolist() == list(range(20, 100))
+
+
+def test_one_group_alone_is_trained_on():
+    kept, held_out = hold_out(np.zeros(100), 0.2, 0, Order(np.array(["a"] * 100)))
+    assert held_out is None
+    assert len(kept) == 100
+
+
 def test_of_rows_in_time_the_last_are_held_out_and_there_are_no_folds():
     order = Order(in_time=True)
     assert folds_of(np.arange(400.0), 5, 0, order) is None

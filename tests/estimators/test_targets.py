@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from batchensemble.estimators.targets import read_censored, read_target
@@ -23,6 +24,18 @@ def test_lists_keep_their_values(y):
     assert read_target(y, 3).tolist() == y
 
 
+def test_complex_targets_are_refused_in_one_line():
+    with pytest.raises(ValueError, match=r"supported, but y holds \(1\+2j\); pass"):
+        read_target(np.full(500, 1 + 2j), 500)
+
+
+def test_targets_whose_sum_is_no_number_are_read_without_a_warning():
+    y = np.array([1.7e308, 1.7e308, -1.7e308, -1.7e308])
+    assert read_target(y, 4).tolist() == y.tolist()
+    with pytest.raises(ValueError, match="contains infinity"):
+        read_target([np.inf, -np.inf], 2)
+
+
 def test_a_mask_says_which_targets_are_lower_bounds():
     assert read_censored([0, 1, 0], 3).tolist() == [False, True, False]
     assert read_censored(np.array([False, False]), 2) is None
@@ -36,6 +49,7 @@ def test_a_mask_says_which_targets_are_lower_bounds():
         ([0, 2], r"True \(the true value is at least y\) or False \(it is y\), got 2"),
         (["a", "b"], "got 'a'"),
         ([np.nan, 0], "got nan"),
+        (pd.array([None, True], dtype="boolean"), "got <NA>"),
         ([True, True], "every target is censored.* not where an event was seen"),
     ],
 )

@@ -20,6 +20,7 @@ from batchensemble.modelfile import persistence
 from batchensemble.modelfile.files import replacing
 from batchensemble.modelfile.persistence import (
     FORMAT,
+    LONG_HEADER,
     ModelFileError,
     describe,
     library_version,
@@ -295,3 +296,11 @@ def test_a_file_whose_place_is_taken_while_it_is_read_is_read_whole(tmp_path, mo
     monkeypatch.setattr(Path, "open", opened)
     _, arrays = read_model(old)
     assert np.array_equal(arrays["theta"], ARRAYS["theta"])
+
+
+def test_a_long_header_is_read_if_its_digest_is_right_and_refused_if_not(tmp_path):
+    contents = {"about": {"estimator": "None", "words": "w" * LONG_HEADER}, "learned": {}}
+    write_model(tmp_path / "m.be", contents, ARRAYS)
+    data = (tmp_path / "m.be").read_bytes()
+    assert read_model(tmp_path / "m.be")[0]["about"] == contents["about"]
+    assert "not those that were written" in refused(tmp_path, data.replace(b"www", b"wvw", 1))

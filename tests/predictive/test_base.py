@@ -48,3 +48,9 @@ def test_rows_are_selected_by_slice_mask_indices_or_integer(dist):
 
 def test_a_predictive_shows_its_shape():
     assert repr(GAUSSIAN) == "GaussianPredictive(6 samples, 5 members)"
+
+
+def test_the_mean_is_that_of_the_members_and_the_variance_adds_their_distance():
+    np.testing.assert_allclose(GAUSSIAN.mean, GAUSSIAN.means.mean(1))
+    total = GAUSSIAN.variances.mean(1) + GAUSSIAN.means.var(1)
+    np.testing.assert_allclose(GAUSSIAN.std**2, total)

@@ -11,7 +11,7 @@ from batchensemble.predictive import (
     check_labels,
     check_probabilities,
 )
-from batchensemble.predictive.checks import LARGEST
+from batchensemble.predictive.checks import LARGEST, central_levels
 
 GAUSSIAN = GaussianPredictive(np.zeros((2, 1)), np.ones((2, 1)))
 CATEGORICAL = CategoricalPredictive(np.full((2, 1, 3), 1 / 3))
@@ -57,7 +57,7 @@ def test_a_column_of_truths_is_refused_before_it_broadcasts(method):
         getattr(GAUSSIAN, method)(np.zeros((2, 1)))
 
 
-@pytest.mark.parametrize("q", [-0.1, 1.1, np.nan, [0.5, 90], [], [[0.5]]])
+@pytest.mark.parametrize("q", [-0.1, 1.1, np.nan, [0.5, 90], [], [[0.5]], "a", [[0.5], 0.9]])
 def test_a_level_outside_zero_and_one_is_refused(q):
     with pytest.raises(ValueError, match=r"q: expected .* in \[0, 1\]"):
         GAUSSIAN.quantile(q)
@@ -105,3 +105,8 @@ def test_float32_probabilities_are_renormalised_and_selection_keeps_their_bits()
 def test_wrong_labels_are_refused_with_a_cure(y, message):
     with pytest.raises(ValueError, match=message):
         CATEGORICAL.log_prob(y)
+
+
+def test_as_much_lies_below_central_levels_as_above():
+    assert central_levels(0.5) == [0.25, 0.75]
+    np.testing.assert_allclose(central_levels(0.9), [0.05, 0.95])

@@ -274,3 +274,10 @@ def test_joint_questions_of_a_wrong_shape_are_refused_with_a_cure(call, message)
 def test_paths_of_a_wrong_shape_are_refused(shape):
     with pytest.raises(ValueError, match="paths: expected"):
         SamplePredictive(np.zeros(shape))
+
+
+def test_paths_without_noise_have_no_aleatoric_variance_not_even_a_negative_one():
+    members = 1e8 + np.random.default_rng(0).normal(size=(50, 7, 1, 1))
+    dist = SamplePredictive(np.broadcast_to(members, (50, 7, 3, 1)))
+    assert (dist.variance < dist.epistemic).any()  # by rounding
+    assert (dist.aleatoric >= 0).all()

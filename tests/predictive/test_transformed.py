@@ -1,5 +1,7 @@
 """Transformed mixtures against scipy's quadrature, samples and the plain mixture."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import scoringrules
@@ -222,3 +224,8 @@ def test_bounds_that_hold_never_cost_anything_in_crps():
     bounded = TransformedPredictive.of(latent, TRANSFORMS["above"]).crps(y)
     assert (bounded <= latent.crps(y) + 1e-9).all()
     assert (bounded < latent.crps(y) - 1e-3).any()
+
+
+def test_it_is_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        drawn(TRANSFORMS["above"]).tail_share = 0.5

@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 import torch
@@ -91,3 +93,12 @@ def test_it_is_due_after_so_many_seconds(tmp_path):
     assert not Checkpoint(tmp_path / "a", "run", seconds=100).is_due
     assert Checkpoint(tmp_path / "a", "run", seconds=0).is_due
     assert Checkpoint(tmp_path / "a", "run").read() is None
+
+
+@pytest.mark.parametrize("where", ["folder", "pipe", "nowhere"])
+def test_a_path_that_cannot_be_written_is_refused_before_training(tmp_path, rows, where):
+    path = {"folder": tmp_path, "pipe": tmp_path / "pipe", "nowhere": tmp_path / "no" / "a"}[where]
+    if where == "pipe":
+        os.mkfifo(path)  # reading it would wait for a writer
+    with pytest.raises(OSError, match=r"^expected a (file|folder)"):
+        Regressor(**TINY).fit(*rows, checkpoint=path)

@@ -77,6 +77,12 @@ def test_the_time_limit_ends_training_with_what_there_is():
     assert len(history.losses) >= 1
 
 
+def test_a_time_limit_that_is_not_reached_ends_nothing():
+    history = fit(bank(), Training(epochs=3, time_limit=600))
+    assert len(history.losses) == 3
+    assert history.ended != "time_limit"
+
+
 def test_the_time_limit_ends_an_epoch_that_is_too_long(monkeypatch):
     monkeypatch.setattr("batchensemble.training.plan.STEPS_AT_ONCE", 1)
     networks, two_steps = bank(1), bank(1)

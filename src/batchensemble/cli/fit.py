@@ -188,6 +188,8 @@ def fit(
         raise typer.BadParameter("--groups, --in-time and --by are for tables, not for a forecast")
     if by and (out is None or out == Path("-")):
         raise typer.BadParameter("--by needs a folder for its models: -o FOLDER")
+    if by == target:
+        raise typer.BadParameter(f"expected another column for --by than the target {target}")
     if adapt and not time:
         raise typer.BadParameter("--adapt is for a forecast, not for a table")
     if adapt and calibrate is False:
@@ -216,6 +218,8 @@ def fit(
             "verbose": Console(stderr=True).is_terminal,
         }
         path = out if by and out else model_path(data, out)
+        if checkpoint and checkpoint.resolve() == path.resolve():
+            raise typer.BadParameter(f"the checkpoint would be the model {path}; choose another")
         if time:
             settings |= {"horizon": horizon, "freq": freq, "fill": fill, "holidays": holidays}
             columns = {"future": future or (), "past": past or (), "static": static or ()}

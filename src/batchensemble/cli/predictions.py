@@ -79,7 +79,11 @@ def _predicted_batches(
     n_rows = 0
     with open_table(data, options) as file:
         every, what = list(keep) == ["all"], f"the --keep column of {file.name}"
-        kept = file.names if every else [one_of(name, file.names, what) for name in keep]
+        kept = (
+            file.names
+            if every
+            else [one_of(name, file.names, what) for name in dict.fromkeys(keep)]
+        )
         check_columns(needed, file)
         for rows in file.batches(batch):
             predictions = answer(rows, file)

@@ -1,6 +1,7 @@
 """Up to which uncertainty a model's answers are good enough."""
 
 import math
+from numbers import Real
 
 import numpy as np
 
@@ -14,9 +15,9 @@ def largest_threshold(thresholds: Array, kept: Array, errors: Array, max_error: 
 
     An estimate from these rows, without a guarantee for others.
     """
-    if not 0 <= max_error < math.inf:
+    if not isinstance(max_error, Real) or not 0 <= max_error < math.inf:
         raise ValueError(
-            f"max_error: expected a number of at least 0, got {max_error}; it is in the units of "
+            f"max_error: expected a number of at least 0, got {max_error!r}; it is in the units of "
             "the target, or a share of wrong classes"
         )
     enough = kept >= FEWEST_KEPT

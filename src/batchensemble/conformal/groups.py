@@ -1,5 +1,6 @@
 """A guarantee for each group of rows instead of one for all together (Mondrian)."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ def quantiles_by_group(
     """For each label in `of`, (m,) -> (m,), the quantile of the scores of its group alone."""
     labels, places = np.unique(np.asarray(of), return_inverse=True)
     check_enough(groups, coverage, labels.tolist(), what)
-    limits = [float(conformal_quantile(scores[groups == one], coverage)) for one in labels]
+    limits = [float(conformal_quantile(scores[_are(groups, one)], coverage)) for one in labels]
     return np.array(limits)[places.ravel()]
 
 
@@ -40,12 +41,23 @@ def check_enough(
 ) -> None:
     """Refuse groups with too few rows for a guarantee of their own."""
     known, counts = np.unique(groups, return_counts=True)
-    rows = dict(zip(known.tolist(), counts.tolist(), strict=True))
+    rows = dict(zip(map(_key, known.tolist()), counts.tolist(), strict=True))
     need = fewest_rows(coverage)
-    few = {one: rows.get(one, 0) for one in labels or rows if rows.get(one, 0) < need}
+    few = {one: rows.get(one, 0) for one in map(_key, labels or rows) if rows.get(one, 0) < need}
     if few:
         some = ", ".join(f"{one!r} ({n})" for one, n in list(few.items())[:MOST_NAMED])
         raise ValueError(
             f"expected at least {need} calibration rows of every {what} for a coverage of "
             f"{coverage:g}, got fewer of {some}; calibrate with more rows, or ask for less coverage"
         )
+
+
+def _are(groups: NDArray[Any], one: Any) -> NDArray[np.bool_]:
+    """Which labels are this one; NaN, a missing number, is a label, too."""
+    same: NDArray[np.bool_] = groups == one if one == one else groups != groups
+    return same
+
+
+def _key(label: Any) -> Any:
+    """The same object for every NaN, so that a dict finds it."""
+    return label if label == label else math.nan

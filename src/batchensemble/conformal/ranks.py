@@ -29,7 +29,7 @@ def conformal_rank(n: int, coverage: float) -> int:
         most = math.floor(1000 * n / (n + 1)) / 1000
         raise ValueError(
             f"coverage: expected at least {fewest_rows(coverage)} calibration cases for "
-            f"{coverage:g}, got {n}; calibrate with more, or ask for at most {most:g}"
+            f"{coverage:.12g}, got {n}; calibrate with more, or ask for at most {most:g}"
         )
     return min(n, math.ceil((n + 1) * coverage * _SHRINK))
 

@@ -1,6 +1,5 @@
 """How a file is to be read, where the user knows better than the file tells."""
 
-import codecs
 from dataclasses import dataclass
 
 from batchensemble.data.notation import DECIMALS, THOUSANDS
@@ -36,7 +35,7 @@ class FileOptions:
             )
         if self.encoding is not None:
             try:
-                codecs.lookup(self.encoding)
+                "".encode(self.encoding)  # also refuses codecs of bytes, such as base64
             except (LookupError, ValueError):
                 raise ValueError(
                     f"expected the name of an encoding such as utf-8, cp1252 or mac_roman, got "

@@ -68,7 +68,8 @@ def read_eval_set(eval_set: Any) -> tuple[Any, ...]:
     """X, y and, if given, which targets are censored; also as a list of one such tuple."""
     if isinstance(eval_set, list) and len(eval_set) == 1 and isinstance(eval_set[0], tuple):
         eval_set = eval_set[0]
-    if not isinstance(eval_set, tuple | list) or len(eval_set) not in (2, 3):
+    is_one = isinstance(eval_set, tuple | list) and len(eval_set) in (2, 3)
+    if not is_one or (isinstance(eval_set, list) and isinstance(eval_set[0], tuple)):
         raise ValueError(
             f"expected eval_set=(X, y), one table and its targets, got {_shown(eval_set)}"
         )

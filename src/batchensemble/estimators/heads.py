@@ -146,7 +146,7 @@ class ClassHead:
             check_classification_targets(values)
         classes = np.unique(values)
         if len(classes) < 2:
-            raise ValueError(f"expected at least 2 classes in y, got one class: {list(classes)}")
+            raise ValueError(f"expected at least 2 classes in y, got one class: {classes.tolist()}")
         return cls(classes)
 
     @property
@@ -193,8 +193,9 @@ def _before(transform: Transform | None, y: NDArray[np.float64]) -> NDArray[np.f
 def read_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
     """Targets of a regression."""
     if values.dtype.kind not in "iufb":
+        first = values[:1].tolist()[0]
         raise ValueError(
-            f"expected numbers as targets, got {values.dtype} values such as {values[0]!r}; "
+            f"expected numbers as targets, got {values.dtype} values such as {first!r}; "
             "convert them to numbers, or use Classifier for classes"
         )
     y = values.astype(np.float64)

@@ -153,7 +153,7 @@ class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: igno
             self._allow_censored()
         scaling, values = self.settings_["target_scaling"], learned.values
         self.target_kind_, self.transform_ = learn_kind(
-            read_numbers(values),
+            read_numbers(every.values),  # also of rows held back: they must be possible
             self.settings_["target"],
             self.target_bounds,
             logarithmic=scaling == "log",

@@ -155,6 +155,8 @@ class SeriesModel:
     def seeds(self, ahead: Ahead, seed: int | None) -> list[int]:
         """One for each window, from its series and its cutoff."""
         seed = self.ensemble.seed if seed is None else seed
+        if not isinstance(seed, Integral) or seed < 0:
+            raise ValueError(f"expected seed to be a whole number of at least 0, got {seed!r}")
         words = [f"{i} {cutoff}" for i, cutoff in zip(ahead.ids, ahead.cutoffs, strict=True)]
         return [
             int(np.random.SeedSequence([seed, zlib.crc32(word.encode())]).generate_state(1)[0])

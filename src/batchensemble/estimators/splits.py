@@ -51,14 +51,14 @@ class Order:
         rows = np.arange(n_rows)
         if self.groups is None:
             return rows[: n_rows - n_held_out], rows[n_rows - n_held_out :]
-        labels, counts = np.unique(self.groups, return_counts=True)
+        places, counts = np.unique(self.groups, return_inverse=True, return_counts=True)[1:]
         chosen, total = [], 0
-        for i in np.random.default_rng([seed, 2]).permutation(len(labels)):
+        for i in np.random.default_rng([seed, 2]).permutation(len(counts)):
             if total < n_held_out and total + counts[i] <= MOST_OVER * n_held_out:
-                chosen.append(labels[i])
+                chosen.append(i)
                 total += counts[i]
         # Where every group is too large, the smallest.
-        is_held_out = np.isin(self.groups, chosen or [labels[counts.argmin()]])
+        is_held_out = np.isin(places, chosen or [counts.argmin()])
         return rows[~is_held_out], rows[is_held_out]
 
     @property
@@ -77,7 +77,7 @@ def read_order(groups: Any, in_time: bool, n_rows: int) -> Order:
         raise ValueError("expected groups or in_time=True, got both; omit one of the two")
     labels = read_groups(groups, n_rows)
     if len(np.unique(labels)) < 2:
-        raise ValueError(f"expected at least 2 groups, got one: {labels[0]!r}; omit groups")
+        raise ValueError(f"expected at least 2 groups, got one: {labels[0].item()!r}; omit groups")
     return Order(labels)
 
 
@@ -134,6 +134,8 @@ def hold_out(
     n_held_out = round(fraction * len(rows))
     if not FEWEST_ROWS_HELD_OUT <= n_held_out <= len(rows) - FEWEST_ROWS_HELD_OUT:
         return rows, None
+    if order.groups is not None and len(np.unique(order.groups)) < 2:
+        return rows, None  # calibration took the others
     if order.matters:
         return order.cut(len(rows), n_held_out, seed)
     counts = np.unique(target, return_counts=True)[1]

@@ -29,16 +29,20 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
             "model for each: MultiOutputRegressor(Regressor()) or MultiOutputClassifier of "
             "sklearn.multioutput"
         )
+    if values.dtype.kind == "c":
+        raise ValueError(
+            f"Complex data not supported, but y holds {values.flat[0]}; pass its real part, its "
+            "imaginary part or its size"
+        )
     column: NDArray[Any] = column_or_1d(values, warn=True)
     if len(column) != n_rows:
         raise ValueError(
             f"expected as many targets as rows, got inconsistent numbers of samples: "
             f"{n_rows} rows in X and {len(column)} values in y"
         )
-    if column.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported\n{column}\n")
     if column.dtype.kind == "f":
-        assert_all_finite(column, input_name="y")
+        with np.errstate(invalid="ignore", over="ignore"):  # it adds all values up first
+            assert_all_finite(column, input_name="y")
     missing = [row for row, value in enumerate(column) if value is None or value != value]
     if missing:
         raise ValueError(
@@ -68,11 +72,11 @@ def read_censored(censored: Any, n_rows: int) -> NDArray[np.bool_] | None:
             f"expected censored to be True or False for each of {n_rows} rows, got an array of "
             f"shape {mask.shape}"
         )
-    if not all(value in (0, 1) for value in mask.tolist()):
-        odd = next(value for value in mask.tolist() if value not in (0, 1))
+    odd = [value for value in mask.tolist() if not (isinstance(value, Real) and value in (0, 1))]
+    if odd:
         raise ValueError(
             "expected censored to be True (the true value is at least y) or False (it is y), got "
-            f"{odd!r}"
+            f"{odd[0]!r}"
         )
     mask = mask.astype(bool)
     if mask.all():

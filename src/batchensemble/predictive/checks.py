@@ -80,7 +80,10 @@ def check_coverage(coverage: float) -> float:
 
 def check_levels(q: ArrayLike) -> Array:
     """A float64 copy of `q`: one probability, or several on one axis."""
-    levels = np.array(q, dtype=np.float64)
+    try:
+        levels = np.array(q, dtype=np.float64)
+    except (TypeError, ValueError):  # texts, or lists of different lengths
+        levels = np.array([])
     if levels.ndim > 1 or levels.size == 0 or not np.all((levels >= 0) & (levels <= 1)):
         raise ValueError(
             f"q: expected one probability or a list of them, each in [0, 1], got {q!r}; "

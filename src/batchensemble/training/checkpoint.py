@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from batchensemble.modelfile.files import replacing
+from batchensemble.modelfile.files import check_writable, replacing
 
 SECONDS = 30.0  # between two writes
 
@@ -24,7 +24,11 @@ class Checkpoint:
         return time.monotonic() - self.written >= self.seconds
 
     def read(self) -> dict[str, Any] | None:
-        """What was written last, by this run; None if nothing was."""
+        """What was written last, by this run; None if nothing was.
+
+        Training would find out late that the file cannot be written, and would wait for a pipe.
+        """
+        check_writable(self.path)
         if not self.path.exists():
             return None
         try:
