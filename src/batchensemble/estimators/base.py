@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -22,6 +21,7 @@ from batchensemble.conformal import IntervalCalibration, SetCalibration
 from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.estimators.forms import CODEC, shown
 from batchensemble.estimators.parameters import CONSTRAINTS
+from batchensemble.estimators.settings import Settings
 from batchensemble.modelfile.codec import Arrays, set_fields
 from batchensemble.modelfile.persistence import FilePath, write_model
 from batchensemble.plots.training import plot_training
@@ -41,33 +41,8 @@ MOST_MASK_UNITS = 2**22
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Estimator(BaseEstimator):  # type: ignore[misc]
+class Estimator(Settings):
     """Abstract: `fit` writes `model_`, a frozen object that predicts."""
-
-    method: str = field(default="batch_ensemble", kw_only=False)
-    n_members: int | None = None
-    n_passes: int = 100
-    preset: str = "default"
-    hidden: Sequence[int] | None = None
-    epochs: int | None = None
-    batch_size: int | None = None
-    lr: float | None = None
-    dropout: float | None = None
-    weight_decay: float | None = None
-    clip_norm: float | None = None
-    scaling: str | None = None
-    validation_fraction: float | None = None
-    patience: int | None = None
-    adapters: str | Sequence[str] | None = None
-    init: str | Sequence[str] | None = None
-    penalty: float = 0.0
-    batching: str | None = None
-    one_by_one: bool = False
-    time_limit: float | None = None
-    keep_on_interrupt: bool = False
-    random_state: int | np.random.RandomState | None = None
-    device: str = "auto"
-    verbose: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     _task: ClassVar[str]

@@ -3,7 +3,7 @@
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, NamedTuple, Self
 
@@ -32,6 +32,7 @@ from batchensemble.estimators.from_files import fit_files
 from batchensemble.estimators.heads import Head, censored_loss
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
+from batchensemble.estimators.settings import TableSettings
 from batchensemble.estimators.splits import (
     FEWEST_ROWS_HELD_OUT,
     Order,
@@ -69,15 +70,8 @@ MC_DROPOUT = 0.1  # at least, where masks are all that tells members apart
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TableEstimator(Estimator, Generic[Dist]):
+class TableEstimator(Estimator, TableSettings, Generic[Dist]):
     """Abstract: `Regressor` and `Classifier` define the target and its calibration."""
-
-    folds: int | None = None
-    bins: int | None = None
-    embedding_width: int | None = None
-    max_categories: int | None = None
-    categories: Mapping[str, Sequence[Any]] | None = None
-    warm_start: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = TABLE_CONSTRAINTS
     _presets: ClassVar[dict[str, dict[str, Any]]]
