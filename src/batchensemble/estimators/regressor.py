@@ -24,13 +24,11 @@ from batchensemble.estimators.spread import Spread, held_out_spread
 from batchensemble.estimators.table import TableEstimator
 from batchensemble.estimators.target_kinds import described, learn_kind
 from batchensemble.estimators.usefulness import doubt_about_numbers
-from batchensemble.predictive import GaussianPredictive, Transform, TransformedPredictive
+from batchensemble.predictive import NumberPredictive, Transform
 from batchensemble.training.engines import Data
 from batchensemble.training.losses import GaussianCRPS, GaussianNLL
 from batchensemble.training.models import Rows
 from batchensemble.words import one_of
-
-NumberPredictive = GaussianPredictive | TransformedPredictive
 
 
 @final

@@ -44,6 +44,7 @@ from batchensemble.estimators.splits import (
 from batchensemble.estimators.table_model import (
     WATCHED_ROWS,
     Dist,
+    HeldOut,
     TableModel,
     by_layer,
     shift_scale,
@@ -196,7 +197,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         censored: ArrayLike | None,
         eval_set: Any,
         checkpoint: FilePath | None = None,
-    ) -> None:
+    ) -> HeldOut[Dist] | None:
         self._validate_params()
         self.settings_ = self._resolved()
         every = self._examples(X, y, sample_weight, groups, in_time, censored, is_first=True)
@@ -211,9 +212,12 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         self._doubt(encoder, learned.columns, learned.values)
         watched = self._watched(eval_set, encoder)
         recipe, method = self._recipe(encoder, self._head()), self._make_method()
-        self._learn(learned, x, encoder, recipe, method, watched, seeds, checkpoint=checkpoint)
+        found = self._learn(
+            learned, x, encoder, recipe, method, watched, seeds, checkpoint=checkpoint
+        )
         if held_back is not None:
             self._calibrate(held_back.columns, held_back.values)
+        return found
 
     def update(
         self,
@@ -241,7 +245,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
             self._update(examples, calibrate, eval_set)
         return self
 
-    def _update(self, every: Examples, calibrate: bool, eval_set: Any) -> None:
+    def _update(self, every: Examples, calibrate: bool, eval_set: Any) -> HeldOut[Dist] | None:
         model, seeds = self.model_, self._seeds()
         self._check_new_target(every.values)
         learned, held_back = self._parted(every, calibrate, seeds.split)
@@ -260,10 +264,13 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         x, before = model.encoder.transform(learned.columns), self.history_
         ensemble = model.ensemble
         recipe, method = ensemble.recipe, ensemble.method
-        self._learn(learned, x, model.encoder, recipe, method, watched, seeds, start=ensemble.bank)
+        found = self._learn(
+            learned, x, model.encoder, recipe, method, watched, seeds, start=ensemble.bank
+        )
         self.history_ = [*before, *self.history_]
         if held_back is not None:
             self._calibrate(held_back.columns, held_back.values)
+        return found
 
     def _examples(
         self,
@@ -375,7 +382,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         *,
         start: Bank | None = None,
         checkpoint: FilePath | None = None,
-    ) -> None:
+    ) -> HeldOut[Dist] | None:
         """Train networks, from `start` if there is one, and learn how wide predictions are."""
         head = self._head()
         target, n_watched = head.encode(learned.values), 0 if watched is None else len(watched)
@@ -405,13 +412,16 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         self._learn_spread(data, splits)
         self.model_ = self._assembled(encoder, ensemble)
         self.shift_scale_ = shift_scale(self.model_, x, np.random.default_rng(seeds.split))
-        if has_held_out and data.weight is None and data.y.ndim == 1:
-            values = learned.values if watched is None else watched.values
-            first = 0 if watched is None else len(learned)
-            rows, outputs = held_out_outputs(ensemble, data, splits)
-            dist = self.model_.head.predictive(outputs)
-            for doubt in self._doubts(values[rows - first], dist):
+        if not has_held_out or data.y.ndim > 1:
+            return None
+        values = learned.values if watched is None else watched.values
+        first = 0 if watched is None else len(learned)
+        rows, outputs = held_out_outputs(ensemble, data, splits)
+        held_out = HeldOut(rows, values[rows - first], self.model_.head.predictive(outputs))
+        if data.weight is None:
+            for doubt in self._doubts(held_out.values, held_out.dist):
                 warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
+        return held_out
 
     def _resolved(self) -> dict[str, Any]:
         settings = resolve(self.preset, self.get_params(deep=False), self._presets)

@@ -65,6 +65,18 @@ class TableModel(Generic[Dist]):
         return whole
 
 
+@dataclass(frozen=True, eq=False)
+class HeldOut(Generic[Dist]):
+    """Rows that early stopping held out: where they are among those learned from, and their truth.
+
+    The predictions are those of the networks that did not see a row.
+    """
+
+    rows: NDArray[np.int64]
+    values: NDArray[Any]
+    dist: Dist
+
+
 def table_network(recipe: dict[str, Any]) -> MakeNetwork:
     return maker(MLP, **recipe)
 
