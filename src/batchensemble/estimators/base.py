@@ -225,21 +225,15 @@ class Estimator(Settings):
                 f"a file cannot keep the code of the subclass {type(self).__name__}; save a "
                 "Regressor, Classifier or Forecaster, or keep this one with joblib"
             )
+        write_model(path, *self.stored())
+
+    def stored(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file of the fitted model holds: JSON and arrays."""
         ensemble: Ensemble = self.model_.ensemble
         check_masks(ensemble)
-        parameters = self.get_params(deep=False)
-        if isinstance(parameters["random_state"], np.random.RandomState):
-            parameters["random_state"] = None
-        if "categories" in parameters:
-            parameters["categories"] = plain_lists(parameters["categories"])
-        arrays: Arrays = {}
-        contents: dict[str, Any] = {"about": self._about()}
-        for part, values in (("parameters", parameters), ("learned", self._learned())):
-            contents[part] = {
-                name: CODEC.encode(value, name, arrays) for name, value in values.items()
-            }
+        contents, arrays = stored(self.get_params(deep=False), self._learned())
         arrays["bank_.theta"] = ensemble.bank.theta.cpu().numpy()
-        write_model(path, contents, arrays)
+        return {"about": self._about(), **contents}, arrays
 
     def _about(self) -> dict[str, Any]:
         settings = self.get_params(deep=False) | self.settings_
@@ -253,6 +247,19 @@ class Estimator(Settings):
             "fitted_at": self.fitted_at_,
             "settings": shown(settings),
         }
+
+
+def stored(parameters: dict[str, Any], learned: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
+    """Parameters and what was learned, as JSON and arrays."""
+    if isinstance(parameters["random_state"], np.random.RandomState):
+        parameters["random_state"] = None
+    if "categories" in parameters:
+        parameters["categories"] = plain_lists(parameters["categories"])
+    arrays: Arrays = {}
+    contents: dict[str, Any] = {}
+    for part, values in (("parameters", parameters), ("learned", learned)):
+        contents[part] = {name: CODEC.encode(value, name, arrays) for name, value in values.items()}
+    return contents, arrays
 
 
 def run_digest(data: Source, *settings: Any) -> str:

@@ -1,10 +1,14 @@
 """How the errors of several targets go together, from rows that no network saw."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from batchensemble.estimators.heads import read_numbers
+from batchensemble.estimators.table_model import HeldOut
 from batchensemble.predictive import NumberPredictive
 
 Floats = NDArray[np.float64]
@@ -20,19 +24,19 @@ def levels(y: Floats, dist: NumberPredictive) -> Floats:
     return 0.5 * (dist.cdf(y) + 1 - np.exp(dist.log_survival(y)))
 
 
-def learned_correlation(at: Floats) -> Floats:
-    """The correlation of a Gaussian copula, (targets, targets), from `levels` (rows, targets).
+def learned_correlation(parts: Sequence[HeldOut[NumberPredictive]]) -> Floats:
+    """The correlation of a Gaussian copula, (targets, targets), from each target's held-out rows.
 
-    Only the order of the levels counts, so that predictions which are all too wide or too narrow
-    do not matter. Shrunk towards independence by Ledoit and Wolf's rule: the more, the fewer rows.
+    Of the normal scores of the `levels`. Only their order counts, so that predictions which are all
+    too wide or too narrow do not matter. Shrunk towards independence by Ledoit and Wolf's rule: the
+    more, the fewer rows there are.
     """
-    n_rows, n_targets = at.shape
-    if n_rows < FEWEST_ROWS:
-        return np.eye(n_targets)
+    # One seed and one number of rows: the same rows were held out for every target.
+    assert all(np.array_equal(part.rows, parts[0].rows) for part in parts)
+    at = np.column_stack([levels(read_numbers(part.values), part.dist) for part in parts])
     from sklearn.covariance import ledoit_wolf  # what fit alone needs takes long
 
-    scores = ndtri(rankdata(at, axis=0) / (n_rows + 1))
-    covariance, _ = ledoit_wolf(scores)
+    covariance, _ = ledoit_wolf(ndtri(rankdata(at, axis=0) / (len(at) + 1)))
     stds = np.sqrt(np.maximum(np.diagonal(covariance), 1e-12))  # 0 where all levels are the same
     correlation: Floats = covariance / np.outer(stds, stds)
     np.fill_diagonal(correlation, 1.0)
