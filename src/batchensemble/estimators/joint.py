@@ -36,6 +36,7 @@ from batchensemble.predictive.joint import check_correlation
 from batchensemble.training.loop import History
 from batchensemble.words import one_of
 
+BY_NAME = ("target", "target_bounds")  # parameters that may differ between targets
 PREFIX = "target {}: "  # of the names of a target's arrays in a file
 
 Floats = NDArray[np.float64]
@@ -162,7 +163,7 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
             seed = int(check_random_state(seed).randint(2**31 - 1))
         parameters = self.get_params(deep=False) | {"random_state": seed}
         by_name: dict[str, dict[str, Any]] = {}
-        for parameter in ("target", "target_bounds"):
+        for parameter in BY_NAME:
             value = parameters[parameter]
             if isinstance(value, Mapping):
                 for name in value:
@@ -239,7 +240,7 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         parameters = self.get_params(deep=False)
         skipped = (*parameters, "regressors_")
         learned = {name: each for name, each in vars(self).items() if name not in skipped}
-        for name in ("target", "target_bounds"):
+        for name in BY_NAME:
             if isinstance(parameters[name], Mapping):
                 parameters[name] = dict(parameters[name])
         contents, arrays = stored(parameters, dict(sorted(learned.items())))
@@ -254,7 +255,7 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
             "targets": [part["about"]["target"] for part in parts],
             "correlation": shown(self.correlation_),
             "n_parameters": self.n_parameters_,
-            "settings": parts[0]["about"]["settings"] | shown(parameters),
+            "settings": parts[0]["about"]["settings"] | {n: shown(parameters[n]) for n in BY_NAME},
         }
         write_model(path, {"about": about, **contents, "targets": parts}, arrays)
 
