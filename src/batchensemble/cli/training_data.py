@@ -148,8 +148,8 @@ def read_training_table(
         return data
     if order.matters or mask is not None or labels is not None or more_targets:
         raise ValueError(
-            f"{table.name} has {sample.n_rows:,} rows, and --groups, --in-time, --censored, --by "
-            f"and several targets are for tables of up to {SAMPLE_ROWS:,}; omit them, or fit to "
+            f"{table.name} has {sample.n_rows:,} rows, and several targets, --groups, --in-time, "
+            f"--censored and --by are for tables of up to {SAMPLE_ROWS:,}; omit them, or fit to "
             "fewer rows"
         )
     return replace(data, files=files.select(columns))
