@@ -200,11 +200,11 @@ def test_an_equation_that_would_come_out_wrong_raises_an_error_that_says_what_to
         maths.on_page_content(rf'<span class="arithmatex">\({latex}\)</span>')
 
 
-@pytest.mark.parametrize("name", ["Regressor", "Classifier", "Forecaster"])
+@pytest.mark.parametrize("name", ["Regressor", "JointRegressor", "Classifier", "Forecaster"])
 def test_the_reference_explains_every_parameter_of_an_estimator_with_its_default(name):
     griffe = pytest.importorskip("griffe")
     extensions = griffe.load_extensions(DOCS / "docstrings.py")
-    module = f"batchensemble.estimators.{name.lower()}"
+    module = getattr(batchensemble, name).__module__
     docstring = griffe.load(f"{module}.{name}", extensions=extensions).docstring
     (parameters,) = (part for part in docstring.parsed if part.kind.value == "parameters")
     explained = {p.name: literal_eval(str(p.default)) for p in parameters.value}

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from batchensemble import datasets, metrics, nn
     from batchensemble.data.doubts import BatchEnsembleWarning
-    from batchensemble.estimators import Classifier, Forecaster, Regressor, load
+    from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor, load
     from batchensemble.predictive import (
         CategoricalPredictive,
         GaussianPredictive,
+        JointPredictive,
         SamplePredictive,
         TransformedPredictive,
     )
@@ -25,6 +26,8 @@ __all__ = [
     "Classifier",
     "Forecaster",
     "GaussianPredictive",
+    "JointPredictive",
+    "JointRegressor",
     "Regressor",
     "SamplePredictive",
     "TransformedPredictive",
@@ -41,6 +44,8 @@ _ROOMS = {
     "Classifier": "estimators",
     "Forecaster": "estimators",
     "GaussianPredictive": "predictive",
+    "JointPredictive": "predictive",
+    "JointRegressor": "estimators",
     "Regressor": "estimators",
     "SamplePredictive": "predictive",
     "TransformedPredictive": "predictive",

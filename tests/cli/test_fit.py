@@ -198,6 +198,8 @@ def test_a_folder_of_files_is_one_table_and_may_be_too_large_for_memory(shell, m
     assert 150 < sampled["n_judged"] < 200
     assert "held-out rows" in sampled["judged_on"]
     assert len(shell("predict", "parts.be", "new.csv").stdout.splitlines()) == 31
+    several = shell("fit", "parts", "-t", "price", "-t", "rooms", code=1).stderr
+    assert "and several targets, --groups" in several
     said = shell("fit", "parts", "-t", "price", "--in-time", "sold", code=1).stderr
     assert "--by are for tables of up to" in said
 

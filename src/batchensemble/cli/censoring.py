@@ -12,8 +12,8 @@ from batchensemble import metrics
 from batchensemble.cli.evaluation import Curve, doubtful
 from batchensemble.cli.format import counted
 from batchensemble.estimators.answers import prediction_columns
-from batchensemble.estimators.regressor import NumberPredictive
 from batchensemble.metrics.censored import censored_coverage_curve
+from batchensemble.predictive import NumberPredictive
 
 FEWEST_KNOWN = 2  # targets, to score anything
 TRUTH = {"true": True, "yes": True, "1": True, "1.0": True}

@@ -40,9 +40,8 @@ from batchensemble.data.text import read_as
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import prediction_columns, with_zones
 from batchensemble.estimators.forecast import Forecast
-from batchensemble.estimators.regressor import NumberPredictive
 from batchensemble.estimators.target_kinds import described
-from batchensemble.predictive import CategoricalPredictive, SamplePredictive
+from batchensemble.predictive import CategoricalPredictive, NumberPredictive, SamplePredictive
 
 MOST_WINDOWS = 100
 TARGET_KINDS: dict[str, Kind] = {"b": "boolean", "i": "number", "u": "number", "f": "number"}

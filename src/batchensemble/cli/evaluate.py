@@ -55,17 +55,33 @@ def evaluate(
     scores, whether intervals and probabilities are calibrated, how the error falls when uncertain
     rows are left out, and the least certain rows. It is one file that works offline.
 
+    A model of several targets is scored target by target, and by the energy score of all at once.
+
     `batchensemble evaluate houses.be test.csv -o report.html`
     """
     from batchensemble.cli.comparison import evaluate_file
     from batchensemble.cli.report import check_report, write_report
     from batchensemble.data.file_options import FileOptions
-    from batchensemble.estimators import load
+    from batchensemble.estimators import JointRegressor, load
 
     options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
     check_report(out)
     console = Terminal(quiet=json, highlight=False)
     fitted = load(model, device=device)
+    if isinstance(fitted, JointRegressor):
+        from batchensemble.cli.joint import evaluate_targets, print_evaluations
+
+        if out or target:
+            raise ValueError(
+                f"-o and --target are for models of one target, and {model} predicts "
+                f"{', '.join(fitted.target_names_)}; omit them"
+            )
+        parts, together = evaluate_targets(fitted, data, coverage=coverage, options=options)
+        print_evaluations(console, parts, together)
+        if json:
+            targets = {name: part.as_dict() for name, part in parts.items()}
+            typer.echo(as_json({"model": model, "targets": targets, **together}))
+        return
     evaluation = evaluate_file(
         fitted, data, target=target, coverage=coverage, options=options, explains=out is not None
     )

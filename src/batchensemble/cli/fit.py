@@ -39,7 +39,10 @@ training_option = partial(option, rich_help_panel="Training")
 
 def fit(
     data: DataArgument,
-    target: Annotated[str, option("The column to predict.", "--target", "-t")],
+    target: Annotated[
+        list[str],
+        option("The column to predict; may be repeated, for several numbers.", "--target", "-t"),
+    ],
     out: Annotated[
         Path | None,
         option("The model file to write; by default the name of DATA with .be.", "--out", "-o"),
@@ -171,8 +174,17 @@ def fit(
 
     `batchensemble fit 'houses/*.parquet' --target price`
 
+    `batchensemble fit houses.csv --target price --target days`
+
     `batchensemble fit sales.csv --target sales --time month --series store --horizon 6`
     """
+    if len(target) > 1 and (
+        time or by or censored or checkpoint or task not in (None, "regression")
+    ):
+        raise typer.BadParameter(
+            "several --target are for a regression of a table, without --time, --by, --censored "
+            "or --checkpoint"
+        )
     of_series = (series, horizon, freq, fill, future, past, static, holidays)
     if (task == "forecast" or any(of_series)) and not time:
         raise typer.BadParameter("a forecast needs --time, the time column")
@@ -188,8 +200,8 @@ def fit(
         raise typer.BadParameter("--groups, --in-time and --by are for tables, not for a forecast")
     if by and (out is None or out == Path("-")):
         raise typer.BadParameter("--by needs a folder for its models: -o FOLDER")
-    if by == target:
-        raise typer.BadParameter(f"expected another column for --by than the target {target}")
+    if by in target:
+        raise typer.BadParameter(f"expected another column for --by than the target {by}")
     if adapt and not time:
         raise typer.BadParameter("--adapt is for a forecast, not for a table")
     if adapt and calibrate is False:
@@ -224,13 +236,15 @@ def fit(
             settings |= {"horizon": horizon, "freq": freq, "fill": fill, "holidays": holidays}
             columns = {"future": future or (), "past": past or (), "static": static or ()}
             source = read_training_series(
-                data, target, time=time, series=series, options=options, **columns
+                data, target[0], time=time, series=series, options=options, **columns
             )
         else:
-            task = "regression" if target_kind or censored else task
+            is_set = target_kind or censored or len(target) > 1
+            task = "regression" if is_set else task
             names: Any = {"drop": drop or (), "category": category or (), "options": options}
             names |= {"groups": groups, "in_time": in_time, "by": by, "censored": censored}
-            source = read_training_table(data, target, task=task, seed=seed, **names)
+            names["more_targets"] = target[1:]
+            source = read_training_table(data, target[0], task=task, seed=seed, **names)
             if source.origin.task == "regression":
                 settings["target"] = target_kind
         print_source(console, asdict(source.origin))
@@ -257,9 +271,18 @@ def fit(
             return
         model.origin_["warnings"] = [*said, *model.origin_["warnings"]]
         model.save(path)
-        if target_kind or getattr(model, "target_kind_", "real") != "real":
-            print_kind(console, model)
-        print_result(console, model.origin_)
+        origins = {}
+        if len(target) > 1:
+            from batchensemble.cli.joint import energy_words, origins_of, print_targets
+
+            origins = origins_of(model)
+            print_targets(console, origins)
+            if model.origin_["scores"]:
+                console.print(f"{energy_words(model.origin_['scores'])}.")
+        else:
+            if target_kind or getattr(model, "target_kind_", "real") != "real":
+                print_kind(console, model)
+            print_result(console, model.origin_)
         for warning in model.origin_["warnings"][len(said) :]:
             print_warning(console, warning)
         about = f"{model.n_parameters_:,} parameters, {size(path.stat().st_size)}"
@@ -268,6 +291,7 @@ def fit(
         console.print(f"Next: batchensemble predict {name}{new}", soft_wrap=True)
         if json:
             kind = {"target_kind": model.target_kind_} if hasattr(model, "target_kind_") else {}
+            kind |= {"targets": origins} if origins else {}
             typer.echo(as_json({"model": path, **model.origin_, **kind}))
 
 

@@ -21,7 +21,7 @@ from batchensemble.data.reading import PIPE, check_suffix, is_table
 from batchensemble.data.table_files import TableFiles
 from batchensemble.data.tables import read_target
 from batchensemble.data.writing import check_place
-from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
 from batchensemble.estimators.base import pick_device
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
 from batchensemble.estimators.splits import ANY_ORDER, Order
@@ -73,11 +73,14 @@ def train(
             model, learned, held_out, facts = prepare(
                 data, settings | {"random_state": seed}, holdout, calibrate
             )
-            how = {} if is_series else {"checkpoint": checkpoint}
+            is_joint = isinstance(model, JointRegressor)
+            how = {} if is_series or is_joint else {"checkpoint": checkpoint}
             with warnings.catch_warnings():
                 if held_out:  # by which the same is judged, below
                     warnings.filterwarnings("ignore", "|".join((CONSTANT, NAIVE, NARROW)))
                 model.fit(*learned, **how, **facts.pop("how", {}))
+            if is_joint:
+                return _judged_targets(model, data, facts, held_out, calibrate)
             if held_out:
                 facts["scores"] = _scores(model, data, held_out)
                 facts["warnings"] = tuple(doubts_about_scores(facts["scores"], data.origin.task))
@@ -101,12 +104,19 @@ def _prepare_table(
 ) -> Prepared:
     X, y = data.frame, np.asarray(data.y)
     is_classes = data.origin.task == "classification"
-    model = (Classifier if is_classes else Regressor)(**settings)
+    is_joint = y.ndim == 2
+    kind = JointRegressor if is_joint else Classifier if is_classes else Regressor
+    model: Any = kind(**settings)
     seed = settings["random_state"]
     if data.files is not None:
         return _prepare_files(data, data.files, model, holdout, seed)
     rows, judges = hold_out(y, holdout, seed, is_classes=is_classes, order=data.order)
-    learned = X.iloc[rows], pd.Series(y[rows], name=data.origin.target)
+    targets: pd.Series | pd.DataFrame
+    if is_joint:
+        targets = pd.DataFrame(y[rows], columns=list(data.targets))
+    else:
+        targets = pd.Series(y[rows], name=data.origin.target)
+    learned = X.iloc[rows], targets
     facts: dict[str, Any] = {"n_learned": len(rows), "n_judged": len(judges)}
     if data.order.matters:
         order = data.order.take(rows)
@@ -166,6 +176,26 @@ def _prepare_series(
         "judged_on": f"the held-out last {h} steps of each series",
     }
     return model, (panel.head(n),), (panel.tail(n),), facts
+
+
+def _judged_targets(
+    model: JointRegressor,
+    data: TrainingData,
+    facts: dict[str, Any],
+    held_out: tuple[Any, ...],
+    calibrate: bool,
+) -> JointRegressor:
+    """Each target is scored and calibrated as if it were the only one."""
+    from batchensemble.cli.joint import score_targets
+
+    model.verbose = False
+    score_targets(model, replace(data.origin, **facts), held_out)
+    for k, one in enumerate(model.regressors_.values()):
+        one.verbose = False
+        if calibrate:
+            rows = (held_out[0], held_out[1][:, k]) if held_out else ()
+            vars(one)["origin_"]["calibrated"] = _calibrate(one, rows, {})
+    return model
 
 
 def _scores(model: Any, data: TrainingData, held_out: tuple[Any, ...]) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import typer
 from rich.console import Console
@@ -28,16 +28,22 @@ def describe_model(path: Path) -> dict[str, Any]:
     """Its description, its training, and the data it comes from if `fit` made it."""
     from dataclasses import asdict
 
-    from batchensemble.estimators import load
+    from batchensemble.estimators import JointRegressor, load
     from batchensemble.modelfile.persistence import describe
 
     model = load(path, device="cpu")
+    origins, first = None, cast(Any, model)
+    if isinstance(model, JointRegressor):
+        from batchensemble.cli.joint import first_of, origins_of
+
+        origins, first = origins_of(model), first_of(model)
     return {
         "file": str(path),
         **describe(path),
         "training": [asdict(history) for history in model.history_],
-        "n_calibrated": len(model.calibration_ or ()),
+        "n_calibrated": len(first.calibration_ or ()),
         "origin": getattr(model, "origin_", None),
+        "origins": origins,
     }
 
 
@@ -54,7 +60,8 @@ def print_model(console: Console, facts: Mapping[str, Any]) -> None:
         ("parameters", f"{facts['n_parameters']:,}"),
         ("columns", ", ".join(columns) or "-"),
         *([("written", _written(origin))] if (origin or {}).get("notations") else []),
-        ("target", plain({name: fact for name, fact in target.items() if name != "name"})),
+        *(("target", _target(one)) for one in facts.get("targets", [{**target, "name": None}])),
+        *([("correlation", _matrix(facts))] if "correlation" in facts else []),
         ("fitted", facts["fitted_at"].replace("T", " ")),
         *(("training", _training(one)) for one in facts["training"]),
         ("file", f"{size(facts['bytes'])}, {versions}"),
@@ -64,7 +71,27 @@ def print_model(console: Console, facts: Mapping[str, Any]) -> None:
     if origin:
         file = escape(Path(origin["file"]).name)
         console.print(f"Trained on {origin['n_learned']:,} rows of {file}.")
-        print_result(console, origin)
+        if facts.get("origins"):
+            from batchensemble.cli.joint import energy_words, print_targets
+
+            print_targets(console, facts["origins"])
+            if origin["scores"]:
+                console.print(f"{energy_words(origin['scores'])}.")
+        else:
+            print_result(console, origin)
+
+
+def _target(target: Mapping[str, Any]) -> str:
+    learned = plain({name: fact for name, fact in target.items() if name != "name"})
+    return f"{target['name']}: {learned}" if target["name"] else learned
+
+
+def _matrix(facts: Mapping[str, Any]) -> str:
+    """Of the errors of every two targets."""
+    names = [one["name"] for one in facts["targets"]]
+    pairs = ((i, k) for i in range(len(names)) for k in range(i))
+    rows = facts["correlation"]
+    return ", ".join(f"{names[k]} and {names[i]} {rows[i][k]:.2f}" for i, k in pairs)
 
 
 def _written(origin: Mapping[str, Any]) -> str:

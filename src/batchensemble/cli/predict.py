@@ -79,6 +79,8 @@ def predict(
     Of a folder, every file is predicted into a file of the same name; those that are there already
     are not predicted again.
 
+    A model of several targets has these columns for each, as `TARGET_mean`, `TARGET_std` and so on.
+
     A forecast has the next times of each series with `mean`, `lower` and `upper`.
 
     A folder written by `fit --by` predicts each row with the model of its group.

@@ -20,7 +20,7 @@ from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.reading import TableFile, open_table
 from batchensemble.data.text import read_as
 from batchensemble.data.writing import TableWriter, check_place, check_written
-from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
 from batchensemble.estimators.answers import prediction_columns, with_zones
 from batchensemble.words import one_of
 
@@ -53,9 +53,7 @@ def predict_file(
     elif data is None:
         raise ValueError("name a file with rows to predict after the model, or - for a pipe")
     else:
-        one = isinstance(model, Regressor | Classifier)
-        answer = partial(table_predictions, model) if one else model.answer
-        needed = list(table_kinds(model)) if one else model.needed
+        answer, needed = _answers(model)
         asked = partial(answer, coverage=coverage)
         frames = _predicted_batches(needed, asked, data, keep, progress, batch, options)
     n_rows, columns = 0, list[str]()
@@ -64,6 +62,17 @@ def predict_file(
             writer.write(frame)
             n_rows, columns = n_rows + len(frame), list(frame)
     return {"file": str(out), "n_rows": n_rows, "columns": columns}
+
+
+def _answers(model: Any) -> tuple[Callable[..., pd.DataFrame], Collection[str]]:
+    """What is said about rows of a file, and the columns that takes."""
+    if isinstance(model, JointRegressor):
+        from batchensemble.cli.joint import first_of, joint_predictions
+
+        return partial(joint_predictions, model), list(table_kinds(first_of(model)))
+    if isinstance(model, Regressor | Classifier):
+        return partial(table_predictions, model), list(table_kinds(model))
+    return model.answer, model.needed
 
 
 def _predicted_batches(

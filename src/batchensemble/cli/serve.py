@@ -42,9 +42,14 @@ def serve(
         raise ImportError(
             f"serve needs the package {error.name}: pip install 'batchensemble[serve]'"
         ) from error
-    from batchensemble.estimators import load
+    from batchensemble.estimators import JointRegressor, load
 
-    app = make_app(load(model, device=device), Limits(max_rows, max_mb))
+    fitted = load(model, device=device)
+    if isinstance(fitted, JointRegressor):
+        raise ValueError(
+            f"{model} predicts several targets, and serve answers for one; fit one for each target"
+        )
+    app = make_app(fitted, Limits(max_rows, max_mb))
     listening = _listen(host, port)
     place = f"http://{_shown(host)}:{listening.getsockname()[1]}"
     typer.echo(f"Serving {Path(model).name} on {place} (Ctrl-C stops)", err=True)

@@ -64,6 +64,7 @@ class TrainingData:
     censored: NDArray[np.bool_] | None = None
     files: TableFiles | None = None  # all rows, if `frame` and `y` are a sample of them
     roles: Mapping[str, Any] = field(default_factory=dict)  # parameters of Forecaster
+    targets: tuple[str, ...] = ()  # names of y's columns, if it has several
     by: NDArray[Any] | None = None  # labels of a table's rows, if each shall have its own model
 
 
@@ -78,10 +79,11 @@ def read_training_table(
     in_time: str | None = None,
     by: str | None = None,
     censored: str | None = None,
+    more_targets: Sequence[str] = (),
     options: FileOptions = AS_FOUND,
     seed: int = 0,
 ) -> TrainingData:
-    """A table for a regression or a classification."""
+    """A table for a regression or a classification; with several targets, `y` has columns."""
     words = [*category, *([by] if by else [])]
     if is_large(path):
         files = open_files(path, target, words=words, options=options, skip_gaps=True, seed=seed)
@@ -89,16 +91,22 @@ def read_training_table(
     else:
         table, files = read_file(path, words=words, options=options), None
     rows, facts = _with_target(table, target)
+    targets = [target, *more_targets]
+    if more_targets:
+        rows = _with_all_targets(table, targets, facts)
     rows, order = _in_order(table, rows, groups=groups, in_time=in_time)
-    others = [name for name in table.kinds if name != target]
+    others = [name for name in table.kinds if name not in targets]
     for word, names in (("--drop", drop), ("--category", category)):
         for name in names:
             one_of(name, others, f"the {word} column of {table.name}")
     if task != "classification":
         cure = "; to predict it as classes, add --task classification"
         _refuse_ambiguous(table, target, "numbers or classes in the target", cure)
-    task, why = (task, SET[bool(censored)]) if task else _recognise_task(table, rows[target])
+    reason = "several targets" if more_targets else SET[bool(censored)]
+    task, why = (task, reason) if task else _recognise_task(table, rows[target])
     y = read_target(rows[target], task, table.name)
+    if more_targets:
+        y = np.column_stack([read_target(rows[name], task, table.name) for name in targets])
     left_out = dict.fromkeys(drop, "dropped with --drop")
     labels = None
     if by is not None:
@@ -109,7 +117,7 @@ def read_training_table(
         one_of(censored, others, f"the --censored column of {table.name}")
         mask, said = censored_rows(rows[censored], table.name), {censored: table.kinds[censored]}
         left_out[censored] = f"says which values of {target} are censored: {mask.sum():,}"
-    candidates = {n: k for n, k in table.kinds.items() if n != target and n not in left_out}
+    candidates = {n: table.kinds[n] for n in others if n not in left_out}
     useless = _useless(rows, candidates)
     # A column that could be of use, read otherwise, says so in the same line.
     doubts = {
@@ -123,7 +131,7 @@ def read_training_table(
             f"{table.name}: expected a column besides the target {target!r} to learn from, got "
             + "; ".join(["none", *reasons, *facts["notes"]])
         )
-    how = _read_how(table, [*columns, target])
+    how = _read_how(table, [*columns, *targets])
     facts["notes"] += how.pop("notes")
     for name in _row_numbers(table.frame, columns):
         facts["notes"] += (f"{name!r} numbers the rows; if it means nothing, add --drop {name}",)
@@ -133,13 +141,16 @@ def read_training_table(
     if files is not None:
         n_rows = sample.n_rows + sample.n_without_target
         origin = replace(origin, n_rows=n_rows, n_without_target=sample.n_without_target)
-    data = TrainingData(origin, rows[list(columns)], y, order, mask, by=labels)
+    data = TrainingData(
+        origin, rows[list(columns)], y, order, mask, targets=tuple(targets), by=labels
+    )
     if files is None or sample.is_whole:
         return data
-    if order.matters or mask is not None or labels is not None:
+    if order.matters or mask is not None or labels is not None or more_targets:
         raise ValueError(
-            f"{table.name} has {sample.n_rows:,} rows, and --groups, --in-time, --censored and "
-            f"--by are for tables of up to {SAMPLE_ROWS:,}; omit them, or fit to fewer rows"
+            f"{table.name} has {sample.n_rows:,} rows, and several targets, --groups, --in-time, "
+            f"--censored and --by are for tables of up to {SAMPLE_ROWS:,}; omit them, or fit to "
+            "fewer rows"
         )
     return replace(data, files=files.select(columns))
 
@@ -252,6 +263,22 @@ def _with_target(table: FileTable, target: str) -> tuple[pd.DataFrame, dict[str,
         "n_without_target": n - len(rows),
         "notes": (*table.file_notes, *([nameless] if table.nameless else [])),
     }
+
+
+def _with_all_targets(
+    table: FileTable, targets: Sequence[str], facts: dict[str, Any]
+) -> pd.DataFrame:
+    """The rows that have all targets; facts about them are mended."""
+    if len({*targets}) < len(targets):
+        raise ValueError(f"expected different --target columns, got {', '.join(targets)}")
+    for name in targets:
+        one_of(name, table.kinds, f"the target column of {table.name}")
+        _refuse_ambiguous(table, name, "numbers in the target")
+    rows = table.frame.dropna(subset=list(targets))
+    if rows.empty:
+        raise ValueError(f"{table.name}: no row has all targets, {', '.join(targets)}")
+    facts |= {"target": ", ".join(targets), "n_without_target": len(table.frame) - len(rows)}
+    return rows
 
 
 def _read_how(table: FileTable, names: Collection[str]) -> dict[str, Any]:

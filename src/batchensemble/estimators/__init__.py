@@ -2,7 +2,8 @@
 
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
+from batchensemble.estimators.joint import JointRegressor
 from batchensemble.estimators.loading import load
 from batchensemble.estimators.regressor import Regressor
 
-__all__ = ["Classifier", "Forecaster", "Regressor", "load"]
+__all__ = ["Classifier", "Forecaster", "JointRegressor", "Regressor", "load"]

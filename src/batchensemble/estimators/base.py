@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -22,6 +21,7 @@ from batchensemble.conformal import IntervalCalibration, SetCalibration
 from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.estimators.forms import CODEC, shown
 from batchensemble.estimators.parameters import CONSTRAINTS
+from batchensemble.estimators.settings import Settings
 from batchensemble.modelfile.codec import Arrays, set_fields
 from batchensemble.modelfile.persistence import FilePath, write_model
 from batchensemble.plots.training import plot_training
@@ -41,33 +41,8 @@ MOST_MASK_UNITS = 2**22
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Estimator(BaseEstimator):  # type: ignore[misc]
+class Estimator(Settings):
     """Abstract: `fit` writes `model_`, a frozen object that predicts."""
-
-    method: str = field(default="batch_ensemble", kw_only=False)
-    n_members: int | None = None
-    n_passes: int = 100
-    preset: str = "default"
-    hidden: Sequence[int] | None = None
-    epochs: int | None = None
-    batch_size: int | None = None
-    lr: float | None = None
-    dropout: float | None = None
-    weight_decay: float | None = None
-    clip_norm: float | None = None
-    scaling: str | None = None
-    validation_fraction: float | None = None
-    patience: int | None = None
-    adapters: str | Sequence[str] | None = None
-    init: str | Sequence[str] | None = None
-    penalty: float = 0.0
-    batching: str | None = None
-    one_by_one: bool = False
-    time_limit: float | None = None
-    keep_on_interrupt: bool = False
-    random_state: int | np.random.RandomState | None = None
-    device: str = "auto"
-    verbose: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     _task: ClassVar[str]
@@ -250,21 +225,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 f"a file cannot keep the code of the subclass {type(self).__name__}; save a "
                 "Regressor, Classifier or Forecaster, or keep this one with joblib"
             )
+        write_model(path, *self.stored())
+
+    def stored(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file of the fitted model holds: JSON and arrays."""
         ensemble: Ensemble = self.model_.ensemble
         check_masks(ensemble)
-        parameters = self.get_params(deep=False)
-        if isinstance(parameters["random_state"], np.random.RandomState):
-            parameters["random_state"] = None
-        if "categories" in parameters:
-            parameters["categories"] = plain_lists(parameters["categories"])
-        arrays: Arrays = {}
-        contents: dict[str, Any] = {"about": self._about()}
-        for part, values in (("parameters", parameters), ("learned", self._learned())):
-            contents[part] = {
-                name: CODEC.encode(value, name, arrays) for name, value in values.items()
-            }
+        contents, arrays = stored(self.get_params(deep=False), self._learned())
         arrays["bank_.theta"] = ensemble.bank.theta.cpu().numpy()
-        write_model(path, contents, arrays)
+        return {"about": self._about(), **contents}, arrays
 
     def _about(self) -> dict[str, Any]:
         settings = self.get_params(deep=False) | self.settings_
@@ -278,6 +247,19 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "fitted_at": self.fitted_at_,
             "settings": shown(settings),
         }
+
+
+def stored(parameters: dict[str, Any], learned: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
+    """Parameters and what was learned, as JSON and arrays."""
+    if isinstance(parameters["random_state"], np.random.RandomState):
+        parameters["random_state"] = None
+    if "categories" in parameters:
+        parameters["categories"] = plain_lists(parameters["categories"])
+    arrays: Arrays = {}
+    contents: dict[str, Any] = {}
+    for part, values in (("parameters", parameters), ("learned", learned)):
+        contents[part] = {name: CODEC.encode(value, name, arrays) for name, value in values.items()}
+    return contents, arrays
 
 
 def run_digest(data: Source, *settings: Any) -> str:

@@ -10,14 +10,15 @@ from batchensemble.estimators.base import pick_device
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.forms import CODEC
+from batchensemble.estimators.joint import PREFIX, JointRegressor
 from batchensemble.estimators.regressor import Regressor
-from batchensemble.estimators.soundness import check_described, check_sound
+from batchensemble.estimators.soundness import check_described, check_sound, require
 from batchensemble.modelfile.persistence import FilePath, read_model, unusable
 from batchensemble.words import one_of
 
-FittedEstimator = Regressor | Classifier | Forecaster
+FittedEstimator = Regressor | Classifier | Forecaster | JointRegressor
 
-ESTIMATORS: dict[str, type[FittedEstimator]] = {
+ESTIMATORS: dict[str, type[Regressor | Classifier | Forecaster]] = {
     "Classifier": Classifier,
     "Forecaster": Forecaster,
     "Regressor": Regressor,
@@ -42,13 +43,11 @@ def load(path: FilePath, device: str = "auto") -> FittedEstimator:
 def _built(
     contents: dict[str, Any], arrays: dict[str, Any], device: torch.device
 ) -> FittedEstimator:
+    if contents["about"]["estimator"] == "JointRegressor":
+        return _built_joint(contents, arrays, device)
     kind = ESTIMATORS[one_of(contents["about"]["estimator"], ESTIMATORS, "the estimator")]
     theta = arrays.pop("bank_.theta")
-    trees = [contents["parameters"], contents["learned"]]
-    values = CODEC.decode([list(tree.values()) for tree in trees], arrays)
-    parameters, learned = (
-        dict(zip(tree, each, strict=True)) for tree, each in zip(trees, values, strict=True)
-    )
+    parameters, learned = _decoded(contents, arrays)
     encoder = learned["encoder_"]
     expected = SeriesEncoder if kind is Forecaster else TableEncoder
     if not isinstance(encoder, expected):
@@ -58,3 +57,34 @@ def _built(
     check_described(contents["about"])
     check_sound(estimator)
     return estimator
+
+
+def _built_joint(
+    contents: dict[str, Any], arrays: dict[str, Any], device: torch.device
+) -> JointRegressor:
+    regressors = []
+    for i, part in enumerate(contents["targets"]):
+        require(part["about"]["estimator"] == "Regressor", "a Regressor for each target")
+        prefix = PREFIX.format(i)
+        names = [name for name in arrays if name.startswith(prefix)]
+        regressor = _built(part, {n.removeprefix(prefix): arrays.pop(n) for n in names}, device)
+        assert isinstance(regressor, Regressor)
+        regressors.append(regressor)
+    parameters, learned = _decoded(contents, arrays)
+    estimator = JointRegressor(**parameters)
+    estimator._validate_params()
+    estimator.restore(learned, regressors)
+    check_described(contents["about"])
+    return estimator
+
+
+def _decoded(
+    contents: dict[str, Any], arrays: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters, and what was learned."""
+    trees = [contents["parameters"], contents["learned"]]
+    values = CODEC.decode([list(tree.values()) for tree in trees], arrays)
+    parameters, learned = (
+        dict(zip(tree, each, strict=True)) for tree, each in zip(trees, values, strict=True)
+    )
+    return parameters, learned

@@ -90,6 +90,23 @@ TABLE_PARAMETERS = f"""{PARAMETERS}    validation_fraction : float or None
         Whether a second `fit` goes on from the networks of the first, as `update` does.
 """
 
+NUMBER_PARAMETERS = """target_scaling : None or one of "standard", "minmax", "log"
+        Of the target, inside; predictions are in the target's own units. With "log", targets of
+        at least 0 count by their ratio, from their lower quartile on.
+    log_variance_bounds : (float, float) or None
+        Smooth bounds of the predicted log-variance, in units of the scaled target;
+        `(-inf, inf)` for none.
+    loss : None or one of "crps", "nll"
+        What each member minimises: the continuous ranked probability score of its Gaussian, or
+        its negative log-likelihood.
+    beta : float or None
+        Above 0: the beta-NLL loss, which weights rows by their variance to this power, whatever
+        the preset's loss is.
+    rescale : bool or None
+        Whether rows held out for early stopping decide how wide predictions are: by a factor for
+        the members' variances, one for their distance, and heavier tails where errors have them.
+"""
+
 TABLE_ATTRIBUTES = """n_parameters_ : int
         Trained parameters of all networks together.
     target_name_ : str or None
@@ -213,6 +230,14 @@ TABLE_CONSTRAINTS: dict[str, list[Any]] = {
     "bins": [FROM_0, None],
     "categories": [Mapping, None],
     "warm_start": ["boolean"],
+}
+
+NUMBER_CONSTRAINTS: dict[str, list[Any]] = {
+    **TABLE_CONSTRAINTS,
+    **_each("target_scaling loss", str, None),
+    "log_variance_bounds": [tuple, list, None],
+    "beta": [Interval(Real, 0, 1, closed="both"), None],
+    "rescale": ["boolean", None],
 }
 
 SERIES_CONSTRAINTS: dict[str, list[Any]] = {

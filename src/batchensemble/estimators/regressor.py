@@ -2,40 +2,42 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import Interval
 
 from batchensemble.conformal import IntervalCalibration, fewest_rows, predicted_interval
 from batchensemble.data.frames import Columns
 from batchensemble.estimators.examples import Examples
 from batchensemble.estimators.heads import AS_TRAINED, NumberHead, read_numbers
 from batchensemble.estimators.parameters import (
+    NUMBER_CONSTRAINTS,
+    NUMBER_PARAMETERS,
     TABLE_ATTRIBUTES,
-    TABLE_CONSTRAINTS,
     TABLE_PARAMETERS,
 )
 from batchensemble.estimators.presets import PRESETS
+from batchensemble.estimators.settings import NumberSettings
 from batchensemble.estimators.spread import Spread, held_out_spread
 from batchensemble.estimators.table import TableEstimator
 from batchensemble.estimators.target_kinds import described, learn_kind
 from batchensemble.estimators.usefulness import doubt_about_numbers
-from batchensemble.predictive import GaussianPredictive, Transform, TransformedPredictive
+from batchensemble.predictive import NumberPredictive, Transform
 from batchensemble.training.engines import Data
 from batchensemble.training.losses import GaussianCRPS, GaussianNLL
 from batchensemble.training.models import Rows
 from batchensemble.words import one_of
 
-NumberPredictive = GaussianPredictive | TransformedPredictive
-
 
 @final
 @dataclass(eq=False, repr=False, kw_only=True)
-class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: ignore[misc]
+class Regressor(
+    RegressorMixin,  # type: ignore[misc]
+    TableEstimator[NumberPredictive],
+    NumberSettings,
+):
     __doc__ = f"""Predict a number, and how far to trust it.
 
     Examples
@@ -51,22 +53,7 @@ class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: igno
         "auto" the rows decide; `target_kind_` says how.
     target_bounds : (float, float) or None
         The bounds of target="bounded"; None for 0 and 1, or else 0 and 100.
-    target_scaling : None or one of "standard", "minmax", "log"
-        Of the target, inside; predictions are in the target's own units. With "log", targets of
-        at least 0 count by their ratio, from their lower quartile on.
-    log_variance_bounds : (float, float) or None
-        Smooth bounds of the predicted log-variance, in units of the scaled target;
-        `(-inf, inf)` for none.
-    loss : None or one of "crps", "nll"
-        What each member minimises: the continuous ranked probability score of its Gaussian, or
-        its negative log-likelihood.
-    beta : float or None
-        Above 0: the beta-NLL loss, which weights rows by their variance to this power, whatever
-        the preset's loss is.
-    rescale : bool or None
-        Whether rows held out for early stopping decide how wide predictions are: by a factor for
-        the members' variances, one for their distance, and heavier tails where errors have them.
-
+    {NUMBER_PARAMETERS}
     Attributes
     ----------
     calibration_ : IntervalCalibration or None
@@ -87,11 +74,6 @@ class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: igno
 
     target: str | None = None
     target_bounds: tuple[float, float] | None = None
-    target_scaling: str | None = None
-    log_variance_bounds: tuple[float, float] | None = None
-    loss: str | None = None
-    beta: float | None = None
-    rescale: bool | None = None
 
     calibration_: IntervalCalibration | None = field(init=False, default=None)
     target_kind_: str = field(init=False)
@@ -102,14 +84,9 @@ class Regressor(RegressorMixin, TableEstimator[NumberPredictive]):  # type: igno
 
     _fewest_calibration_rows: ClassVar[int] = fewest_rows(0.9)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TABLE_CONSTRAINTS,
+        **NUMBER_CONSTRAINTS,
         "target": [str, None],
         "target_bounds": [tuple, list, None],
-        "target_scaling": [str, None],
-        "log_variance_bounds": [tuple, list, None],
-        "loss": [str, None],
-        "beta": [Interval(Real, 0, 1, closed="both"), None],
-        "rescale": ["boolean", None],
     }
 
     def predict(

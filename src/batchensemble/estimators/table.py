@@ -3,7 +3,7 @@
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self
 
@@ -31,6 +31,7 @@ from batchensemble.estimators.from_files import check_wanted, fit_files
 from batchensemble.estimators.heads import Head, censored_loss
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
+from batchensemble.estimators.settings import TableSettings
 from batchensemble.estimators.splits import (
     FEWEST_ROWS_HELD_OUT,
     Seeds,
@@ -42,6 +43,7 @@ from batchensemble.estimators.splits import (
 )
 from batchensemble.estimators.table_model import (
     Dist,
+    HeldOut,
     TableModel,
     recipe_of,
     shift_scale,
@@ -67,15 +69,8 @@ MC_DROPOUT = 0.1  # at least, where masks are all that tells members apart
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TableEstimator(Estimator, Generic[Dist]):
+class TableEstimator(Estimator, TableSettings, Generic[Dist]):
     """Abstract: `Regressor` and `Classifier` define the target and its calibration."""
-
-    folds: int | None = None
-    bins: int | None = None
-    embedding_width: int | None = None
-    max_categories: int | None = None
-    categories: Mapping[str, Sequence[Any]] | None = None
-    warm_start: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = TABLE_CONSTRAINTS
     _presets: ClassVar[dict[str, dict[str, Any]]]
@@ -173,14 +168,12 @@ class TableEstimator(Estimator, Generic[Dist]):
             if is_update:
                 self._update(examples, calibrate, eval_set)
             else:
-                name = getattr(y, "name", None)
-                self.target_name_ = name if isinstance(name, str) and name else None
                 self._fit(examples, calibrate, eval_set, checkpoint)
         return self
 
     def _fit(
-        self, every: Examples, calibrate: bool, eval_set: Any, checkpoint: FilePath | None
-    ) -> None:
+        self, every: Examples, calibrate: bool, eval_set: Any, checkpoint: FilePath | None = None
+    ) -> HeldOut[Dist] | None:
         self.settings_ = self._resolved()
         seeds = draw_seeds(self.random_state)
         learned, held_back = self._parted(every, calibrate, seeds.split)
@@ -192,9 +185,12 @@ class TableEstimator(Estimator, Generic[Dist]):
         watched = self._watched(eval_set, encoder)
         recipe = recipe_of(self.settings_, encoder, self._head().sizes)
         method = self._make_method()
-        self._learn(learned, x, encoder, recipe, method, watched, seeds, checkpoint=checkpoint)
+        found = self._learn(
+            learned, x, encoder, recipe, method, watched, seeds, checkpoint=checkpoint
+        )
         if held_back is not None:
             self._calibrate(held_back.columns, held_back.values)
+        return found
 
     def update(
         self,
@@ -222,7 +218,7 @@ class TableEstimator(Estimator, Generic[Dist]):
             self._update(examples, calibrate, eval_set)
         return self
 
-    def _update(self, every: Examples, calibrate: bool, eval_set: Any) -> None:
+    def _update(self, every: Examples, calibrate: bool, eval_set: Any) -> HeldOut[Dist] | None:
         model, seeds = self.model_, draw_seeds(self.random_state)
         self._check_new_target(every.values)
         learned, held_back = self._parted(every, calibrate, seeds.split)
@@ -241,10 +237,13 @@ class TableEstimator(Estimator, Generic[Dist]):
         x, before = model.encoder.transform(learned.columns), self.history_
         ensemble = model.ensemble
         recipe, method = ensemble.recipe, ensemble.method
-        self._learn(learned, x, model.encoder, recipe, method, watched, seeds, start=ensemble.bank)
+        found = self._learn(
+            learned, x, model.encoder, recipe, method, watched, seeds, start=ensemble.bank
+        )
         self.history_ = [*before, *self.history_]
         if held_back is not None:
             self._calibrate(held_back.columns, held_back.values)
+        return found
 
     def _examples(
         self,
@@ -261,6 +260,8 @@ class TableEstimator(Estimator, Generic[Dist]):
         columns = read_columns(X) if is_first else self.read(X)
         if is_first:
             validate_data(self, X, skip_check_array=True)
+            name = getattr(y, "name", None)
+            self.target_name_ = name if isinstance(name, str) and name else None
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
@@ -352,7 +353,7 @@ class TableEstimator(Estimator, Generic[Dist]):
         *,
         start: Bank | None = None,
         checkpoint: FilePath | None = None,
-    ) -> None:
+    ) -> HeldOut[Dist] | None:
         """Train networks, from `start` if there is one, and learn how wide predictions are."""
         head = self._head()
         target, n_watched = head.encode(learned.values), 0 if watched is None else len(watched)
@@ -385,13 +386,16 @@ class TableEstimator(Estimator, Generic[Dist]):
         self._learn_spread(data, splits)
         self.model_ = self._assembled(encoder, ensemble)
         self.shift_scale_ = shift_scale(self.model_, x, np.random.default_rng(seeds.split))
-        if has_held_out and data.weight is None and data.y.ndim == 1:
-            values = learned.values if watched is None else watched.values
-            first = 0 if watched is None else len(learned)
-            rows, outputs = held_out_outputs(ensemble, data, splits)
-            dist = self.model_.head.predictive(outputs)
-            for doubt in self._doubts(values[rows - first], dist):
+        if not has_held_out or data.y.ndim > 1:
+            return None
+        values = learned.values if watched is None else watched.values
+        first = 0 if watched is None else len(learned)
+        rows, outputs = held_out_outputs(ensemble, data, splits)
+        held_out = HeldOut(rows, values[rows - first], self.model_.head.predictive(outputs))
+        if data.weight is None:
+            for doubt in self._doubts(held_out.values, held_out.dist):
                 warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
+        return held_out
 
     def _resolved(self) -> dict[str, Any]:
         settings = resolve(self.preset, self.get_params(deep=False), self._presets)

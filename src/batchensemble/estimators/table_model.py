@@ -64,6 +64,18 @@ class TableModel(Generic[Dist]):
         return whole
 
 
+@dataclass(frozen=True, eq=False)
+class HeldOut(Generic[Dist]):
+    """Rows that early stopping held out: where they are among those learned from, and their truth.
+
+    The predictions are those of the networks that did not see a row.
+    """
+
+    rows: NDArray[np.int64]
+    values: NDArray[Any]
+    dist: Dist
+
+
 def recipe_of(
     settings: dict[str, Any], encoder: TableEncoder, heads: tuple[int, ...]
 ) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Targets, weights and groups as they come, checked: one for each row."""
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -25,9 +26,8 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
         raise ValueError(f"expected one target per row, got {type(y).__name__} {y!r:.80}")
     if values.ndim == 2 and values.shape[1] > 1:
         raise ValueError(
-            f"y should be a 1d array, got {values.shape[1]} columns; for several targets fit one "
-            "model for each: MultiOutputRegressor(Regressor()) or MultiOutputClassifier of "
-            "sklearn.multioutput"
+            f"y should be a 1d array, got {values.shape[1]} columns; for several numbers use "
+            "JointRegressor, for several classes MultiOutputClassifier of sklearn.multioutput"
         )
     if values.dtype.kind == "c":
         raise ValueError(
@@ -50,6 +50,48 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
             f"{missing[0]} and {len(missing) - 1} more; drop these rows"
         )
     return column
+
+
+def read_targets(
+    Y: Any, n_rows: int, known: Sequence[str] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Several targets by name, each with one value a row.
+
+    Those without names are y0, y1, ..., or have the names that are `known` since fit.
+    """
+    if hasattr(Y, "columns"):
+        names = list(Y.columns)
+        if len({*names}) < len(names):
+            raise ValueError(f"expected different names of targets, got {names}; rename them")
+        columns = [Y[name] for name in names]
+    else:
+        # Not a plain asarray of a list: it would turn [1, "a"] into texts.
+        table = Y if isinstance(Y, np.ndarray) else np.asarray(Y, dtype=object)
+        if table.ndim != 2:
+            raise ValueError(
+                f"expected targets of shape (rows, targets), got {table.shape}; for one target use "
+                "Regressor"
+            )
+        columns = list(table.T)
+    if known is not None and len(columns) != len(known):
+        raise ValueError(
+            f"expected {len(known)} targets as at fit, {known}, got {len(columns)} columns"
+        )
+    if len(columns) < 2:
+        raise ValueError(f"expected several targets, got {len(columns)}; for one use Regressor")
+    if not hasattr(Y, "columns") or not all(isinstance(name, str) for name in names):
+        names = list(known or [f"y{i}" for i in range(len(columns))])
+    if known is not None and names != list(known):
+        raise ValueError(
+            f"expected the targets of fit, {known}, got {names}; select them in that order"
+        )
+    targets = {}
+    for name, column in zip(names, columns, strict=True):
+        try:
+            targets[name] = read_target(column, n_rows)
+        except ValueError as error:
+            raise ValueError(f"target {name!r}: {error}") from None
+    return targets
 
 
 def read_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:

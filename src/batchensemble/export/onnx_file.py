@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
 from batchensemble.export.interface import Model, Slot, inputs_of, outputs_of
 from batchensemble.modelfile.files import replacing
 from batchensemble.modelfile.persistence import library_version
@@ -40,6 +40,11 @@ def to_onnx(model: Model, path: str | os.PathLike[str]) -> None:
             f"exporting needs onnx, which cannot be imported ({error}): "
             "pip install 'batchensemble[onnx]'"
         ) from error
+    if isinstance(model, JointRegressor):
+        raise ValueError(
+            "a model of several targets cannot be exported as a whole; export each of its "
+            "regressors_"
+        )
     if not isinstance(model, Regressor | Classifier | Forecaster):
         raise TypeError(
             f"expected a Regressor, Classifier or Forecaster, got {type(model).__name__}; "

@@ -16,6 +16,7 @@ from batchensemble.predictive.checks import (
     check_probabilities,
 )
 from batchensemble.predictive.gaussian import GaussianPredictive
+from batchensemble.predictive.joint import JointPredictive, NumberPredictive
 from batchensemble.predictive.samples import SamplePredictive
 from batchensemble.predictive.transformed import TransformedPredictive
 from batchensemble.predictive.transforms import Transform
@@ -24,7 +25,9 @@ __all__ = [
     "Array",
     "CategoricalPredictive",
     "GaussianPredictive",
+    "JointPredictive",
     "Labels",
+    "NumberPredictive",
     "Predictive",
     "SamplePredictive",
     "Transform",

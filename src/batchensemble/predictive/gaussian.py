@@ -83,6 +83,14 @@ class GaussianPredictive(MixturePredictive):
         out[:, order] = np.maximum.accumulate(out[:, order], axis=1)
         return out.reshape(len(self), *levels.shape)
 
+    def from_normal(self, z: ArrayLike) -> Array:
+        """(samples, n) quantiles at the levels Phi(z), of z (samples, n).
+
+        Where z are standard normal draws, these are draws from the mixture.
+        """
+        scores = check_array("z", z, len(self), "n")
+        return self._reached(np.where(scores > 0, -1.0, 1.0), ndtr(-np.abs(scores)))
+
     def interval(self, coverage: float = 0.9) -> Array:
         """(samples, 2) central interval: as much probability below it as above it."""
         return self.quantile(central_levels(coverage))
@@ -157,18 +165,26 @@ class GaussianPredictive(MixturePredictive):
         sides, tails = np.where(is_lower, 1.0, -1.0), np.where(is_lower, levels, 1.0 - levels)
         out = np.repeat(np.where(tails > 0, 0.0, -sides * np.inf)[None], len(self), axis=0)
         inside = np.flatnonzero(tails > 0)
-        sides, tails = sides[inside, None, None], np.maximum(tails[inside], _TINY)
+        shape = len(self), len(inside)
+        out[:, inside] = self._reached(
+            *(np.broadcast_to(each[inside], shape) for each in (sides, tails))
+        )
+        return out
+
+    def _reached(self, sides: Array, tails: Array) -> Array:
+        """(samples, n), where the probability below (side 1) or above (-1) is the tail."""
+        out, tails = np.empty(sides.shape), np.maximum(tails, _TINY)
         means, stds, weights = self._parts()
-        for rows in chunks(len(self), means.shape[1] * max(1, len(inside))):
-            mirrored = sides * means[rows]  # (levels, rows, parts)
+        for rows in chunks(len(self), means.shape[1] * max(1, sides.shape[1])):
+            mirrored = sides[rows, :, None] * means[rows, None]  # (rows, n, parts)
             shape = mirrored.shape
             lower = _lower_quantile(
                 mirrored.reshape(-1, shape[2]),
-                np.broadcast_to(stds[rows], shape).reshape(-1, shape[2]),
-                np.repeat(tails, shape[1]),
+                np.broadcast_to(stds[rows, None], shape).reshape(-1, shape[2]),
+                tails[rows].ravel(),
                 weights,
             )
-            out[rows, inside] = (sides[..., 0] * lower.reshape(shape[:2])).T
+            out[rows] = sides[rows] * lower.reshape(shape[:2])
         return out
 
 

@@ -104,6 +104,10 @@ class TransformedPredictive(MixturePredictive):
         check_levels(q)
         return self.transform(self.latent.quantile(q))
 
+    def from_normal(self, z: ArrayLike) -> Array:
+        """(samples, n) quantiles at the levels Phi(z), of z (samples, n)."""
+        return self.transform(self.latent.from_normal(z))
+
     def interval(self, coverage: float = 0.9) -> Array:
         """(samples, 2) central interval: as much probability below it as above it."""
         return self.quantile(central_levels(coverage))
