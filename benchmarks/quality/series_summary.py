@@ -1,10 +1,9 @@
 """The scores of every method on every series dataset, and mean ranks.
 
-    python benchmarks/quality/series_summary.py results/quality/series.csv
+    python benchmarks/quality/series_summary.py FILE ...
 
-Prints two tables in Markdown from the rows of `series/measure.py`: MASE, weighted quantile loss,
-coverage of the 80 % intervals and CPU-seconds by dataset, and the mean ranks of the methods that
-have all datasets.
+Prints tables in Markdown from the rows of `series/measure.py`. Mean ranks are those among the
+methods that have all datasets. Of rows for the same dataset and method, the first counts.
 """
 
 import argparse
@@ -15,68 +14,73 @@ from summary import table_means
 
 NAMES = {
     "default": "ours",
-    "snaive": "seasonal naive",
-    "theta": "AutoTheta",
-    "ets": "AutoETS",
-    "mean": "mean of AutoTheta and AutoETS",
-    "arima": "AutoARIMA",
-    "deepar": "DeepAR",
     "patchtst": "PatchTST",
     "nhits": "NHITS",
+    "deepar": "DeepAR",
+    "arima": "AutoARIMA",
+    "theta": "AutoTheta",
+    "ets": "AutoETS",
+    "mean": "mean of the two",
+    "snaive": "seasonal naive",
 }
-DIGITS = {"mase": 3, "wql": 3}
+DATASETS = {
+    "m3_monthly": "M3 monthly",
+    "m3_quarterly": "M3 quarterly",
+    "australian_tourism": "tourism",
+    "us_gasoline": "gasoline",
+    "etth1": "ETTh1",
+    "exchange_rate": "exchange rates",
+    "ny_taxi": "taxi",
+}
+LOWER_IS_BETTER = {"wql": ("Weighted quantile loss", "{:.4f}"), "mase": ("MASE", "{:.3f}")}
 COVERED = (0.75, 0.85)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("file", type=Path)
-    rows = pd.read_csv(parser.parse_args().file)
-    rows = rows[rows["method"].isin(NAMES)]
-    print_scores(rows)
-    print()
-    print_ranks(rows)
+    parser.add_argument("files", nargs="+", type=Path)
+    rows = pd.concat([pd.read_csv(file) for file in parser.parse_args().files])
+    rows = rows[rows["method"].isin(NAMES)].drop_duplicates(["dataset", "method"])
+    ranks = mean_ranks(rows)
+    for score, (title, form) in LOWER_IS_BETTER.items():
+        print_table(title, wide(rows, score), form, ranks[score].map("{:.2f}".format), "mean rank")
+    coverage = wide(rows, "coverage")
+    held = coverage.apply(lambda shares: shares.between(*COVERED).sum(), axis=1).astype(str)
+    print_table("80 % intervals cover", 100 * coverage, "{:.0f} %", held, "75 to 85 %", bold=False)
+    seconds = wide(rows, "cpu_seconds")
+    total = seconds.dropna().sum(axis=1).map("{:.0f}".format)
+    print_table("CPU-seconds", seconds, "{:.0f}", total, "total", bold=False)
 
 
-def print_scores(rows: pd.DataFrame) -> None:
-    """One line for each dataset and method; the lowest scores of a dataset are bold."""
-    print("| | MASE | weighted quantile loss | 80 % cover | CPU-seconds |")
-    print("| --- | ---: | ---: | ---: | ---: |")
-    for dataset, part in rows.groupby("dataset", sort=False):
-        print(f"| **{dataset}** | | | | |")
-        texts = {score: part[score].map(f"{{:.{n}g}}".format) for score, n in DIGITS.items()}
-        for row in part.sort_values("wql").itertuples():
-            cells = []
-            for score in DIGITS:
-                text = texts[score][row.Index]
-                best = texts[score][part[score].idxmin()]
-                cells.append(f"**{text}**" if text == best else text)
-            cells += [f"{row.coverage:.0%}".replace("%", " %"), f"{row.cpu_seconds:.0f}"]
-            print(f"| {NAMES[row.method]} | {' | '.join(cells)} |")
+def wide(rows: pd.DataFrame, score: str) -> pd.DataFrame:
+    """(methods, datasets), in the order of the names above."""
+    scores = rows.pivot_table(index="method", columns="dataset", values=score, dropna=False)
+    methods = [name for name in NAMES if name in scores.index]
+    return scores.loc[methods, [name for name in DATASETS if name in scores]]
 
 
 def mean_ranks(rows: pd.DataFrame) -> pd.DataFrame:
     """(methods, scores), of the methods that have all datasets."""
-    n_datasets = rows["dataset"].nunique()
     counts = rows.groupby("method")["dataset"].nunique()
-    whole = sorted(counts.index[counts == n_datasets])
+    whole = counts.index[counts == rows["dataset"].nunique()].tolist()
     tables = rows.rename(columns={"dataset": "table"}).assign(split=0)
-    ranks = {s: table_means(tables, s, whole).rank(axis=1).mean() for s in ("wql", "mase")}
-    return pd.DataFrame(ranks).sort_values("wql")
+    means = {score: table_means(tables, score, whole) for score in LOWER_IS_BETTER}
+    return pd.DataFrame({score: own.rank(axis=1).mean() for score, own in means.items()})
 
 
-def print_ranks(rows: pd.DataFrame) -> None:
-    n_datasets = rows["dataset"].nunique()
-    is_covered = rows["coverage"].between(*COVERED)
-    covered = is_covered.groupby(rows["method"]).sum()
-    lowest, highest = (rows.groupby("method")["coverage"].agg(f) for f in ("min", "max"))
-    print(f"Mean ranks over {n_datasets} datasets\n")
-    print("| | weighted quantile loss | MASE | 75 to 85 % cover on | coverage |")
-    print("| --- | ---: | ---: | ---: | ---: |")
-    for method, ranks in mean_ranks(rows).iterrows():
-        span = f"{100 * lowest[method]:.0f} to {100 * highest[method]:.0f} %"
-        cells = [f"{ranks['wql']:.2f}", f"{ranks['mase']:.2f}", f"{covered[method]}", span]
-        print(f"| {NAMES[method]} | {' | '.join(cells)} |")
+def print_table(
+    title: str, cells: pd.DataFrame, form: str, last: pd.Series, last_title: str, bold: bool = True
+) -> None:
+    """A line for each method; what is missing stays empty, the lowest of a dataset is bold."""
+    texts = cells.map(lambda value: "" if pd.isna(value) else form.format(value))
+    if bold:
+        for dataset in texts:
+            is_best = texts[dataset] == texts.loc[cells[dataset].idxmin(), dataset]
+            texts.loc[is_best, dataset] = "**" + texts.loc[is_best, dataset] + "**"
+    print(f"\n| {title} | {' | '.join(DATASETS[name] for name in texts)} | {last_title} |")
+    print(f"| --- |{' ---: |' * (texts.shape[1] + 1)}")
+    for method, line in texts.iterrows():
+        print(f"| {NAMES[method]} | {' | '.join(line)} | {last.get(method, '')} |")
 
 
 if __name__ == "__main__":
