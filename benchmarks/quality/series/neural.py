@@ -83,6 +83,7 @@ def quantile_network(
     past, order = known(frame, task, 0), frame["unique_id"].unique()
     lengths = past.groupby("unique_id").size()
     n_held_out = held_out(past, task)
+    is_short = bool(lengths.min() < task.context + task.horizon + n_held_out)
     network = model(
         h=task.horizon,
         input_size=task.context,
@@ -94,7 +95,9 @@ def quantile_network(
         learning_rate=1e-3,
         batch_size=2 if lengths.max() > LONG else 32,
         inference_windows_batch_size=512,
-        start_padding_enabled=bool(lengths.min() < task.context + task.horizon + n_held_out),
+        start_padding_enabled=is_short,
+        # A window with one value has no spread to be scaled by, and would rule the loss.
+        training_data_availability_threshold=1.0 if is_short else 0.0,
         random_seed=SEED,
         alias="m",
         callbacks=[KeepBest()],
