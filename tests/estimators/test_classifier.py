@@ -103,6 +103,7 @@ def test_predicting_before_fitting_is_refused():
         Classifier().predict([[1.0]])
 
 
+@pytest.mark.slow
 def test_held_out_rows_get_better_probabilities_than_the_class_shares_and_the_control_does_not():
     x, y = load_breast_cancer(return_X_y=True)
     x_train, x_test, y_train, y_test = train_test_split(x, y, test_size=0.2, random_state=0)

@@ -84,3 +84,8 @@ def test_windows_with_a_missing_truth_are_left_out_of_scores():
     np.testing.assert_array_equal(kept.truth, past.truth[is_complete])
     np.testing.assert_array_equal(kept.dist.paths, past.dist.paths[is_complete])
     assert len(kept.frame(kept.columns(), with_truth=True)) == 15
+
+
+def test_a_horizon_that_would_fill_the_memory_is_refused_before_anything_is_made(model):
+    with pytest.raises(ValueError, match="expected h of at most 1,048,576 steps, got 100,000,000"):
+        model.predict(100_000_000)

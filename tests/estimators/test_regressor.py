@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import train_test_split
 
 from batchensemble import GaussianPredictive, Regressor
-from batchensemble.estimators.table import TableEstimator
+from batchensemble.estimators import table
 from batchensemble.metrics import gaussian_nll, interval_coverage, mixture_nll, shift_auroc
 from batchensemble.study.datasets import load_table, make_shift
 
@@ -163,6 +163,7 @@ def test_beta_nll_and_unbounded_variance_are_options():
         assert np.isfinite(Regressor(**QUICK, **settings).fit(x, y).predict_interval(x)).all()
 
 
+@pytest.mark.slow
 def test_noise_that_grows_is_seen_to_grow():
     random = np.random.default_rng(0)
     x = random.uniform(0, 1, size=(2000, 1))
@@ -199,6 +200,7 @@ def judged(x_train, y_train, x_test, y_test):
     return ours, theirs, interval_coverage(y_test, lower=low, upper=high)
 
 
+@pytest.mark.slow
 def test_on_diabetes_it_beats_a_linear_model_and_covers_and_the_control_does_not():
     x, y = load_diabetes(return_X_y=True)
     results, controls = [], []
@@ -347,14 +349,14 @@ def test_intervals_by_group_follow_a_column_or_labels():
 @pytest.mark.filterwarnings("ignore:.*almost determines")  # the target is a column
 def test_early_stopping_sees_no_row_of_a_group_that_it_trains_on(monkeypatch):
     seen = []
-    original = TableEstimator._splits
+    original = table.rows_of
 
-    def spied(self, *words):
-        method, splits = original(self, *words)
+    def spied(*words):
+        method, splits = original(*words)
         seen.append(splits)
         return method, splits
 
-    monkeypatch.setattr(TableEstimator, "_splits", spied)
+    monkeypatch.setattr(table, "rows_of", spied)
     group, y = np.arange(300) // 10, SKEWED_X[:, 0]
     Regressor(**TINY).fit(SKEWED_X, y, groups=group)
     Regressor(**TINY).fit(SKEWED_X, y, in_time=True)

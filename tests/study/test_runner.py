@@ -257,6 +257,7 @@ def run(folder, seconds=None):
     return process.wait(timeout=120)
 
 
+@pytest.mark.slow
 def test_killing_it_at_any_moment_and_starting_again_ends_with_the_same_numbers(tmp_path):
     assert run(tmp_path / "whole") == 0
     random = np.random.default_rng(0)

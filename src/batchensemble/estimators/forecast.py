@@ -22,6 +22,7 @@ Answers = Mapping[str, NDArray[np.float64]]
 """By column, an array (windows, h)."""
 
 STD = ""  # the standard deviation among answers; no column is called that
+MOST_AHEAD = 2**20  # steps: the times alone of many more would fill the memory
 
 Floats = NDArray[np.float64]
 Question = Callable[[SamplePredictive], Answers]
@@ -255,4 +256,6 @@ def in_turn(dist: SamplePredictive, n_paths: int) -> NDArray[np.float64]:
 def check_horizon(h: Any, name: str = "h") -> int:
     if isinstance(h, bool) or not isinstance(h, Integral) or h < 1:
         raise ValueError(f"expected {name} to be a whole number of steps above 0, got {h!r}")
+    if h > MOST_AHEAD:
+        raise ValueError(f"expected {name} of at most {MOST_AHEAD:,} steps, got {h:,}")
     return int(h)
