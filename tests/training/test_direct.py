@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from batchensemble.training.direct import Direct, places_read
 from batchensemble.training.losses import GaussianCRPS
@@ -176,3 +177,27 @@ def test_a_season_that_was_seen_once_makes_no_forecast_certain():
     x[:, : REACH - 4, 2] = 0
     spread = x[:, REACH - 4 : REACH, 0].std(1)
     assert (widths().amin((1, 2)) > 0.3 * spread).all()
+
+
+class Copies(TorchDispatchMode):
+    """Keeps the names of operations that bring numbers from Python to a tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        if "lift" in str(operation) or "_to_copy" in str(operation):
+            self.found.append(str(operation))
+        return operation(*args, **(kwargs or {}))
+
+
+def test_a_second_pass_makes_no_tensor_from_numbers_of_python():
+    """A GPU that records the steps of training refuses to copy from memory that is not its own."""
+    net, x = network(), shown(windows())
+    with Copies() as first:
+        net(x)
+    with Copies() as second:
+        net(x)
+    assert first.found
+    assert not second.found

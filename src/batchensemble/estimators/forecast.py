@@ -256,6 +256,7 @@ def in_turn(dist: SamplePredictive, n_paths: int) -> NDArray[np.float64]:
 def check_horizon(h: Any, name: str = "h") -> int:
     if isinstance(h, bool) or not isinstance(h, Integral) or h < 1:
         raise ValueError(f"expected {name} to be a whole number of steps above 0, got {h!r}")
-    if h > MOST_AHEAD:
-        raise ValueError(f"expected {name} of at most {MOST_AHEAD:,} steps, got {h:,}")
-    return int(h)
+    steps = int(h)
+    if steps > MOST_AHEAD:
+        raise ValueError(f"expected {name} of at most {MOST_AHEAD:,} steps, got {steps:,}")
+    return steps

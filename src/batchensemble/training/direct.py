@@ -128,9 +128,8 @@ class Direct(Network):
         weights = torch.softmax(evidence, -1)
         base = _mixed(weights, by_smoother)
         error = (weights * squares).sum(-1, keepdim=True).sqrt()
-        near = torch.cat([values[..., self.read], base, level], -1).clamp(
-            -LARGEST_INPUT, LARGEST_INPUT
-        )
+        read = values[..., self._places(values.device)[0]]
+        near = torch.cat([read, base, level], -1).clamp(-LARGEST_INPUT, LARGEST_INPUT)
         share = is_known.mean(-1, keepdim=True)
         covariates = shown[..., self.reach, :, 3:]
         inputs = torch.cat([near, weights, error.log(), share, covariates], -1)
@@ -183,7 +182,7 @@ class Direct(Network):
         ahead, residual, growth, penalties, is_before = self._on(values.device, values.dtype)
         n_smoothers = len(penalties)
         errors = (values @ residual).unflatten(-1, (n_smoothers, 2, self.n_errors))
-        was_known = torch.maximum(is_known[..., self.earlier], is_before)
+        was_known = torch.maximum(is_known[..., self._places(values.device)[1]], is_before)
         counts = (is_known[..., None, -self.n_errors :] * was_known).unsqueeze(-2)
         n_known = counts.sum(-1)
         n_counted = n_known.clamp(min=1)
@@ -211,6 +210,13 @@ class Direct(Network):
                 )
             )
         return self._matrices[device, dtype]
+
+    def _places(self, device: torch.device) -> tuple[Tensor, ...]:
+        """`read` and `earlier`, on the device: a step that a GPU records may copy nothing to it."""
+        if device not in self._matrices:
+            places = (self.read, self.earlier)
+            self._matrices[device] = tuple(torch.tensor(each, device=device) for each in places)
+        return self._matrices[device]
 
     def simulate(self, x: Tensor, noise: Tensor, masks: Tensor | None = None) -> Tensor:
         """Paths: x (batch, time, 2 + covariates) and noise -> (batch, paths, members, steps).
