@@ -12,6 +12,7 @@ import argparse
 from pathlib import Path
 
 import loader
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from published import PUBLISHED
@@ -50,6 +51,7 @@ def main() -> None:
         print_coverage(part)
     print_uci(uci)
     if args.pictures:
+        plt.rcParams["svg.fonttype"] = "none"  # letters, not their outlines
         draw_ranks(chosen, args.pictures / "quality-ranks.svg")
         draw_cost(chosen, args.pictures / "quality-cost.svg")
 
@@ -138,8 +140,6 @@ def print_uci(rows: pd.DataFrame) -> None:
 
 def draw_ranks(rows: pd.DataFrame, path: Path) -> None:
     """Mean ranks of the default and of the best preset among the rivals, for each score."""
-    import matplotlib.pyplot as plt
-
     scores = [s for s in LOWER_IS_BETTER if not compared(rows, s, "ours_default").empty]
     size = (7, 1.7 * len(scores))
     figure, axes = plt.subplots(len(scores), 1, figsize=size, squeeze=False, layout="constrained")
@@ -151,7 +151,9 @@ def draw_ranks(rows: pd.DataFrame, path: Path) -> None:
             ranks = means.rank(axis=1).mean().sort_values()
             for place, (method, rank) in enumerate(ranks.items()):
                 mine = method == ours
-                axis.plot(rank, height, "o", color="tab:blue" if mine else "0.6")
+                axis.plot(
+                    rank, height, "o", color="tab:blue" if mine else "0.6", zorder=3 if mine else 2
+                )
                 axis.annotate(
                     NAMES.get(method, method),
                     (rank, height),
@@ -168,8 +170,6 @@ def draw_ranks(rows: pd.DataFrame, path: Path) -> None:
 
 def draw_cost(rows: pd.DataFrame, path: Path) -> None:
     """CRPS relative to the default preset's against CPU-seconds of a fit, on one thread."""
-    import matplotlib.pyplot as plt
-
     own = rows[(rows["device"] == "cpu") & rows["crps"].notna()]
     methods = [m for m in own["method"].unique() if m in OURS or m != "linear"]
     figure, axis = plt.subplots(figsize=(6, 4))

@@ -226,10 +226,8 @@ def check_grid(
         i = series[row]
         first, label = times[starts[i]], f"series {shown(ids, i)}"
         if advice := rounding_advice(times[starts[i] : starts[i + 1]]):
-            raise ValueError(
-                f"{label}: expected times of the frequency {freq_word(freq)} from {when(first)} "
-                f"on, got {when(times[row])}; {advice}"
-            )
+            seen = f"{when(first)}, {when(times[starts[i] + 1])}, ..."
+            raise ValueError(f"{label}: expected times at equal steps, got {seen}; {advice}")
         looks = _looks_like(times, starts, ids, freq, at, i)
         raise off_grid(label, times[row], freq, first, looks)
     sparse = np.flatnonzero((at[starts[1:] - 1] >= lengths) & (lengths > 2))

@@ -19,6 +19,7 @@ from batchensemble.data.frames import MISSING, Column, Columns, as_frame, read_c
 from batchensemble.data.grids import Ints
 from batchensemble.data.longframes import Names, has_times
 from batchensemble.data.panel import Panel, check_lengths, check_static
+from batchensemble.data.stamps import moved_to_start
 from batchensemble.words import one_of
 
 __all__ = [
@@ -52,9 +53,10 @@ def read_panel(
 
     Accepted are long frames with the columns `names` and the exogenous `columns` (without a column
     of ids: one series), pandas and polars series, and one-dimensional arrays and lists. `freq` is
-    inferred from all series together if it is None. `fill` ("interpolate" or "ffill") closes gaps,
-    missing rows as well as missing values, of the target and of numeric columns in missing rows;
-    it drops missing values at the end of a series. Those at its beginning are always dropped.
+    inferred from all series together if it is None; where it is given, times on different days of
+    a month (hours of a day, ...) are moved to its start. `fill` ("interpolate" or "ffill") closes
+    gaps, missing rows as well as missing values, of the target and of numeric columns in missing
+    rows; it drops missing values at the end of a series. Those at its beginning are always dropped.
     Without a `fill`, a gap is an error, or with `marks_gaps` filled forward and marked as such.
     """
     if isinstance(data, Panel):
@@ -68,6 +70,11 @@ def read_panel(
     times, starts, ids = panel.times, panel.starts, panel.ids
     step = grids.infer_freq(times, starts, ids) if known is None else grids.read_freq(known, times)
     at = grids.positions(times, starts, step)
+    if known is not None and (at < 0).any():
+        moved = moved_to_start(times, starts, step)
+        if moved is not None:
+            times, at = moved, grids.positions(moved, starts, step)
+            panel = replace(panel, times=moved)
     grids.check_grid(times, starts, ids, step, at, inferred=known is None)
     panel = replace(panel, freq=step)
     counts = at[starts[1:] - 1] + 1

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 REGULAR = 0.8  # of the steps lead to the next month, day or hour
 KINDS = {  # by pandas' word for the period: how it is called, and what differs
@@ -16,7 +17,25 @@ KINDS = {  # by pandas' word for the period: how it is called, and what differs
 }
 
 
-def rounding_advice(times: Any, time_col: str = "ds") -> str:
+def moved_to_start(times: Any, starts: NDArray[np.int64], freq: Any) -> Any:
+    """Each time at the start of its month, day, ..., as `freq` has it.
+
+    None where two times of a series are in the same one, or where `freq` has no such starts.
+    """
+    if not isinstance(times, pd.DatetimeIndex):
+        return None
+    for word, (_, start) in KINDS.items():
+        if freq == pd.tseries.frequencies.to_offset(start):
+            local = times.tz_localize(None).as_unit("s").to_period(word).start_time
+            moved = local.tz_localize(times.tz, ambiguous="NaT", nonexistent="NaT")
+            later = np.diff(moved.asi8) > 0
+            later[starts[1:-1] - 1] = True  # the next series
+            if not moved.hasnans and later.all():
+                return moved.as_unit(times.unit)
+    return None
+
+
+def rounding_advice(times: Any) -> str:
     """What times that are on no grid look like, and how to put them on one; "" if unclear."""
     if not isinstance(times, pd.DatetimeIndex) or len(times) < 3:
         return ""
@@ -26,6 +45,8 @@ def rounding_advice(times: Any, time_col: str = "ds") -> str:
         steps, ends = np.diff(periods.asi8), (periods.start_time, periods.end_time)
         differ = all((plain - end).value_counts(normalize=True).max() < 0.5 for end in ends)
         if differ and (steps > 0).all() and (steps == 1).mean() >= REGULAR:
-            start = f"df[{time_col!r}].dt.to_period({word!r}).dt.start_time"
-            return f"the times are {looks}: use df[{time_col!r}] = {start}, and freq={freq!r}"
+            return (
+                f"the times are {looks}: pass freq={freq!r} (--freq {freq} on the command line), "
+                "which takes the start of each"
+            )
     return ""
