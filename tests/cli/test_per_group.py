@@ -208,3 +208,12 @@ def test_two_runs_do_not_write_to_one_folder(towns):
         other.kill()
         other.communicate()
     assert "Models" in towns(*FIT).output
+
+
+def test_a_group_may_be_called_like_markup(towns):
+    frame = pd.read_csv("towns.csv")
+    frame["town"] = np.where(np.arange(len(frame)) % 2, "[/]", "[red]")
+    frame.to_csv("towns.csv", index=False)
+    said = towns(*FIT).output
+    assert "[/]: " in said
+    assert "[red]: " in said

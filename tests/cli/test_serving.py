@@ -142,6 +142,8 @@ def test_a_forecaster_continues_its_series_or_those_of_the_request(shell):
             assert list(frame) == list(expected)
             assert np.array_equal(frame["mean"], expected["mean"])
             assert (frame["month"].str[:10] == expected["month"].str[:10]).all()
+        long = history.assign(sales=10**400).to_dict("records")
+        assert at.post("/predict", json={"history": long}).status_code == 422
         bad = history.assign(sales="many").to_dict("records")
         answer = at.post("/predict", json={"history": bad})
         assert answer.status_code == 422

@@ -78,3 +78,9 @@ def test_other_texts_are_no_formats(text):
 def test_dates_that_do_not_exist_are_missing():
     assert np.isnat(parse(array("31/02/2024", "x", ""), "%d/%m/%Y")).all()
     assert parse(array("29/02/2024"), "%d/%m/%Y")[0] == pd.Timestamp("2024-02-29")
+
+
+def test_the_example_of_a_doubt_is_a_date_that_the_two_readings_tell_apart():
+    style = recognise(np.array(["11/11/2024", "08/09/2023"], dtype=object))
+    assert style is not None
+    assert style.doubt.startswith("'08/09/2023' may be 2023-09-08 or 2023-08-09")

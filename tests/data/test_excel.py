@@ -1,5 +1,6 @@
 import datetime as dt
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -80,3 +81,18 @@ def test_words_among_numbers_are_told_and_gaps_among_them_are_gaps(tmp_path):
     assert (
         "'b' is read as words: 1 of its cells are words, the first of them 'n.a.' in row 32" in note
     )
+
+
+def test_a_damaged_book_is_read_or_refused_by_name(book):
+    whole, refused = book.read_bytes(), []
+    for seed in range(60):
+        random, damaged = np.random.default_rng(seed), bytearray(whole)
+        for place in random.integers(0, len(whole), random.integers(1, 20)):
+            damaged[place] ^= int(random.integers(1, 256))
+        book.write_bytes(damaged)
+        try:
+            read_file(book)
+        except ValueError as error:
+            refused.append(str(error))
+    assert len(refused) > 20
+    assert all("f.xlsx" in words for words in refused)

@@ -70,3 +70,10 @@ def test_targets_that_are_one_and_the_same_are_drawn_alike():
     dist = mixtures()["first"]
     draws = JointPredictive({"a": dist, "b": dist}, np.ones((2, 2))).sample(50, 0)
     assert np.allclose(draws[..., 0], draws[..., 1])
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, True, None, "3"])
+def test_a_number_of_draws_that_is_none_is_refused(n):
+    dist = GaussianPredictive(np.zeros((4, 1)), np.ones((4, 1)))
+    with pytest.raises(ValueError, match="expected n to be a whole number of draws above 0"):
+        JointPredictive({"a": dist, "b": dist}, np.eye(2)).sample(n, 0)

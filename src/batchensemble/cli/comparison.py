@@ -81,7 +81,9 @@ def evaluate_file(
 
 def _warned(evaluation: Evaluation) -> Evaluation:
     """With sentences about what its scores give away."""
-    warnings = doubts_about_scores(evaluation.scores, evaluation.task)
+    warnings: list[str] = []
+    if not evaluation.verdict:  # which says it already
+        warnings = doubts_about_scores(evaluation.scores, evaluation.task)
     if "coverage" in evaluation.scores:
         n = evaluation.n_rows // (evaluation.horizon or 1)  # steps of one window err alike
         warnings += doubt_about_coverage(evaluation.scores["coverage"], evaluation.coverage, n)

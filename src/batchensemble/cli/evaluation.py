@@ -91,10 +91,10 @@ class Evaluation:
         right, baseline = self.scores["accuracy"], self.scores["accuracy_of_commonest"]
         if right > baseline:
             return ""
-        than = "worse than" if right < baseline else "no better than"
+        than = "less often right than" if right < baseline else "no more often right than"
         return (
             f"{than} always predicting the most common class: {percent(right)} of the rows are "
-            f"right, against {percent(baseline)}"
+            f"right, against {percent(baseline)}; judge it by its probabilities"
         )
 
     @property

@@ -252,7 +252,8 @@ def fit(
             from batchensemble.cli.per_group import fit_groups
 
             how = {"holdout": holdout, "seed": seed, "calibrate": calibrate}
-            counts = fit_groups(source, by, path, settings, progress=console.print, **how)
+            told = partial(console.print, markup=False)  # a group may be called [/]
+            counts = fit_groups(source, by, path, settings, progress=told, **how)
             print_groups(console, path, counts)
             if json:
                 typer.echo(as_json({"models": path, "by": by, **counts}))

@@ -211,7 +211,8 @@ def _listed(row: Any, most: int, fewest: int = 0) -> Any:
 
 
 def _as_csv(rows: list[dict[str, Any]] | None) -> bytes:
-    return pd.DataFrame(rows).to_csv(index=False).encode() if rows else b""
+    # As objects: a whole number of hundreds of digits is no float.
+    return pd.DataFrame(rows, dtype=object).to_csv(index=False).encode() if rows else b""
 
 
 def _contents(body: TypeAdapter[Any], kinds: dict[str, Kind]) -> dict[str, Any]:

@@ -79,8 +79,9 @@ def recognise(words: NDArray[Any], dayfirst: bool | None = None) -> DateStyle | 
         return DateStyle(doubt=f"{words[0]!r} may start with the day, the month or the year; {ASK}")
     if len(fit) > 1:
         if dayfirst is None and "." not in fit[0]:
-            days, months = (read[form][0].astype("datetime64[D]") for form in forms)
-            return DateStyle(doubt=f"{words[0]!r} may be {days} or {months}; {ASK}")
+            days, months = (read[form].astype("datetime64[D]") for form in forms)
+            i = (days != months).argmax()  # 11/11 would be no example
+            return DateStyle(doubt=f"{words[i]!r} may be {days[i]} or {months[i]}; {ASK}")
         fit = [forms[0] if dayfirst is not False else forms[1]]
     if fit:
         return DateStyle(fit[0])

@@ -111,7 +111,7 @@ def _leaks(columns: Columns, target: NDArray[Any], *, is_classes: bool) -> Itera
 def _leak(name: str) -> str:
     return (
         f"column {name!r} almost determines the target by itself; if it is not known at the time "
-        "of a prediction, leave it out: scores are too good with it"
+        "of a prediction, leave it out (--drop on the command line): scores are too good with it"
     )
 
 

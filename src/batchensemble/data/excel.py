@@ -3,6 +3,7 @@
 import datetime as dt
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +17,11 @@ from batchensemble.data.scalars import GAPS
 from batchensemble.words import one_of
 
 MOST_WORDS = 0.1  # among cells that are something else: more are no mistake
+# What zipfile, zlib, XML parsers and openpyxl raise about bytes that are no spreadsheet.
+DAMAGED = (
+    *(OSError, EOFError, LookupError, TypeError, AttributeError, NotImplementedError),
+    *(SyntaxError, zipfile.BadZipFile, zlib.error),
+)
 
 
 class ExcelFile:
@@ -41,7 +47,7 @@ class ExcelFile:
                 cells = book.parse(
                     sheet, header=None, dtype=object, na_values=[], keep_default_na=False
                 )
-        except (OSError, KeyError, zipfile.BadZipFile, TypeError, AttributeError) as error:
+        except DAMAGED as error:
             raise unreadable(self.name, error) from error
         self._read(cells)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -68,6 +69,8 @@ class JointPredictive(Mapping[str, NumberPredictive]):
 
     def sample(self, n: int, rng: Rng) -> Array:
         """(n, rows, targets) joint draws; `rng` is a numpy Generator or a seed."""
+        if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
+            raise ValueError(f"expected n to be a whole number of draws above 0, got {n!r:.80}")
         rng = np.random.default_rng(rng)
         variances, vectors = np.linalg.eigh(self.correlation)
         factor = vectors * np.sqrt(np.maximum(variances, 0.0))
