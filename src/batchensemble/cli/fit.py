@@ -274,12 +274,10 @@ def fit(
         model.save(path)
         origins = {}
         if len(target) > 1:
-            from batchensemble.cli.joint import energy_words, origins_of, print_targets
+            from batchensemble.cli.joint import origins_of, print_targets
 
             origins = origins_of(model)
-            print_targets(console, origins)
-            if model.origin_["scores"]:
-                console.print(f"{energy_words(model.origin_['scores'])}.")
+            print_targets(console, origins, model.origin_["scores"])
         else:
             if target_kind or getattr(model, "target_kind_", "real") != "real":
                 print_kind(console, model)

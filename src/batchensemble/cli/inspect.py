@@ -72,11 +72,9 @@ def print_model(console: Console, facts: Mapping[str, Any]) -> None:
         file = escape(Path(origin["file"]).name)
         console.print(f"Trained on {origin['n_learned']:,} rows of {file}.")
         if facts.get("origins"):
-            from batchensemble.cli.joint import energy_words, print_targets
+            from batchensemble.cli.joint import print_targets
 
-            print_targets(console, facts["origins"])
-            if origin["scores"]:
-                console.print(f"{energy_words(origin['scores'])}.")
+            print_targets(console, facts["origins"], origin["scores"])
         else:
             print_result(console, origin)
 

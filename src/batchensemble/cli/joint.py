@@ -111,8 +111,10 @@ def evaluate_targets(
     return evaluations, energy_scores(model, every[list(kinds)], Y)
 
 
-def print_targets(console: Console, origins: Mapping[str, Mapping[str, Any]]) -> None:
-    """The scores of a training, target by target."""
+def print_targets(
+    console: Console, origins: Mapping[str, Mapping[str, Any]], together: Mapping[str, float]
+) -> None:
+    """The scores of a training, target by target and of all at once."""
     from batchensemble.cli.errors import print_warning
     from batchensemble.cli.fit import print_result
 
@@ -121,6 +123,8 @@ def print_targets(console: Console, origins: Mapping[str, Mapping[str, Any]]) ->
         print_result(console, origin)
         for warning in origin["warnings"]:
             print_warning(console, warning)
+    if together:
+        console.print(f"{energy_words(together)}.")
 
 
 def print_evaluations(

@@ -43,7 +43,7 @@ def to_onnx(model: Model, path: str | os.PathLike[str]) -> None:
     if isinstance(model, JointRegressor):
         raise ValueError(
             "a model of several targets cannot be exported as a whole; export each of its "
-            "regressors_"
+            "regressors_ in Python, or fit one model for each target"
         )
     if not isinstance(model, Regressor | Classifier | Forecaster):
         raise TypeError(
