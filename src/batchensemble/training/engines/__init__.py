@@ -40,6 +40,7 @@ STEPS_WORTH_COMPILING = {
     "embedded": 500,
     "series": 2_000,
     "kernel": 10_000,
+    "series kernel": 2_000,
     "graph": 50_000,
 }
 
@@ -70,8 +71,11 @@ def choose_engine(
     if team is not None:
         return SharedEngine(plain, team)
     if bank.theta.device.type == "cuda":
-        if plain.penalty is None and pays("kernel") and kernel_covers(bank, loss, data, batch):
-            return KernelEngine(bank, loss, data, adam, batch=batch)
+        how = "series kernel" if isinstance(data, Windows) else "kernel"
+        penalty = plain.penalty if bank.module.n_members > 1 else None
+        has_penalty = penalty is not None
+        if pays(how) and kernel_covers(bank, loss, data, batch, has_penalty=has_penalty):
+            return KernelEngine(bank, loss, data, adam, batch=batch, penalty=penalty)
         return GraphEngine(plain, compiled=pays("graph"))
     kind = "table" if is_plain(bank.module, loss) else "embedded"
     kind = "series" if isinstance(data, Windows) else kind

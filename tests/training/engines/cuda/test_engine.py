@@ -26,6 +26,7 @@ class Task:
     def __init__(
         self, n_members=3, n_networks=2, n_in=5, heads=(1, 1), loss=None, adapters="rsb",
         hidden=(32, 20), dropout=0.0, batch=16, width=1, n_steps=50, clip=1.0, decay=0.0,
+        penalty=0.0, spread=0.0,
     ):  # fmt: skip
         source = generator(1)
         networks = [
@@ -36,6 +37,9 @@ class Task:
             for i in range(n_networks)
         ]  # fmt: skip
         self.bank = Bank(networks).to("cuda")
+        noise = torch.randn(self.bank.theta.shape, generator=source)
+        self.bank.theta.data.add_(spread * noise.cuda())
+        self.penalty = penalty
         x = torch.randn(200, n_in, generator=source)
         y = x.sum(1) + 0.3 * torch.randn(200, generator=source)
         self.loss = loss or GaussianNLL()
@@ -58,11 +62,13 @@ def run(task, kind, steps):
         steps = [in_double(some) for some in steps]
     adam = Adam.over(bank.theta, bank.parameter_names(), **task.settings)
     if kind == "kernel":
-        batch = steps[0].rows.shape[2]
-        assert covers(bank, task.loss, data, batch)
-        engine = KernelEngine(bank, task.loss, data, adam, batch=batch)
+        engine = choose_engine(
+            bank, task.loss, data, adam,
+            penalty=task.penalty, batch=steps[0].rows.shape[2], n_steps=100_000,
+        )  # fmt: skip
+        assert isinstance(engine, KernelEngine)
     else:
-        engine = PlainEngine(bank, task.loss, data, adam)
+        engine = PlainEngine(bank, task.loss, data, adam, penalty=task.penalty)
     losses = torch.cat([engine.run(some) for some in steps])
     return bank.theta.double(), adam.moment1.double(), losses.double()
 
@@ -113,6 +119,14 @@ TASKS = [
     {"n_in": 40, "hidden": (64, 64), "adapters": "", "n_members": 1, "decay": 0.01},
     {"adapters": ("", "rsb", "b"), "dropout": 0.1},
     {"n_members": 32, "dropout": 0.1},
+    {"n_in": 108, "hidden": (47, 47), "adapters": "", "n_members": 1},
+    {"hidden": (84, 84), "n_in": 8, "n_members": 10, "batch": 64},
+    {"penalty": 1.0},
+    {"penalty": (0.0, 0.5), "spread": 0.3, "n_members": 10},
+    {"penalty": 0.5, "spread": 0.3, "n_in": 108, "n_members": 10, "dropout": 0.1},
+    {"penalty": 0.5, "spread": 0.3, "n_members": 32, "clip": float("inf")},
+    {"penalty": 0.5, "spread": 0.3, "adapters": ("", "rs", "b")},
+    {"penalty": 0.5, "adapters": "", "n_members": 1},
     *({"adapters": "".join(word)} for n in (1, 2) for word in itertools.combinations("rsb", n)),
 ]
 
@@ -144,6 +158,8 @@ def test_a_network_without_rows_rests():
 
 class ForecastTask:
     """The same of series."""
+
+    penalty = 0.0
 
     def __init__(
         self, n_steps=20, n_members=3, width=1, batch=16, covariates=0, n_past=0, **settings
@@ -180,6 +196,7 @@ class ForecastTask:
         {"dropout": 0.0},
         {"dropout": 0.0, "feedback": "teacher", "lags": (1, 3)},
         {"dropout": 0.0, "gates": "z", "hidden": (20,)},
+        {"dropout": 0.0, "hidden_size": 13, "hidden": (14, 14)},
         {"dropout": 0.0, "adapters": "rb", "gates": "cf", "horizon": 1},
         {"dropout": 0.0, "width": 3, "hidden": ()},
         {"n_members": 10, "batch": 100},
@@ -191,6 +208,7 @@ class ForecastTask:
                 {"feedback": "teacher", "lags": (1, 3), "hidden": (20,)},
                 {"covariates": 2, "n_past": 2, "hidden": ()},
                 {"batch": 100, "dropout": 0.1},
+                {"hidden_size": 13, "hidden": (14, 14), "lags": (1, 2)},
             )
         ),
     ],
@@ -212,7 +230,7 @@ def test_what_does_not_fit_the_chip_or_is_not_known_is_left_to_others():
 
     assert chosen(task.bank, n_steps=100_000) is KernelEngine
     assert chosen(task.bank, n_steps=100) is GraphEngine
-    assert chosen(task.bank, n_steps=100_000, penalty=0.1) is GraphEngine
+    assert chosen(task.bank, n_steps=100_000, penalty=0.1) is KernelEngine
     wide = Bank([MLP(5, (1, 1), hidden=(256, 256), n_members=3)]).to("cuda")
     assert not covers(wide, task.loss, task.data, 16)
     assert not covers(task.bank.to("cuda", torch.float64), task.loss, task.data, 16)

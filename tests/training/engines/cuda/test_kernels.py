@@ -8,7 +8,12 @@ import torch
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines.adam import Adam
 from batchensemble.training.engines.cuda.constants import Spread, text_of, training_constants
-from batchensemble.training.engines.cuda.kernels import blocks_for, mlp_kernel, recurrent_kernel
+from batchensemble.training.engines.cuda.kernels import (
+    blocks_for,
+    cell_parts,
+    mlp_kernel,
+    recurrent_kernel,
+)
 from batchensemble.training.engines.data import Data, Windows
 from batchensemble.training.losses import GaussianNLL
 from batchensemble.training.networks import MLP, Recurrent
@@ -17,6 +22,7 @@ LOSS = GaussianNLL()
 # What a C++ compiler without CUDA can read: constants and layout, which come before the code.
 ENDS = {
     "network.cuh": "// ---- the cluster",
+    "penalty.cuh": "// That of this block",
     "mlp.cu": "template <int L>",
     "grube.cuh": "struct Cell",
     "gru.cuh": "struct Cell",
@@ -24,20 +30,20 @@ ENDS = {
 }
 
 
-def of_table(n_in=8, hidden=(32, 32), adapters="rsb", blocks=3, outside=False):
+def of_table(n_in=8, hidden=(32, 32), adapters="rsb", blocks=3, outside=False, has_penalty=False):
     bank = Bank([MLP(n_in, (1, 1), hidden=hidden, n_members=6, adapters=adapters)])
     data = Data(torch.zeros(1, n_in), torch.zeros(1))
-    return bank, mlp_kernel(bank, bank.module, data, Spread(64, blocks, outside))
+    return bank, mlp_kernel(bank, bank.module, data, Spread(64, blocks, outside), has_penalty)
 
 
-def of_series(covariates=0, blocks=3, outside=False, **settings):
+def of_series(covariates=0, blocks=3, outside=False, has_penalty=False, **settings):
     settings = {"context": 4, "horizon": 3, "lags": (1, 2), "n_members": 6} | settings
     bank = Bank([Recurrent(covariates, (1, 1), draw=LOSS.draw, **settings)])
     network = bank.module
     one = torch.ones(50)
     series = torch.zeros(50, 1 + covariates)
     data = Windows(series, one, one, network.reach, network.horizon)
-    return bank, recurrent_kernel(bank, network, data, Spread(64, blocks, outside))
+    return bank, recurrent_kernel(bank, network, data, Spread(64, blocks, outside), has_penalty)
 
 
 KERNELS = [
@@ -58,6 +64,16 @@ KERNELS = [
     lambda: of_table(outside=True, hidden=(32,) * 9),
     lambda: of_table(outside=True, blocks=1),
     lambda: of_series(adapters="", n_members=1, blocks=1, hidden=(), covariates=3),
+    lambda: of_series(hidden_size=13, hidden=(14, 14)),
+    lambda: of_series(adapters="", n_members=1, blocks=1, hidden_size=13, hidden=(14, 14)),
+    *(
+        lambda adapters=adapters, blocks=blocks: of_table(
+            5, (7,), adapters, blocks, has_penalty=True
+        )
+        for adapters in ("", "r", "rsb")
+        for blocks in (1, 3)
+    ),
+    lambda: of_series(has_penalty=True),
 ]
 
 
@@ -93,12 +109,15 @@ def test_the_layers_of_a_forecaster_are_gates_candidate_and_head():
     assert kernel.scratch == (4 + 3 - 1) * 32 * 64
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"hidden_size": 6}, {"adapters": "", "n_members": 1, "hidden_size": 6}],
-)
-def test_forecasters_it_does_not_know_are_left_to_others(settings):
-    assert of_series(**settings)[1] is None
+def test_a_cell_it_does_not_know_is_left_to_others():
+    bank, _ = of_series()
+    assert cell_parts(bank, torch.nn.Linear(2, 2)) is None
+
+
+def test_the_network_that_the_study_gives_adults_parameters_fits_the_chip():
+    bank = Bank([MLP(108, (2,), hidden=(47, 47), n_members=1, adapters="")])
+    data = Data(torch.zeros(1, 108), torch.zeros(1))
+    assert mlp_kernel(bank, bank.module, data, Spread(64, 1, True)).n_bytes <= 227 * 1024
 
 
 def test_the_weights_of_a_gru_on_inputs_and_hidden_state_make_one_layer():

@@ -45,6 +45,8 @@ class Shape:
     n_units: int  # that dropout decides on
     n_members: int
     spread: Spread
+    has_penalty: bool = False
+    first_back: int = 0  # the first layer whose inputs have gradients
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
@@ -67,15 +69,16 @@ class Shape:
         """Floats of shared memory, as the kernels' `Network`, rounded up to a multiple of four."""
         rounds = -(-self.n_members // self.spread.blocks)
         part = -(-self.n_shared // self.spread.blocks)
-        weights = sum(
-            padded(i) * (padded(o) + 4) + padded(o) * (padded(i) + 4) for i, o in self.sizes
-        )
+        weights = sum(padded(i) * (padded(o) + 4) for i, o in self.sizes)
+        weights += sum(padded(o) * (padded(i) + 4) for i, o in self.sizes[self.first_back :])
+        n_vectors = max(1, len(self._own()) * self.n_members)
+        gram = self.n_members * (self.n_own + 1) + (1 + rounds) * n_vectors
         return padded(
-            weights
+            padded(gram if self.has_penalty else 0)
+            + weights
             + sum(padded(o) for _, o in self.sizes)
             + 2 * self.n_shared
             + 2 * (1 if self.spread.outside else part)
-            + (part if self.spread.blocks > 1 else 1)
             + 4 * rounds * (self.n_own + 1)
             + 2 * (THREADS // 32)
             + 2 * self.spread.blocks
@@ -115,6 +118,8 @@ class Shape:
             "N_MEMBERS": self.n_members,
             "BLOCKS": self.spread.blocks,
             "OUTSIDE": self.spread.outside,
+            "HAS_PENALTY": self.has_penalty,
+            "FIRST_BACK": self.first_back,
             "N_LAYERS": len(self._layers),
             "N_IN": [n_in for n_in, _ in self.sizes],
             "N_OUT": [n_out for _, n_out in self.sizes],
@@ -144,6 +149,7 @@ class Shape:
             "N_OWN_RUNS": len(own),
             "OWN_RUN": [length for length, _ in own] or [0],
             "OWN_PLACE": [place for _, place in own] or [0],
+            "OWN_AT": [at_own[place] for _, place in own] or [0],
         }
 
 

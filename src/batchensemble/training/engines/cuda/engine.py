@@ -21,7 +21,7 @@ from batchensemble.training.engines.shapes import is_known, is_plain
 from batchensemble.training.losses import Loss
 
 
-def covers(bank: Bank, loss: Loss, data: Source, batch: int) -> bool:
+def covers(bank: Bank, loss: Loss, data: Source, batch: int, *, has_penalty: bool = False) -> bool:
     """Whether a kernel can train this bank: a known network in float32 that fits the chip."""
     if bank.theta.dtype != torch.float32 or data.dtype != torch.float32:
         return False
@@ -29,13 +29,24 @@ def covers(bank: Bank, loss: Loss, data: Source, batch: int) -> bool:
         return False
     if not hasattr(torch.cuda, "_compile_kernel"):
         return False
-    return kernel_for(bank, data, batch) is not None
+    return kernel_for(bank, data, batch, has_penalty=has_penalty) is not None
 
 
 class KernelEngine:
-    def __init__(self, bank: Bank, loss: Loss, data: Source, adam: Adam, *, batch: int) -> None:
-        kernel = kernel_for(bank, data, batch)
+    def __init__(
+        self,
+        bank: Bank,
+        loss: Loss,
+        data: Source,
+        adam: Adam,
+        *,
+        batch: int,
+        penalty: Tensor | None = None,
+    ) -> None:
+        """`penalty` is the strength of each network's orthogonality penalty, (networks,)."""
+        kernel = kernel_for(bank, data, batch, has_penalty=penalty is not None)
         assert kernel is not None
+        self.penalty = bank.theta.new_zeros(len(bank)) if penalty is None else penalty
         self.adam, self.kernel = adam, kernel
         decay = 0.0 if adam.decay is None else float(adam.decay.max())
         constants = kernel.shape.constants() | kernel.constants
@@ -58,7 +69,7 @@ class KernelEngine:
             grid=(self.blocks, 1, 1),
             block=(THREADS, 1, 1),
             args=[
-                *state, *self.data, *inputs, losses,
+                *state, *self.data, *inputs, self.penalty, losses,
                 n_steps, n_networks, width, adam.theta.shape[1],
             ],
             shared_mem=self.kernel.n_bytes,

@@ -12,7 +12,6 @@ from batchensemble.training.bank import Bank
 from batchensemble.training.engines.cuda.constants import (
     CHUNK,
     STRIDE,
-    THREADS,
     Parts,
     Shape,
     Spread,
@@ -23,6 +22,7 @@ from batchensemble.training.engines.data import Data, Source, Windows
 from batchensemble.training.engines.shapes import gru_table, layer_table
 from batchensemble.training.networks import MLP, Recurrent
 
+SHARED_TEXTS = ("network.cuh", "penalty.cuh")
 MOST_BLOCKS = 8  # in a cluster, on any GPU that has clusters
 
 
@@ -43,7 +43,7 @@ class Kernel:
     scratch: int
 
 
-def kernel_for(bank: Bank, data: Source, batch: int) -> Kernel | None:
+def kernel_for(bank: Bank, data: Source, batch: int, *, has_penalty: bool = False) -> Kernel | None:
     """The kernel for a known network; None if there is none or it does not fit the chip."""
     network, device = bank.module, bank.theta.device
     blocks = blocks_for(network.n_members, torch.cuda.get_device_capability(device) >= (9, 0))
@@ -51,9 +51,9 @@ def kernel_for(bank: Bank, data: Source, batch: int) -> Kernel | None:
         spread = Spread(batch, blocks, outside)
         kernel = None
         if isinstance(network, MLP) and isinstance(data, Data):
-            kernel = mlp_kernel(bank, network, data, spread)
+            kernel = mlp_kernel(bank, network, data, spread, has_penalty)
         elif isinstance(network, Recurrent) and isinstance(data, Windows):
-            kernel = recurrent_kernel(bank, network, data, spread)
+            kernel = recurrent_kernel(bank, network, data, spread, has_penalty)
         if kernel is None or kernel.n_bytes <= most_bytes(device):
             return kernel
     return None
@@ -65,8 +65,12 @@ def blocks_for(n_members: int, has_clusters: bool) -> int:
     return -(-n_members // rounds)
 
 
-def mlp_kernel(bank: Bank, network: MLP, data: Data, spread: Spread) -> Kernel:
-    shape = Shape(mlp_parts(bank, network), sum(network.hidden), network.n_members, spread)
+def mlp_kernel(
+    bank: Bank, network: MLP, data: Data, spread: Spread, has_penalty: bool = False
+) -> Kernel:
+    parts, n_units = mlp_parts(bank, network), sum(network.hidden)
+    first_back = min(1, len(network.hidden))  # an only layer is read by its outputs
+    shape = Shape(parts, n_units, network.n_members, spread, has_penalty, first_back)
     sizes = shape.sizes
     activations = sum(padded(n_in) for n_in, _ in sizes[1:]) * STRIDE + 4
     floats = (
@@ -79,22 +83,22 @@ def mlp_kernel(bank: Bank, network: MLP, data: Data, spread: Spread) -> Kernel:
     )
     tensors = (data.x.contiguous(), data.y.float().contiguous())
     scratch = activations if spread.outside else 1
-    return Kernel(("network.cuh", "mlp.cu"), shape, {}, 4 * floats, tensors, scratch)
+    return Kernel((*SHARED_TEXTS, "mlp.cu"), shape, {}, 4 * floats, tensors, scratch)
 
 
 def recurrent_kernel(
-    bank: Bank, network: Recurrent, data: Windows, spread: Spread
+    bank: Bank, network: Recurrent, data: Windows, spread: Spread, has_penalty: bool = False
 ) -> Kernel | None:
     size, head = network.hidden_size, network.head
     known = cell_parts(bank, network.recurrent.cells[0])
-    if known is None or size * CHUNK % THREADS:
+    if known is None:
         return None
     file, cell, n_cell_rows = known
     first = max(cell.layer_of) + 1
     of_head = mlp_parts(bank, head, first)
     table = np.concatenate([cell.table, of_head.table])
     parts = Parts(table, cell.layer_of + of_head.layer_of, cell.corners + of_head.corners)
-    shape = Shape(parts, sum(head.hidden), network.n_members, spread)
+    shape = Shape(parts, sum(head.hidden), network.n_members, spread, has_penalty)
     sizes = shape.sizes
     n_xh = sizes[0][0]
     head_rows = sum(n_in for n_in, _ in sizes[first + 1 :])
@@ -119,7 +123,7 @@ def recurrent_kernel(
         "LAGS": list(network.lags),
         "FEEDS_BACK": network.feedback == "mean",
     }
-    texts = ("network.cuh", file, "recurrent.cu")
+    texts = (*SHARED_TEXTS, file, "recurrent.cu")
     tensors = tuple(t.contiguous() for t in (data.series, data.location, data.scale))
     scratch = (network.context + network.horizon - 1) * size * CHUNK
     return Kernel(texts, shape, constants, 4 * padded(floats), tensors, scratch)

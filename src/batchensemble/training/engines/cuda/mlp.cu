@@ -58,8 +58,8 @@ __device__ void backward(Memory& m, const float* inputs, const float* a, const f
 
 KERNEL train(float* theta, float* moment1, float* moment2, float* count, const float* x, const float* y,
              float* scratch, const long long* rows, const float* weights, const int* keys,
-             const unsigned char* active, float* losses, int n_steps, int n_networks, int width,
-             int n_parameters) {
+             const unsigned char* active, const float* penalties, float* losses, int n_steps, int n_networks,
+             int width, int n_parameters) {
     extern __shared__ __align__(16) unsigned char memory[];
     Memory& m = *reinterpret_cast<Memory*>(memory);
     const Place here(theta, moment1, moment2, count, n_parameters);
@@ -151,6 +151,7 @@ KERNEL train(float* theta, float* moment1, float* moment2, float* count, const f
         const bool was_active = is_active;
         is_active = next_active;
         key = next_key;
+        if (was_active) loss += repel(m, here, penalties[n]);
         const float all = was_active ? update(m, here, done, loss) : 0.f;
         if (here.is_first()) losses[(long long)t * n_networks + n] = all;
     }

@@ -13,6 +13,7 @@ constexpr int N_CHUNKS = (ROWS + CHUNK - 1) / CHUNK;
 constexpr int ROUNDS = (N_MEMBERS + BLOCKS - 1) / BLOCKS;
 constexpr int SLICE = (N_SHARED + BLOCKS - 1) / BLOCKS;
 constexpr int KEPT = OUTSIDE ? 1 : SLICE;  // moments that are on the chip
+constexpr int VECTORS = N_OWN_RUNS ? N_OWN_RUNS * N_MEMBERS : 1;  // that the penalty is about
 
 __host__ __device__ constexpr int padded(int n) { return (n + 3) / 4 * 4; }
 __host__ __device__ constexpr int stride_of(int n) { return padded(n) + 4; }  // of rows of weights
@@ -20,7 +21,7 @@ __host__ __device__ constexpr int stride_of(int n) { return padded(n) + 4; }  //
 // Sums over layers, known when this is compiled.
 __host__ __device__ constexpr int by_out_before(int layer) {
     int n = 0;
-    for (int l = 0; l < layer; l++) n += padded(N_OUT[l]) * stride_of(N_IN[l]);
+    for (int l = FIRST_BACK; l < layer; l++) n += padded(N_OUT[l]) * stride_of(N_IN[l]);
     return n;
 }
 __host__ __device__ constexpr int by_in_before(int layer) {
@@ -39,14 +40,23 @@ __host__ __device__ constexpr int g_before(int layer) {  // of gradients of effe
     return n;
 }
 
+// What the orthogonality penalty needs: all members' vectors, and the cosines of this block's.
+template <bool>
+struct alignas(16) Gram {
+    float every[N_MEMBERS][N_OWN + 1];
+    float inverse[VECTORS];                            // of their lengths
+    float cosine[ROUNDS][VECTORS];
+};
+template <>
+struct Gram<false> {};
+
 // What a block has of a network.
-struct Network {
+struct Network : Gram<HAS_PENALTY> {
     float by_out[by_out_before(N_LAYERS)];             // a member's effective weights, (out, in)
     float by_in[by_in_before(N_LAYERS)];               // and (in, out)
     float bias[outs_before(N_LAYERS)];
     float shared[N_SHARED], d_shared[N_SHARED];        // what members share
     float moment1[KEPT], moment2[KEPT];
-    float reduced[BLOCKS > 1 ? SLICE : 1];             // a block's part of the gradient of all
     float own[ROUNDS][N_OWN + 1], d_own[ROUNDS][N_OWN + 1];
     float own1[ROUNDS][N_OWN + 1], own2[ROUNDS][N_OWN + 1];
     float partial[THREADS / 32][2];
@@ -241,7 +251,7 @@ __device__ void fold(Network& m, const float* own) {
         for (int e = threadIdx.x; e < IN * OUT; e += THREADS) {
             const int j = e / IN, k = e % IN;
             const float w = m.shared[W_AT[P] + e] * s_of<P>(own, j) * r_of<P>(own, k);
-            by_out[(FIRST + j) * stride_of(N_IN[L]) + k] = w;
+            if (L >= FIRST_BACK) by_out[(FIRST + j) * stride_of(N_IN[L]) + k] = w;
             by_in[k * stride_of(N_OUT[L]) + FIRST + j] = w;
         }
         for (int j = threadIdx.x; j < OUT; j += THREADS) {
@@ -506,7 +516,7 @@ __device__ float update(Network& m, const Place& at, Count& count, float loss) {
     for (int i = tid; i < SLICE && at.rank * SLICE + i < N_SHARED; i += THREADS) {
         float sum = 0.f;
         for (int block = 0; block < BLOCKS; block++) sum += read_from(&m.d_shared[at.rank * SLICE + i], block);
-        if (BLOCKS > 1) m.reduced[i] = sum;
+        m.d_shared[at.rank * SLICE + i] = sum;  // which no other block reads here
         norm += sum * sum;
     }
     for (int round = 0; round < at.n_rounds; round++)
@@ -531,7 +541,7 @@ __device__ float update(Network& m, const Place& at, Count& count, float loss) {
         const int outside = OUTSIDE ? place_of_shared(place) : 0;
         float& moment1 = OUTSIDE ? at.moment1[outside] : m.moment1[i];
         float& moment2 = OUTSIDE ? at.moment2[outside] : m.moment2[i];
-        adam(value, moment1, moment2, (BLOCKS > 1 ? m.reduced[i] : m.d_shared[i]) * factor, rate, spread,
+        adam(value, moment1, moment2, m.d_shared[place] * factor, rate, spread,
              place < N_WEIGHTS ? (float)DECAY : 0.f);
         for (int block = 0; block < BLOCKS; block++) write_to(&m.shared[place], block, value);
     }
@@ -539,7 +549,8 @@ __device__ float update(Network& m, const Place& at, Count& count, float loss) {
 #pragma unroll 2
         for (int i = tid; i < N_OWN; i += THREADS)
             adam(m.own[round][i], m.own1[round][i], m.own2[round][i], m.d_own[round][i] * factor, rate, spread, 0.f);
-    for (int i = tid; i < N_SHARED; i += THREADS) m.d_shared[i] = 0.f;
+    // Every thread clears what it has read itself.
+    for (int i = tid; i < N_SHARED; i += THREADS) m.d_shared[(at.rank * SLICE + i) % N_SHARED] = 0.f;
     sync_network();
     return all;
 }

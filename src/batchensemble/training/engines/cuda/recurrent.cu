@@ -5,7 +5,8 @@
 
 constexpr int OUTPUTS = N_LAYERS - 1;                           // the last layer
 constexpr int TIMES = CONTEXT + HORIZON - 1;
-constexpr int EACH = SIZE * CHUNK / THREADS;                    // numbers of a hidden state for a thread
+constexpr int NUMBERS = SIZE * CHUNK;                           // of a hidden state
+constexpr int EACH = (NUMBERS + THREADS - 1) / THREADS;         // of them for a thread
 
 __host__ __device__ constexpr int head_rows_before(int layer) {  // what layers of the head read
     int n = 0;
@@ -122,7 +123,8 @@ __device__ float through_time(Memory& m, const float* series, float* history, un
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
             const int e = tid + i * THREADS;
-            history[time * SIZE * CHUNK + e] = m.xh[(N_INPUTS + e / CHUNK) * STRIDE + e % CHUNK];
+            if (NUMBERS % THREADS && e >= NUMBERS) break;
+            history[time * NUMBERS + e] = m.xh[(N_INPUTS + e / CHUNK) * STRIDE + e % CHUNK];
         }
         __syncthreads();
         cell.forward(m);
@@ -136,7 +138,10 @@ __device__ float through_time(Memory& m, const float* series, float* history, un
         const int step = time - CONTEXT + 1;
         float before[EACH];
 #pragma unroll
-        for (int i = 0; i < EACH; i++) before[i] = history[time * SIZE * CHUNK + tid + i * THREADS];
+        for (int i = 0; i < EACH; i++) {
+            const int e = tid + i * THREADS;
+            before[i] = NUMBERS % THREADS && e >= NUMBERS ? 0.f : history[time * NUMBERS + e];
+        }
         if (step >= 0) {
             head_forward<HEAD>(m, first_unit + step * N_UNITS, key);
             if (tid < CHUNK) {
@@ -152,6 +157,7 @@ __device__ float through_time(Memory& m, const float* series, float* history, un
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
             const int e = tid + i * THREADS;
+            if (NUMBERS % THREADS && e >= NUMBERS) break;
             m.xh[(N_INPUTS + e / CHUNK) * STRIDE + e % CHUNK] = before[i];
         }
         __syncthreads();
@@ -168,13 +174,13 @@ __device__ float through_time(Memory& m, const float* series, float* history, un
 
 KERNEL train(float* theta, float* moment1, float* moment2, float* count, const float* series,
              const float* location, const float* scale, float* history, const long long* rows,
-             const float* weights, const int* keys, const unsigned char* active, float* losses, int n_steps,
-             int n_networks, int width, int n_parameters) {
+             const float* weights, const int* keys, const unsigned char* active, const float* penalties,
+             float* losses, int n_steps, int n_networks, int width, int n_parameters) {
     extern __shared__ __align__(16) unsigned char memory[];
     Memory& m = *reinterpret_cast<Memory*>(memory);
     const Place here(theta, moment1, moment2, count, n_parameters);
     const int tid = threadIdx.x, rank = here.rank, n = here.network, n_rounds = here.n_rounds;
-    float* own_history = history + (long long)blockIdx.x * TIMES * SIZE * CHUNK;
+    float* own_history = history + (long long)blockIdx.x * TIMES * NUMBERS;
     load(m, here);
     Count done(*here.count);
     sync_network();
@@ -214,6 +220,7 @@ KERNEL train(float* theta, float* moment1, float* moment2, float* count, const f
             unfold_everything<0>(m, m.own[round], d_own);
             __syncthreads();
         }
+        loss += repel(m, here, penalties[n]);
         const float all = update(m, here, done, loss);
         if (here.is_first()) losses[at] = all;
     }
