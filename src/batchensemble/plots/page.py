@@ -1,11 +1,14 @@
 """The frame of a page: an HTML file that needs no other file and no network."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.resources import files
 from typing import Any
+from uuid import uuid4
 
+from batchensemble.plots.charts import Chart
+from batchensemble.plots.drawing import shared_out
 from batchensemble.plots.sheets import Cell, MeanSE, fold, show
 
 PACKAGES = ("itables", "jinja2", "matplotlib")
@@ -32,11 +35,13 @@ def render_page(
     *,
     filters: Mapping[str, Callable[..., Any]] | None = None,
     note: str,
+    n_jobs: int = 1,
     **content: Any,
 ) -> str:
     """The page as text: a template in the folder `page` of a package, which extends the frame.
 
     `note`, if not empty, stands on every table and chart; a filter `show` writes cells otherwise.
+    Charts are drawn by `n_jobs` processes, once the page says which it has.
     """
     check_packages()
     import itables
@@ -55,14 +60,28 @@ def render_page(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    pages.filters.update({"show": show, "order": _order, "fold": fold, **(filters or {})})
+    charts: list[Chart] = []
+    token = uuid4().hex  # stands where a chart will be
+
+    def drawn(chart: Chart) -> Markup:
+        charts.append(chart)
+        return Markup(f"{token}-{len(charts) - 1}-")
+
+    pages.filters.update({"show": show, "order": _order, "fold": fold, "drawn": drawn})
+    pages.filters.update(filters or {})
     pages.tests["numeric"] = lambda cell: isinstance(cell, int | float | MeanSE)
     # A closing tag inside a script would end it there.
     libraries = {
         "style": Markup(style),
         "datatables": Markup(re.sub(r"</script", r"<\\/script", tables, flags=re.IGNORECASE)),
     }
-    return pages.get_template(template).render(note=note, **libraries, **content)
+    page = pages.get_template(template).render(note=note, **libraries, **content)
+    pictures = shared_out(_draw, charts, n_jobs)
+    return re.sub(f"{token}-([0-9]+)-", lambda found: pictures[int(found[1])], page)
+
+
+def _draw(charts: Sequence[Chart]) -> list[str]:
+    return [chart.svg() for chart in charts]
 
 
 def _order(cell: Cell) -> str | float | int:

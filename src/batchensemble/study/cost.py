@@ -69,6 +69,14 @@ def measure_costs(
     return read_costs(path)
 
 
+def compile_kernels(datasets: Sequence[str], device: torch.device, settings: Settings) -> None:
+    """Compile the kernels of the models to be measured, which takes no time of the GPU."""
+    for name in datasets:
+        experiment, training = first_run(name, device, settings)
+        for word in TRAINED:
+            Model(experiment, make_method(word), training)
+
+
 def measure_dataset(
     dataset: str, device: torch.device, settings: Settings, n_repeats: int
 ) -> list[dict[str, Any]]:

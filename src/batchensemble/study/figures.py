@@ -1,7 +1,7 @@
 """The study's charts: panels of mean and standard error, curves, ablations; and as files."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from batchensemble.plots.charts import (
     mean_words,
     write_far,
 )
+from batchensemble.plots.drawing import shared_out
 from batchensemble.plots.looks import BAD, ERROR, NAMES, SPARE, UP, dataset_name, label, look
 from batchensemble.plots.sheets import MeanSE, near_range, show
 from batchensemble.plots.svg import SOFT, tip
@@ -257,13 +258,20 @@ FIGURES = {
 UNDATED: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}}
 
 
-def draw_figures(study: Study, folder: Path) -> list[Path]:
+def draw_figures(study: Study, folder: Path, n_jobs: int = 1) -> list[Path]:
     """PNG and PDF of every figure for which there are results, with the study's note above."""
     folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for name, panels in FIGURES.items():
-        figure = panels.draw(study, study.note)
-        for suffix in UNDATED if figure else ():
-            paths.append(folder / f"{name}.{suffix}")
-            figure.savefig(paths[-1], dpi=150, metadata=UNDATED[suffix])
-    return paths
+    files = shared_out(partial(_draw_files, study, folder), [*FIGURES], n_jobs)
+    return [path for paths in files for path in paths]
+
+
+def _draw_files(study: Study, folder: Path, names: Sequence[str]) -> list[list[Path]]:
+    """The files of each of these figures; none where there is nothing to show."""
+    files = []
+    for name in names:
+        figure = FIGURES[name].draw(study, study.note)
+        paths = [folder / f"{name}.{suffix}" for suffix in UNDATED] if figure else []
+        for path in paths:
+            figure.savefig(path, dpi=150, metadata=UNDATED[path.suffix[1:]])
+        files.append(paths)
+    return files

@@ -22,8 +22,11 @@ NEEDED = {
 }
 
 
-def write_outputs(folder: Path) -> tuple[list[Result], list[str]]:
-    """Write all outputs into the folder; returns the results, and lines that say what is where."""
+def write_outputs(folder: Path, n_jobs: int = 1) -> tuple[list[Result], list[str]]:
+    """Write all outputs into the folder; returns the results, and lines that say what is where.
+
+    Figures and the charts of the report are drawn by `n_jobs` processes.
+    """
     results = read_results(folder)
     costs = read_costs(folder / "costs.json")
     study, whole = Study(results, costs), Study(results, costs, paired=True)
@@ -47,11 +50,11 @@ def write_outputs(folder: Path) -> tuple[list[Result], list[str]]:
         said.append(f"Claims: {', '.join(counts)}; {folder / 'claims.json'}")
     missing = [what for what, own in NEEDED.items() if any(find_spec(p) is None for p in own)]
     if "figures" not in missing:
-        draw_figures(whole, folder / "figures")
+        draw_figures(whole, folder / "figures", n_jobs)
         (folder / "figures" / "grube.svg").write_text(grube())
         said.append(f"Figures: {folder / 'figures'}")
     if missing:
         said.append(f"No {', no '.join(missing)}: pip install 'batchensemble[study]'")
     if "report" not in missing:
-        said.append(f"Report: {write_report(folder, folder / 'report.html')}")
+        said.append(f"Report: {write_report(folder, folder / 'report.html', n_jobs)}")
     return results, said

@@ -1,12 +1,15 @@
 """Which runs the study has: profiles, and the units of each dataset."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 from batchensemble.data.frames import read_columns
 from batchensemble.study.ablations import ABLATIONS, ACKLEY
 from batchensemble.study.additions import fingerprint
-from batchensemble.study.datasets import SERIES, TABLES, load_series, load_table
+from batchensemble.study.datasets import SERIES, TABLES, Table, load_series, load_table
+from batchensemble.study.datasets.sources import Public
 from batchensemble.study.results import N_SEEDS, QUICK
 from batchensemble.study.sensitivity import CHOICES
 from batchensemble.study.spec import PLAIN, VARIANTS, Change, Settings, Unit, units_of
@@ -54,7 +57,7 @@ def plan(
 ) -> list[Unit]:
     """The units of a dataset in these parts, each once."""
     is_table = dataset in TABLES
-    task = load_table(dataset).task if is_table else "forecasting"
+    task = _facts(dataset, TABLES[dataset]).task if is_table else "forecasting"
     is_ackley = dataset in ACKLEY  # a dataset of ablations alone
     entries = [] if is_ackley else _entries(parts, task, methods)
     size = (profile.n_seeds, profile.settings)
@@ -106,17 +109,41 @@ def variants_of(dataset: str) -> tuple[str, ...]:
     """A series shifts by itself; a table is shifted in two of its numeric features."""
     if dataset not in TABLES:
         return ("id",)
-    columns = read_columns(load_table(dataset).X)
-    return VARIANTS if sum(column.kind == "number" for column in columns) >= 2 else ("id",)
+    return VARIANTS if _facts(dataset, TABLES[dataset]).n_numbers >= 2 else ("id",)
+
+
+class Facts(NamedTuple):
+    task: str
+    n_rows: int
+    n_numbers: int  # columns of numbers
+
+
+@cache
+def _facts(name: str, _source: Public | Callable[[], Table]) -> Facts:
+    """What a plan asks of a table, which is read once: it may take seconds."""
+    table = load_table(name)
+    kinds = [column.kind for column in read_columns(table.X)]
+    return Facts(table.task, len(table.y), kinds.count("number"))
 
 
 def longest_first(units: Sequence[Unit]) -> list[Unit]:
-    """So that no long unit starts last. A window costs about 20 rows: it is read step by step."""
+    """So that no long unit starts last.
+
+    A window costs about 20 rows: it is read step by step. A network that is made wider costs about
+    ten: it does not fit the chip of a GPU.
+    """
     rows = {
-        name: len(load_table(name).y) if name in TABLES else 20 * len(load_series(name).values)
+        name: _facts(name, TABLES[name]).n_rows
+        if name in TABLES
+        else 20 * len(load_series(name).values)
         for name in {unit.dataset for unit in units}
     }
-    return sorted(units, key=lambda unit: -rows[unit.dataset] * len(unit.changes))
+
+    def cost(unit: Unit) -> int:
+        is_wider = any(change.matched or change.budget == DE for change in unit.changes)
+        return rows[unit.dataset] * len(unit.changes) * (10 if is_wider else 1)
+
+    return sorted(units, key=cost, reverse=True)
 
 
 def loadable(names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -45,20 +45,20 @@ def grube() -> str:
     return (files("batchensemble.study") / "page" / "grube.svg").read_text(encoding="utf-8")
 
 
-def write_report(folder: Path, path: Path) -> Path:
+def write_report(folder: Path, path: Path, n_jobs: int = 1) -> Path:
     """One self-contained page at `path` from the results in `folder`, as `reproduce` left them.
 
     `folder/runs` holds the runs; `folder/costs.json`, if there, the measured costs.
     """
     check_packages()
     results, costs = read_results(folder), read_costs(folder / "costs.json")
-    page = render(Study(results, costs), Study(results, costs, paired=True))
+    page = render(Study(results, costs), Study(results, costs, paired=True), n_jobs)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
     return path
 
 
-def render(study: Study, paired: Study | None = None) -> str:
+def render(study: Study, paired: Study | None = None, n_jobs: int = 1) -> str:
     """The page as text; `paired` has the same results, of all seeds, judged by pairs.
 
     Its verdicts stand beside those of the five seeds; tables and figures are of all seeds.
@@ -74,6 +74,7 @@ def render(study: Study, paired: Study | None = None) -> str:
     return render_page(
         "batchensemble.study",
         "report.html.jinja",
+        n_jobs=n_jobs,
         filters={"numbers": _numbers, "plain": plain, "told": told},
         note=study.note,
         summary=_summary(study, full=full),

@@ -1,6 +1,8 @@
 """The study and its ablations, one function each: plan, run what is unfinished, write outputs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from batchensemble.estimators.base import pick_device
 from batchensemble.plots.sheets import MeanSE, Sheet, show
 from batchensemble.study.ablations import ACKLEY
 from batchensemble.study.additions import NOTHING, Additions
-from batchensemble.study.cost import measure_costs
+from batchensemble.study.cost import compile_kernels, measure_costs
 from batchensemble.study.datasets import SERIES, TABLES
 from batchensemble.study.outputs import write_outputs
 from batchensemble.study.plans import (
@@ -67,14 +69,17 @@ def reproduce(
     words = tuple(one_of(word, METHODS, "method") for word in methods) or tuple(METHODS)
     here, left_out = loadable(named or added or _all_datasets(profile))
     units = [unit for name in here for unit in plan(name, chosen, words, parts)]
-    session.run(units, additions)
+    measured = [name for name in here if name not in ACKLEY] if "costs" in parts else []
+    measured = [] if methods else measured
+    with session.compiling(measured):
+        session.run(units, additions)
     left_out += [
         f"{name} under shift, which needs two numeric features"
         for name in here
         if name in TABLES and variants_of(name) == ("id",)
     ]
-    if "costs" in parts and not methods:
-        session.measure([name for name in here if name not in ACKLEY])
+    if measured:
+        session.measure(measured)
     return session.conclude(left_out, with_table="main" in parts)
 
 
@@ -94,6 +99,12 @@ class Session:
     console: Console
     elsewhere: Elsewhere | None = None
 
+    @property
+    def n_processes(self) -> int:
+        if self.n_jobs < 0:
+            return 1 if self.device.type == "cuda" else int(cpu_count())
+        return self.n_jobs
+
     def run(self, units: Sequence[Unit], additions: Additions = NOTHING) -> None:
         """Run unfinished units, the longest first, with a progress bar and their first metrics."""
         if self.n_jobs == 0:
@@ -107,9 +118,7 @@ class Session:
             f"{len(runs)} runs, {done} of them done before; results in {store.folder}",
             soft_wrap=True,
         )
-        n_jobs = self.n_jobs
-        if n_jobs < 0:
-            n_jobs = 1 if self.device.type == "cuda" else int(cpu_count())
+        n_jobs = self.n_processes
         waiting = unfinished(longest_first(units), store)
         with Progress(*COLUMNS, console=self.console) as progress:
             task = progress.add_task("", total=len(runs), completed=done, running=0, left=0)
@@ -136,6 +145,17 @@ class Session:
                 elsewhere=self.elsewhere,
             )
 
+    @contextmanager
+    def compiling(self, datasets: Sequence[str]) -> Iterator[None]:
+        """Compile what will be measured on a GPU, while other processes run units."""
+        if self.device.type != "cuda" or self.n_processes < 2 or not datasets:
+            yield
+            return
+        with ThreadPoolExecutor(1) as thread:
+            # An error comes again, and is told, when they are measured.
+            thread.submit(compile_kernels, datasets, self.device, self.profile.settings)
+            yield
+
     def measure(self, datasets: Sequence[str]) -> None:
         """Time and memory of the methods, where they are not known yet."""
         with self.console.status("Measuring time and memory") as status:
@@ -150,7 +170,7 @@ class Session:
 
     def conclude(self, left_out: Sequence[str], *, with_table: bool = False) -> list[Result]:
         """Write all outputs; print where they are and what was left out."""
-        results, lines = write_outputs(self.folder)
+        results, lines = write_outputs(self.folder, self.n_processes)
         if with_table:
             self.console.print(_printed(main_sheet(results), self.profile))
         for line in (*(f"Left out: {line}" for line in left_out), *lines):

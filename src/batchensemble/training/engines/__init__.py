@@ -72,10 +72,10 @@ def choose_engine(
         return SharedEngine(plain, team)
     if bank.theta.device.type == "cuda":
         how = "series kernel" if isinstance(data, Windows) else "kernel"
-        penalty = plain.penalty if bank.module.n_members > 1 else None
-        has_penalty = penalty is not None
+        repels = plain.penalty if bank.module.n_members > 1 else None
+        has_penalty = repels is not None
         if pays(how) and kernel_covers(bank, loss, data, batch, has_penalty=has_penalty):
-            return KernelEngine(bank, loss, data, adam, batch=batch, penalty=penalty)
+            return KernelEngine(bank, loss, data, adam, batch=batch, penalty=repels)
         return GraphEngine(plain, compiled=pays("graph"))
     kind = "table" if is_plain(bank.module, loss) else "embedded"
     kind = "series" if isinstance(data, Windows) else kind
