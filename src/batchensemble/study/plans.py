@@ -1,15 +1,13 @@
 """Which runs the study has: profiles, and the units of each dataset."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple
 
 from batchensemble.data.frames import read_columns
 from batchensemble.study.ablations import ABLATIONS, ACKLEY
 from batchensemble.study.additions import fingerprint
-from batchensemble.study.datasets import SERIES, TABLES, Table, load_series, load_table
-from batchensemble.study.datasets.sources import Public
+from batchensemble.study.datasets import SERIES, TABLES, load_series, load_table
 from batchensemble.study.results import N_SEEDS, QUICK
 from batchensemble.study.sensitivity import CHOICES
 from batchensemble.study.spec import PLAIN, VARIANTS, Change, Settings, Unit, units_of
@@ -57,7 +55,7 @@ def plan(
 ) -> list[Unit]:
     """The units of a dataset in these parts, each once."""
     is_table = dataset in TABLES
-    task = _facts(dataset, TABLES[dataset]).task if is_table else "forecasting"
+    task = _facts(dataset).task if is_table else "forecasting"
     is_ackley = dataset in ACKLEY  # a dataset of ablations alone
     entries = [] if is_ackley else _entries(parts, task, methods)
     size = (profile.n_seeds, profile.settings)
@@ -109,7 +107,7 @@ def variants_of(dataset: str) -> tuple[str, ...]:
     """A series shifts by itself; a table is shifted in two of its numeric features."""
     if dataset not in TABLES:
         return ("id",)
-    return VARIANTS if _facts(dataset, TABLES[dataset]).n_numbers >= 2 else ("id",)
+    return VARIANTS if _facts(dataset).n_numbers >= 2 else ("id",)
 
 
 class Facts(NamedTuple):
@@ -118,12 +116,18 @@ class Facts(NamedTuple):
     n_numbers: int  # columns of numbers
 
 
-@cache
-def _facts(name: str, _source: Public | Callable[[], Table]) -> Facts:
-    """What a plan asks of a table, which is read once: it may take seconds."""
-    table = load_table(name)
-    kinds = [column.kind for column in read_columns(table.X)]
-    return Facts(table.task, len(table.y), kinds.count("number"))
+_READ: dict[str, tuple[object, Facts]] = {}
+
+
+def _facts(name: str) -> Facts:
+    """What a plan asks of a table, which is read once: that may take seconds."""
+    source, facts = _READ.get(name, (None, None))
+    if facts is None or source is not TABLES[name]:
+        table = load_table(name)
+        kinds = [column.kind for column in read_columns(table.X)]
+        facts = Facts(table.task, len(table.y), kinds.count("number"))
+        _READ[name] = TABLES[name], facts
+    return facts
 
 
 def longest_first(units: Sequence[Unit]) -> list[Unit]:
@@ -133,9 +137,7 @@ def longest_first(units: Sequence[Unit]) -> list[Unit]:
     ten: it does not fit the chip of a GPU.
     """
     rows = {
-        name: _facts(name, TABLES[name]).n_rows
-        if name in TABLES
-        else 20 * len(load_series(name).values)
+        name: _facts(name).n_rows if name in TABLES else 20 * len(load_series(name).values)
         for name in {unit.dataset for unit in units}
     }
 

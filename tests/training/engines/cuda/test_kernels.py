@@ -22,7 +22,7 @@ LOSS = GaussianNLL()
 # What a C++ compiler without CUDA can read: constants and layout, which come before the code.
 ENDS = {
     "network.cuh": "// ---- the cluster",
-    "penalty.cuh": "// That of this block",
+    "penalty.cuh": "// `done(vector, sum)`",
     "mlp.cu": "template <int L>",
     "grube.cuh": "struct Cell",
     "gru.cuh": "struct Cell",
