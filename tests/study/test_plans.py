@@ -95,6 +95,16 @@ def test_units_of_more_rows_and_more_variants_come_first():
     assert longest_first([small, large, *both]) == [*both, large, small]
 
 
+@pytest.mark.parametrize("change", [Change(matched=True), Change(budget="deep_ensemble")])
+def test_networks_made_wider_come_before_all_others_of_their_rows(change):
+    (wide,) = units_of("diabetes", "id", ("single",), 1, Settings(), [change])
+    (narrow,) = units_of(
+        "diabetes", "id", ("single",), 1, Settings(), [Change(budget="batch_ensemble")]
+    )
+    others = units_of("breast_cancer", "id", ("single",), 1, Settings())
+    assert longest_first([narrow, *others, wide]) == [wide, *others, narrow]
+
+
 def test_words_of_only_are_parts_and_datasets_and_without_a_part_all_standard_ones_are_run():
     assert choose([]) == (STANDARD, [])
     assert choose(["diabetes"]) == (STANDARD, ["diabetes"])
