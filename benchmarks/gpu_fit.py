@@ -4,7 +4,7 @@
 
 Tables: 50,000 rows of 20 numbers to learn from, 100,000 to predict; and a Parquet file of two
 million rows. Series: 400 hourly ones of 900 values, and one of 200,000. --m3 names a long frame of
-the 1,428 monthly series of the M3 competition, with a column `test` that is 1 for the last 18 values.
+the monthly series of the M3 competition, with a column `test` that is 1 for the last 18 values.
 """
 
 import argparse
