@@ -57,3 +57,24 @@ def test_only_short_series_are_lengthened_and_what_is_repeated_is_marked():
     np.testing.assert_array_equal(encoded.covariates[: n_added + 1, 0], [0.0] * n_added + [1.0])
     long = setup("default", panel, 12, context=20, horizon=6)
     assert long.lengthened(encoder.encode(panel), panel)[1].tolist() == [0, 60, 120]
+
+
+@pytest.mark.parametrize(
+    ("freq", "n", "n_series", "hidden", "dropout"),
+    [
+        ("h", 24 * 100, 1, (128, 128), 0.1),
+        ("h", 24 * 99, 1, (64,), 0.3),
+        ("h", 24 * 34, 3, (128, 128), 0.1),
+        ("W", 520, 1, (64,), 0.3),  # a long season that came back ten times
+        ("MS", 120, 20, (64,), 0.3),  # a short one that came back two hundred times
+    ],
+)
+def test_where_a_long_season_came_back_often_the_network_is_wider(
+    freq, n, n_series, hidden, dropout
+):
+    panel = read_panel(long_frame(n_series, n, freq))
+    found = setup("default", panel).settings
+    assert (found["hidden"], found["dropout"]) == (hidden, dropout)
+    told = setup("default", panel, hidden=(5,), dropout=0.0).settings
+    assert (told["hidden"], told["dropout"]) == ((5,), 0.0)
+    assert setup("fast", panel).settings["hidden"] == SERIES_PRESETS["fast"]["hidden"]

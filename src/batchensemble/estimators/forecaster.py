@@ -188,6 +188,7 @@ class Forecaster(Estimator):
         settings, method = self.settings_, self._make_method()
         training = self._training(stops_early=bool(settings["validation_fraction"]))
         network = NETWORKS[settings["network"]](settings, panel, self.season)
+        self.settings_ = settings = network.settings
         self.season_, self.context_, self.lags_ = network.season, network.context, network.lags
         reach, horizon = reach_of(self.context_, self.lags_), int(settings["horizon"])
         encoder = SeriesEncoder(

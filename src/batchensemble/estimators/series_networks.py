@@ -19,10 +19,15 @@ from batchensemble.estimators.usefulness import doubts_about_windows
 from batchensemble.training.engines import Windows
 from batchensemble.training.losses import Gaussian
 from batchensemble.training.models import Ensemble, make_members
+from batchensemble.training.smoothing import LONG
 
 LONGEST_RECURRENT_CONTEXT = 60
 LONGEST_CONTEXT = 720
 MANY_SERIES = 10
+# Where a long season came back often, there is much to learn beside what the smoothers know.
+MANY_SEASONS = 100
+WIDE: dict[str, Any] = {"hidden": (128, 128), "dropout": 0.1}
+NARROW: dict[str, Any] = {"hidden": (64,), "dropout": 0.3}
 
 
 @dataclass(frozen=True)
@@ -56,13 +61,17 @@ class DirectSetup:
     only: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, settings: dict[str, Any], panel: Panel, season: int | None) -> None:
-        self.settings, self.freq = settings, panel.freq
+        self.freq = panel.freq
         self.season = season or season_length(panel.freq)
         check_lengths(panel, FEWEST_KNOWN + int(settings["horizon"]))
         usual = int(np.quantile(panel.lengths, 0.75))
         self.context = int(
             settings["context"] or automatic_context(panel.freq, self.season, usual, len(panel))
         )
+        n_seasons = int(panel.lengths.sum()) / self.season
+        has_much = self.context >= LONG and n_seasons >= MANY_SEASONS
+        by_data = WIDE if has_much else NARROW
+        self.settings = settings | {k: v for k, v in by_data.items() if settings[k] is None}
         self.lags: tuple[int, ...] = (1,)
 
     def lengthened(self, encoded: Encoded, panel: Panel) -> tuple[Encoded, Ints]:

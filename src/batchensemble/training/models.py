@@ -20,7 +20,7 @@ from batchensemble.training.losses import Loss
 from batchensemble.training.methods import MakeNetwork, Members, Method
 from batchensemble.training.networks import MLP, Network, Recurrent
 
-CHUNK_FLOATS, CHUNK_FLOATS_GPU = 2**17, 2**26  # so many stay in the cache; fill the device
+CHUNK_FLOATS, CHUNK_FLOATS_GPU = 2**19, 2**26  # few calls in little memory; fill the device
 PATH_FLOATS, PATH_FLOATS_GPU = 2**23, 2**28
 
 
