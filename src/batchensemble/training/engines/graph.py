@@ -71,9 +71,7 @@ class GraphEngine:
                 self._one()
         torch.cuda.current_stream().wait_stream(stream)
         self.graph = torch.cuda.CUDAGraph()
-        # Many short launches: other processes' long kernels should not be served before them.
-        urgent = torch.cuda.Stream(priority=-1)
-        with torch.cuda.graph(self.graph, stream=urgent):
+        with torch.cuda.graph(self.graph):
             self._one()
         for tensor, saved in zip(state, before, strict=True):
             tensor.copy_(saved)
