@@ -181,7 +181,7 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         """The means, (rows, targets), and with `return_std=True` also the standard deviations."""
         if not return_std:
             return self._stacked(X, lambda one: one.predict(X))
-        both = self._stacked(X, lambda one: np.column_stack(one.predict(X, return_std=True)))
+        both = self._stacked(X, lambda one: np.stack([*one.predict(X, return_std=True)], -1))
         return both[..., 0], both[..., 1]
 
     def predict_interval(
