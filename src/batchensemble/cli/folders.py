@@ -20,7 +20,7 @@ from batchensemble.data.file_options import FileOptions
 from batchensemble.data.reading import EXCEL, PIPE
 from batchensemble.data.table_files import list_files
 from batchensemble.estimators import Forecaster, load
-from batchensemble.modelfile.files import replacing
+from batchensemble.modelfile.files import make_folder, replacing
 
 ABOUT = ".predictions.json"  # in the folder: of which model they are, and how they were made
 Progress = Callable[[int, float | None], None]
@@ -70,7 +70,7 @@ def predict_folder(
         raise ValueError("many files are predicted into a folder: add -o FOLDER")
     outputs = _outputs(list_files(data), out)
     how = {"coverage": coverage, "keep": list(keep), "options": options}
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     _claim(out, model, how)
     waiting = {source: file for source, file in outputs.items() if not _is_done(source, file)}
     n_rows, arguments = 0, {"model": model, "device": device, "how": how}

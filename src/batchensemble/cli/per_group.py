@@ -23,7 +23,7 @@ from batchensemble.cli.training_data import TrainingData
 from batchensemble.data.reading import TableFile
 from batchensemble.data.text import read_as
 from batchensemble.estimators import Classifier, load
-from batchensemble.modelfile.files import replacing
+from batchensemble.modelfile.files import make_folder, replacing
 
 INDEX = "index.json"
 FORMAT = 1
@@ -45,7 +45,7 @@ def fit_groups(
     The index is written after each model, so a run that was killed goes on where it was.
     """
     labels = np.asarray(data.by)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with _alone(folder):
         index = _read_index(folder) if (folder / INDEX).is_file() else {"groups": {}}
         if index.get("by", by) != by:
