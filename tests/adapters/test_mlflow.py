@@ -24,7 +24,7 @@ with warnings.catch_warnings():
 
     from batchensemble.adapters import mlflow as flavour
 
-from batchensemble import Classifier, Forecaster, Regressor
+from batchensemble import Classifier, Forecaster, JointRegressor, Regressor
 from batchensemble.datasets.seasonal import make_seasonal
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(300)]
@@ -104,6 +104,12 @@ def test_classes_and_forecasts_are_saved_too(tmp_path):
     flavour.save_model(sales, tmp_path / "sales")
     frame = mlflow.pyfunc.load_model(str(tmp_path / "sales")).predict(series)
     pd.testing.assert_frame_equal(frame, sales.predict(df=series, level=[90]))
+
+
+def test_several_targets_are_refused_by_name(tmp_path):
+    with pytest.raises(TypeError, match=r"expected a Regressor, .* got JointRegressor"):
+        flavour.save_model(JointRegressor(), tmp_path / "joint")
+    assert not (tmp_path / "joint").exists()
 
 
 def test_another_flavour_is_refused_by_name(store, tmp_path):

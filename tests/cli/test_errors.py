@@ -151,6 +151,8 @@ def test_an_interruption_is_130_and_writes_nothing(shell, monkeypatch):
     monkeypatch.setattr("batchensemble.cli.holdout.hold_out", stop)
     shell("fit", "houses.csv", "-t", "price", code=130)
     assert not (shell.folder / "houses.be").exists()
+    words = ("fit", "houses.csv", "-t", "price", "--checkpoint", "half.ckpt")
+    assert "go on from half.ckpt" in shell(*words, code=130).stderr
 
 
 @pytest.mark.slow

@@ -59,7 +59,7 @@ def test_a_run_that_was_stopped_goes_on_and_no_row_is_lost_or_there_twice(shell,
 
     monkeypatch.setattr(folders, "predict_file", stopped)
     where = shell.folder / "price.be", new, shell.folder / "out"
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="has predictions of 1 of 2 files; run the same"):
         predict_folder(*where, **HOW)
     monkeypatch.setattr(folders, "predict_file", predict)
     assert predict_folder(*where, **HOW) == {

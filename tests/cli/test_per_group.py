@@ -71,7 +71,9 @@ def test_a_run_that_was_killed_goes_on_and_gives_the_same_models(towns, monkeypa
 
     other = [*FIT[:7], "again", *FIT[8:], "--seed", "3"]
     monkeypatch.setattr(per_group, "train", killed)
-    towns(*other, code=130)
+    said = towns(*other, code=130).stderr
+    assert "again has models of 1 of 3 groups; run the same command again" in said
+    assert "Nothing was written" not in said
     assert len(files("again")) == 1
     assert "1 were there already" in towns(*other).output
     assert len(calls) == 4  # one, the killed one, and the two that were left
@@ -186,6 +188,35 @@ def test_a_group_that_cannot_be_fitted_a_gap_and_a_missing_folder_are_one_line_e
     assert "another column for --by" in towns("fit", "towns.csv", *same, code=2).stderr
     Path("empty").mkdir()
     assert "cannot be read" in towns("predict", "empty", "new.csv", code=1).stderr
+
+
+def test_groups_of_other_types_than_texts_are_found_again(towns):
+    frame = pd.read_csv("towns.csv", dtype={"plot": str}).dropna(subset="price")
+    third = np.arange(len(frame)) % 3
+    columns = {"hours": pd.to_timedelta(third, unit="h"), "part": third + 0.5, "half": third > 1}
+    for name, column in columns.items():
+        frame.assign(**{name: column}).to_parquet("typed.parquet")
+        towns("fit", "typed.parquet", "-t", "price", "--by", name, "-o", name, *QUICK)
+        towns("predict", name, "typed.parquet", "-o", f"{name}.csv")
+        assert len(towns.read(f"{name}.csv")) == len(frame)
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (pd.Timestamp("2020-01-01"), "the column 'part' for --by or --category holds dates"),
+        (2**62, "'part': expected words, or numbers of at most 15 digits"),
+    ],
+)
+def test_groups_that_cannot_be_told_apart_are_refused_at_fit(towns, column, words):
+    frame = pd.read_csv("towns.csv", dtype={"plot": str}).assign(part=column)
+    for path in ("typed.parquet", "typed/one.parquet"):
+        Path("typed").mkdir(exist_ok=True)
+        frame.to_parquet(path)
+        where = Path(path).parent if "/" in path else path
+        said = towns("fit", where, "-t", "price", "--by", "part", "-o", "k", *QUICK, code=1)
+        assert words in said.stderr
+    assert not Path("k").exists()
 
 
 HOLD = """

@@ -150,6 +150,40 @@ def test_a_forecaster_continues_its_series_or_those_of_the_request(shell):
         assert "column 'sales'" in answer.json()["detail"]
 
 
+def test_a_forecast_that_would_take_long_is_a_422_that_names_the_horizon(shell):
+    model = load("sales.be")
+    n, paths, trained = len(model.panel_.ids), model.n_paths, model.model_.horizon
+    with client("sales.be", Limits(steps=2 * n * paths)) as at:
+        assert at.post("/predict", json={"horizon": trained + 2}).status_code == 200
+        answer = at.post("/predict", json={"horizon": trained + 3})
+        assert answer.status_code == 422
+        assert f"horizon: expected at most {trained + 2} steps" in answer.json()["detail"]
+        one = sales().query("store == 'north'")[["store", "month", "sales"]]
+        more = {"horizon": trained + 3, "history": one.to_dict("records")}
+        assert at.post("/predict", json=more).status_code == 200  # of one series
+    with client("sales.be", Limits(rows=n * trained - 1)) as at:
+        assert "--max-rows" in at.post("/predict", json={}).json()["detail"]
+    with client("sales.be") as at:
+        assert at.post("/predict", json={"horizon": 10_000}).status_code == 422
+
+
+def test_a_client_that_goes_away_in_the_middle_leaves_no_traceback(price):
+    parts = [{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}]
+    place = {"path": "/predict", "raw_path": b"/predict", "query_string": b"", "headers": []}
+    scope = {"type": "http", "method": "POST", "http_version": "1.1", "scheme": "http", **place}
+    sent_back = []
+
+    async def receive():
+        return parts.pop(0)
+
+    async def send(message):
+        sent_back.append(message)
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(price.app(scope, receive, send))).result()
+    assert sent_back[0]["status"] == 400
+
+
 def test_requests_that_come_together_all_get_their_own_answers(shell, rows):
     app = make_app(load("price.be"), Limits())
 

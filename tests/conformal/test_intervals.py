@@ -167,6 +167,31 @@ def test_a_transformed_prediction_is_scored_before_its_transform_and_widened_the
     assert np.mean((low - slack <= y) & (y <= high + slack)) >= 0.8
 
 
+@pytest.mark.parametrize("transform", [Transform.logarithmic(1.0, 50.0), Transform.straight(0, 2)])
+def test_an_interval_holds_a_truth_from_the_factor_of_its_score_on_and_not_before(transform):
+    random = np.random.default_rng(0)
+    latent = GaussianPredictive(random.normal(0.5, 2, (200, 1)), np.ones((200, 1)))
+    dist = TransformedPredictive.of(latent, transform)
+    y = transform(latent.mean + random.normal(size=200))
+    scores = IntervalCalibration.of(y, dist).scores[:, 0]
+    assert (scores[y == transform.low] == 0).any()  # many truths lie at an end
+    for factor, is_held in ((scores, True), (scores - 1e-3, False)):
+        low, high = transform(widened(latent.mean, latent.std, factor)).T
+        assert ((low <= y) & (y <= high))[scores > 0].all() == is_held
+        assert ((low <= y) & (y <= high))[scores > 0].any() == is_held
+
+
+def test_many_zeros_are_not_covered_more_often_than_promised():
+    random = np.random.default_rng(0)
+    means, transform = random.normal(0, 1, (4000, 1)), Transform.straight(0.0)
+    dist = TransformedPredictive.of(GaussianPredictive(means, np.ones((4000, 1))), transform)
+    y = transform(means[:, 0] + random.normal(size=4000))
+    assert 0.4 < (y == 0).mean() < 0.6
+    low, high = IntervalCalibration.of(y[:2000], dist[:2000]).interval(dist[2000:], 0.8).T
+    held = ((low <= y[2000:]) & (y[2000:] <= high)).mean()
+    assert held == pytest.approx(0.8, abs=0.03)  # three standard errors
+
+
 def test_a_factor_of_groups_wants_the_groups_of_the_rows():
     y, dist = made()
     labels = np.repeat(["a", "b"], 100)

@@ -294,6 +294,31 @@ def test_a_forecast_of_values_above_zero_has_their_unit_but_depends_on_where_zer
         assert_same_in_other_units(QUICK, above, [(1.0, 20.0)])
 
 
+@pytest.mark.parametrize("factor", [1e-90, 1e-15, 1e-12, 1e-8, 1e4, 1e9, 1e12, 1e15, 1e35])
+def test_a_history_in_other_units_than_fits_is_forecast_in_its_own(data, model, factor):
+    found = model.predict(level=[80], df=data.assign(y=factor * data["y"]))
+    np.testing.assert_allclose(
+        numbers(found) / factor, numbers(model.predict(level=[80])), rtol=2e-5
+    )
+
+
+@pytest.mark.parametrize("settings", [QUICK, RECURRENT])
+@pytest.mark.parametrize("shift", [1e6, 1e9, 1e12])
+def test_a_history_far_from_fits_keeps_its_width(data, settings, shift):
+    below = data.assign(y=data["y"] - data["y"].max() - 1)  # above zero logarithms count, too
+    model = Forecaster(**settings).fit(below)
+    found = model.predict(level=[80], df=below.assign(y=below["y"] - shift))
+    np.testing.assert_allclose(
+        numbers(found) + shift, numbers(model.predict(level=[80])), atol=2e-2
+    )
+
+
+def test_a_history_below_zero_is_forecast_below_zero_though_fit_saw_none(data):
+    model = Forecaster(**QUICK).fit(data.assign(y=data["y"] - data["y"].min()))
+    below = data.assign(y=data["y"] - 2 * data["y"].max())
+    assert (numbers(model.predict(df=below)) < 0).all()
+
+
 @pytest.mark.parametrize("scaling", ["window", "standard", "minmax"])
 @pytest.mark.parametrize("value", [5.0, 0.0, -1e9, 1e-12])
 def test_a_constant_series_goes_on_as_it_is(value, scaling):

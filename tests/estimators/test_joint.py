@@ -223,3 +223,33 @@ def test_a_warning_names_the_targets_it_is_about():
     noise = Y.assign(euros=np.random.default_rng(5).permutation(Y["euros"]))
     with pytest.warns(BatchEnsembleWarning, match=r"no better .*\(target euros\)$"):
         JointRegressor(**{**QUICK, "epochs": 2, "lr": 0.001}).fit(x, noise)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda Y: 1e300 * Y, "targets of size at most 1e100"),
+        (lambda Y: Y.assign(euros=pd.Timestamp("2020")), "expected numbers as targets"),
+        (lambda Y: Y.astype(str), "expected numbers as targets"),
+    ],
+)
+def test_a_score_reads_targets_as_fit_does(related, change, words):
+    x, Y = noisy_pair(0.8, 40)
+    with pytest.raises(ValueError, match=words):
+        related.score(x, change(Y))
+
+
+def test_an_array_in_place_of_a_frame_is_warned_of_once_and_by_our_name():
+    x, Y = noisy_pair(0.8, 60)
+    frame = pd.DataFrame(x, columns=["a", "b"])
+    model = JointRegressor(**QUICK | {"epochs": 1}).fit(frame, Y)
+    asked = (
+        model.predict,
+        model.predict_interval,
+        lambda X: model.sample(X, 2),
+        lambda X: model.calibrate(X, Y),
+    )
+    for ask in asked:
+        with pytest.warns(UserWarning, match="but JointRegressor was fitted") as said:
+            ask(x)
+        assert len(said) == 1

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from batchensemble.modelfile.files import replacing
+from batchensemble.modelfile.files import make_folder, replacing
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path):
@@ -25,6 +25,23 @@ def test_a_folder_in_the_place_of_the_file_and_none_for_it_are_refused(tmp_path)
         replacing(tmp_path).__enter__()
     with pytest.raises(FileNotFoundError, match=r"expected a folder for .*; make it first"):
         replacing(tmp_path / "none" / "file").__enter__()
+
+
+def test_a_file_in_the_place_of_a_folder_is_refused_with_its_name(tmp_path):
+    make_folder(tmp_path / "new" / "deep")
+    make_folder(tmp_path / "new" / "deep")
+    (tmp_path / "file").touch()
+    for place in ("file", "file/deep"):
+        with pytest.raises(
+            OSError, match=rf"a folder to write into, got .*{place}.*choose another"
+        ):
+            make_folder(tmp_path / place)
+
+
+def test_a_folder_without_the_right_to_write_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write anywhere
+    with pytest.raises(PermissionError, match="no write permission; choose another folder"):
+        make_folder(tmp_path)
 
 
 def test_a_device_is_refused_and_stays_what_it_is(tmp_path):
@@ -72,7 +89,7 @@ def test_new_files_of_other_threads_keep_their_rights_meanwhile(tmp_path, monkey
 WRITER = """
 import sys
 from pathlib import Path
-from batchensemble.modelfile.files import replacing
+from batchensemble.modelfile.files import make_folder, replacing
 
 with replacing(Path(sys.argv[1])) as file:
     file.write(b"half")

@@ -11,7 +11,7 @@ from batchensemble.predictive import (
     check_labels,
     check_probabilities,
 )
-from batchensemble.predictive.checks import LARGEST, central_levels
+from batchensemble.predictive.checks import LARGEST, MOST_DRAWN, central_levels, check_draws
 
 GAUSSIAN = GaussianPredictive(np.zeros((2, 1)), np.ones((2, 1)))
 CATEGORICAL = CategoricalPredictive(np.full((2, 1, 3), 1 / 3))
@@ -110,3 +110,33 @@ def test_wrong_labels_are_refused_with_a_cure(y, message):
 def test_as_much_lies_below_central_levels_as_above():
     assert central_levels(0.5) == [0.25, 0.75]
     np.testing.assert_allclose(central_levels(0.9), [0.05, 0.95])
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "3", True, None])
+def test_a_number_of_draws_that_is_none_is_refused(n):
+    with pytest.raises(ValueError, match="n to be a whole number of draws above 0"):
+        check_draws(n, 0, 1)
+
+
+def test_draws_that_do_not_fit_into_memory_are_refused_before_they_are_made():
+    check_draws(MOST_DRAWN // 100, 0, 100)
+    with pytest.raises(ValueError, match="10,000,000,000 draws of 100 values do not fit"):
+        check_draws(10**10, 0, 100)
+
+
+@pytest.mark.parametrize("rng", ["x", 1.5, -1, np.nan, object()])
+def test_what_is_no_source_of_random_numbers_is_refused(rng):
+    with pytest.raises(ValueError, match="rng: expected a numpy Generator or a seed"):
+        check_draws(1, rng, 1)
+
+
+def test_a_generator_goes_on_where_it_is_and_a_seed_starts_anew():
+    generator = np.random.default_rng(3)
+    assert check_draws(1, generator, 1) is generator
+    assert check_draws(1, 3, 1).random() == np.random.default_rng(3).random()
+
+
+def test_the_widest_interval_has_finite_ends_and_a_wider_one_is_refused():
+    assert central_levels(1 - 2**-52)[1] < 1
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+        central_levels(1 - 2**-53)

@@ -102,3 +102,28 @@ def test_a_path_that_cannot_be_written_is_refused_before_training(tmp_path, rows
         os.mkfifo(path)  # reading it would wait for a writer
     with pytest.raises(OSError, match=r"^expected a (file|folder)"):
         Regressor(**TINY).fit(*rows, checkpoint=path)
+
+
+def random_bytes(path):
+    path.write_bytes(np.random.default_rng(0).bytes(300))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(b"junk"),
+        lambda path: path.write_text("x,y\n1,2\n"),
+        random_bytes,
+        lambda path: torch.save([1, 2], path),
+        lambda path: torch.save({"run": "this"}, path) or path.write_bytes(path.read_bytes()[:-9]),
+        lambda path: np.ones(3).tofile(path),
+    ],
+)
+def test_a_file_that_is_no_checkpoint_is_refused_in_words(tmp_path, write):
+    path = tmp_path / "run.ckpt"
+    write(path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"cannot be read as a checkpoint; delete it"):
+        Checkpoint(path, "this").read()
+    assert path.read_bytes() == before

@@ -47,6 +47,11 @@ def save_model(
     The signature is made of the columns of fit and of two parameters of predictions: `interval`, a
     coverage, and `quantiles`. Everything else goes to `mlflow.pyfunc.save_model`.
     """
+    if not isinstance(model, FittedEstimator):
+        raise TypeError(
+            f"expected a Regressor, Classifier or Forecaster, got {type(model).__name__}; log "
+            "another model for each target, or the file that model.save writes as an artifact"
+        )
     version = library_version().removesuffix(" (source)")
     about = mlflow_model or Model()
     about.add_flavor(FLAVOR, data=FILE, version=version)

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -73,13 +73,23 @@ class Terminated(KeyboardInterrupt):
 
 
 @contextmanager
+def if_stopped(say: Callable[[], str]) -> Iterator[None]:
+    """What to say about Ctrl-C and SIGTERM raised inside, in place of the usual line."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        error.args = (say(),)
+        raise
+
+
+@contextmanager
 def one_line_errors(stopped: str = "Stopped. Nothing was written.") -> Iterator[None]:
     """Print an error as one line without a traceback, and end with its exit code."""
     try:
         with _terminable():
             yield
     except KeyboardInterrupt as error:
-        typer.echo(stopped, err=True)
+        typer.echo(str(error) or stopped, err=True)
         raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
     except BrokenPipeError:
         _discard_output()

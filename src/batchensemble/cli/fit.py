@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from batchensemble.cli.errors import Terminal, plain_warnings, print_warning
+from batchensemble.cli.errors import Terminal, if_stopped, plain_warnings, print_warning
 from batchensemble.cli.format import as_json, counted, print_grid, size
 from batchensemble.cli.options import (
     DataArgument,
@@ -258,7 +258,8 @@ def fit(
             if json:
                 typer.echo(as_json({"models": path, "by": by, **counts}))
             return
-        with plain_warnings(console) as said:
+        kept = f"Stopped. Run the same command again to go on from {checkpoint}, if it is there."
+        with plain_warnings(console) as said, if_stopped(lambda: kept if checkpoint else ""):
             model = train(
                 source,
                 settings,

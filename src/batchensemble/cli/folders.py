@@ -13,12 +13,14 @@ from glob import has_magic
 from pathlib import Path
 from typing import Any
 
+from batchensemble.cli.errors import if_stopped
+from batchensemble.cli.format import counted
 from batchensemble.cli.predictions import predict_file
 from batchensemble.data.file_options import FileOptions
 from batchensemble.data.reading import EXCEL, PIPE
 from batchensemble.data.table_files import list_files
 from batchensemble.estimators import Forecaster, load
-from batchensemble.modelfile.files import replacing
+from batchensemble.modelfile.files import make_folder, replacing
 
 ABOUT = ".predictions.json"  # in the folder: of which model they are, and how they were made
 Progress = Callable[[int, float | None], None]
@@ -68,14 +70,23 @@ def predict_folder(
         raise ValueError("many files are predicted into a folder: add -o FOLDER")
     outputs = _outputs(list_files(data), out)
     how = {"coverage": coverage, "keep": list(keep), "options": options}
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     _claim(out, model, how)
     waiting = {source: file for source, file in outputs.items() if not _is_done(source, file)}
     n_rows, arguments = 0, {"model": model, "device": device, "how": how}
     done = _on_ray(ray, arguments, waiting) if ray else _here(arguments, waiting)
-    for i, n in enumerate(done, 1):
-        n_rows += n
-        progress(n_rows, i / len(waiting))
+
+    def left() -> str:
+        n = sum(_is_done(*pair) for pair in outputs.items())
+        return (
+            f"Stopped. {out} has predictions of {n:,} of {counted(len(outputs), 'file')}; run the "
+            "same command again to predict the others."
+        )
+
+    with if_stopped(left):
+        for i, n in enumerate(done, 1):
+            n_rows += n
+            progress(n_rows, i / len(waiting))
     missing = [str(source) for source, file in outputs.items() if not file.exists()]
     if missing:
         raise RuntimeError(

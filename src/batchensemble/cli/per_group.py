@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from batchensemble.cli.errors import if_stopped
 from batchensemble.cli.format import counted
 from batchensemble.cli.holdout import train
 from batchensemble.cli.predictions import table_predictions
 from batchensemble.cli.training_data import TrainingData
 from batchensemble.data.reading import TableFile
-from batchensemble.data.scalars import GAPS, category_text
+from batchensemble.data.text import read_as
 from batchensemble.estimators import Classifier, load
-from batchensemble.modelfile.files import replacing
+from batchensemble.modelfile.files import make_folder, replacing
 
 INDEX = "index.json"
 FORMAT = 1
@@ -43,7 +45,7 @@ def fit_groups(
     The index is written after each model, so a run that was killed goes on where it was.
     """
     labels = np.asarray(data.by)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with _alone(folder):
         index = _read_index(folder) if (folder / INDEX).is_file() else {"groups": {}}
         if index.get("by", by) != by:
@@ -55,6 +57,14 @@ def fit_groups(
         known, wanted = index["groups"], np.unique(labels).tolist()
         index["groups"] = {name: known[name] for name in wanted if name in known}
         n_fitted = 0
+
+        def left() -> str:
+            n = len(index["groups"])
+            return (
+                f"Stopped. {folder} has models of {n:,} of {counted(len(wanted), 'group')}; run "
+                "the same command again to fit those that are missing or out of date."
+            )
+
         for name in wanted:
             part = _rows(data, labels == name)
             digest = _digest(part, settings, how)
@@ -63,8 +73,9 @@ def fit_groups(
                 continue
             file = _file_of(name)
             progress(f"{name}: {counted(len(part.frame), 'row')}")
-            model = _fitted(part, name, settings, how)
-            model.save(folder / file)
+            with if_stopped(left):
+                model = _fitted(part, name, settings, how)
+                model.save(folder / file)
             classes = model.classes_.tolist() if isinstance(model, Classifier) else []
             entry = {"file": file, "n_rows": len(part.frame), "digest": digest}
             index["groups"][name] = entry | {"classes": [str(one) for one in classes]}
@@ -175,7 +186,7 @@ class ModelFolder:
 
     def answer(self, rows: pd.DataFrame, file: TableFile, coverage: float) -> pd.DataFrame:
         """Each row by the model of its group, in the order of the rows."""
-        labels = np.array([self._label(cell) for cell in rows[self.by]], object)
+        labels = self._labels(rows, file)
         missing = sorted({label for label in labels if label not in self.groups})
         if missing:
             more = f" and {len(missing) - NAMED:,} more" if len(missing) > NAMED else ""
@@ -197,9 +208,10 @@ class ModelFolder:
             frame = frame[[*first[:at], *shares, *first[at:]]]
         return frame.loc[rows.index]
 
-    def _label(self, cell: Any) -> str:
-        text = category_text(cell)
-        return "" if text is None or text.strip() in GAPS else text.strip()
+    def _labels(self, rows: pd.DataFrame, file: TableFile) -> NDArray[Any]:
+        """Read as at fit; "" where there is none."""
+        labels = read_as(rows, {self.by: "category"}, file)[self.by]
+        return np.array(["" if label is None else label for label in labels], object)
 
     def _model(self, label: str) -> Any:
         if label not in self._loaded:

@@ -45,6 +45,7 @@ class Limits:
 
     rows: int = 10_000
     megabytes: float = 10.0
+    steps: int = 500_000  # of all paths together, beyond the horizon of fit
 
 
 class TooMuch(ValueError):
@@ -185,11 +186,26 @@ class SeriesRequests:
         if self.model.future_columns and ahead is None:
             names = ", ".join(map(repr, self.model.future_columns))
             raise ValueError(f"{REQUEST}: expected future values of {names} in `ahead`, got none")
-        frame = forecast_columns(self.model, past, ahead, given.get("horizon"), given["coverage"])
+        horizon = given.get("horizon") or self.model.model_.horizon
+        self._check_size(past, horizon)
+        frame = forecast_columns(self.model, past, ahead, horizon, given["coverage"])
         times = frame[self.model.time_col]
         if isinstance(times.iloc[0], pd.Timestamp):
             frame[self.model.time_col] = times.map(pd.Timestamp.isoformat)
         return frame
+
+    def _check_size(self, past: pd.DataFrame | None, horizon: int) -> None:
+        """Steps beyond the horizon of fit take long: each path goes through the network anew."""
+        model, name = self.model, self.model.id_col
+        ids = model.panel_.ids if past is None else past[name].unique() if name in past else [name]
+        extra = self.limits.steps // (len(ids) * model.n_paths)
+        most = min(self.limits.rows // len(ids), model.model_.horizon + extra)
+        if horizon > most:
+            raise ValueError(
+                f"horizon: expected at most {most:,} steps of {len(ids):,} series in a request, "
+                f"got {horizon:,}; ask for fewer steps or fewer series, or start serve with higher "
+                "limits (--max-steps, --max-rows)"
+            )
 
     def _read(self, text: bytes, *, is_ahead: bool) -> pd.DataFrame | None:
         if not text:

@@ -17,6 +17,9 @@ def serve(
     port: Annotated[int, option("Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8000,
     max_rows: Annotated[int, option("Most rows in a request.", min=1)] = 10_000,
     max_mb: Annotated[float, option("Most megabytes in a request.", min=0.001)] = 10.0,
+    max_steps: Annotated[
+        int, option("Most steps of all paths of a forecast beyond the horizon of fit.", min=0)
+    ] = 500_000,
     device: DeviceOption = "auto",
 ) -> None:
     """Answer predictions over HTTP, until Ctrl-C or SIGTERM.
@@ -49,7 +52,7 @@ def serve(
         raise ValueError(
             f"{model} predicts several targets, and serve answers for one; fit one for each target"
         )
-    app = make_app(fitted, Limits(max_rows, max_mb))
+    app = make_app(fitted, Limits(max_rows, max_mb, max_steps))
     listening = _listen(host, port)
     place = f"http://{_shown(host)}:{listening.getsockname()[1]}"
     typer.echo(f"Serving {Path(model).name} on {place} (Ctrl-C stops)", err=True)

@@ -12,6 +12,7 @@ import pandas as pd
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import HTTPException
 from pydantic import ValidationError
+from starlette.requests import ClientDisconnect
 
 from batchensemble.cli.request_bodies import (
     CSV,
@@ -89,6 +90,8 @@ def _as_responses() -> Iterator[None]:
         words = "; ".join(map(_in_words, wrong[:5]))
         more = f"; and {len(wrong) - 5:,} more errors" if len(wrong) > 5 else ""
         raise HTTPException(413 if is_long else 422, words + more) from None
+    except ClientDisconnect:  # nobody reads the answer, and the log is no place for it
+        raise HTTPException(400, "the request ended before its body was complete") from None
     except TooMuch as error:
         raise HTTPException(413, str(error)) from None
     except ValueError as error:

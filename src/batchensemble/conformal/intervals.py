@@ -289,6 +289,9 @@ class IntervalCalibration:
 
 
 def _latent_scores(y: Array, mean: Array, std: Array, transform: Transform) -> Array:
-    """`interval_scores` before the transform."""
-    scores = interval_scores(transform.inverse(y), mean=mean, std=std)
+    """`interval_scores` before the transform, where all beyond an end stands for that end."""
+    z = transform.inverse(y)
+    z = np.where(y <= transform.low, np.minimum(z, mean), z)
+    z = np.where(y >= transform.high, np.maximum(z, mean), z)
+    scores = interval_scores(z, mean=mean, std=std)
     return np.where((y < transform.low) | (y > transform.high), IMPOSSIBLE, scores)

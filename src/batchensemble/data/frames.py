@@ -36,6 +36,7 @@ MISSING = {
 
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
 _WORDS = (str, bytes, *_NUMBERS)  # words and numbers in one column are categories
+MOST_EXACT = 2**53  # from here on, neighbours among whole numbers are one float
 FEW_ROWS = 32  # cells of so few are read as objects: calls take longer than the values
 _DURATIONS = (dt.timedelta, np.timedelta64, dt.time)
 
@@ -77,6 +78,12 @@ class Column:
             return Column(self.name, kind, np.full(len(missing), MISSING[kind], dtype))
         if kind == "category" and self.kind != "date":
             values = self.values
+            if self.kind == "number" and np.nanmax(np.abs(values)) >= MOST_EXACT:
+                raise ValueError(
+                    f"column {self.name!r}: expected words, or numbers of at most 15 digits, which "
+                    f"can be told apart, got {np.nanmax(np.abs(values)):.4g}; convert the column "
+                    "to texts"
+                )
             if self.kind == "boolean":
                 values = np.array([None, False, True])[np.where(missing, 0, 1 + values).astype(int)]
             return Column(self.name, kind, scalars.texts(values.tolist()))

@@ -6,7 +6,7 @@ in two ways, its neighbours in the file decide, or else the user.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,19 @@ def recognise(frame: pd.DataFrame, file: TableFile) -> dict[str, Recognised]:
             kinds[name] = _recognise(columns[name], frame.index, file, decimal, dayfirst, **last)
     dates = [name for name, one in kinds.items() if one.kind == "date" and not one.notation.date]
     return kinds | {name: _recognise_zones(frame[name], file) for name in dates}
+
+
+def check_words(
+    names: Collection[str], columns: Mapping[str, Recognised], frame: pd.DataFrame, file: TableFile
+) -> None:
+    """Refuse dates, unless they came as texts: there are many ways to write one."""
+    for name in names:
+        is_text = name in columns and isinstance(next(iter(frame[name].dropna()), None), str)
+        if name in columns and columns[name].kind == "date" and not is_text:
+            raise ValueError(
+                f"{file.name}: the column {name!r} for --by or --category holds dates, which are "
+                "no names of groups; write them as texts, or choose another column"
+            )
 
 
 def read_recognised(

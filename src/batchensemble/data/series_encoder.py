@@ -24,6 +24,8 @@ WINDOW_FLOATS = 2**20
 LEAST_WINDOW_SCALE = 0.1  # of the series' own: a quiet stretch must not blow up what follows
 RIDGE = 1e-3
 NO_SEASON = 6  # without a season, changes over a sixth of the known values count
+FARTHEST = 1e4  # from fit's location, in fit's scales: beyond it float32 blurs what is known
+SMALLEST = 1e-4  # of fit's numbers: a history below it is one in other units
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +159,17 @@ class SeriesEncoder:
             scale = np.float64(1e-6 * (abs(location) or 1.0))
         return float(location), float(scale)
 
+    def _scale_of(self, key: Any, values: Floats) -> tuple[float, float]:
+        """Fit's, unless float32 could not tell these values apart by it."""
+        if key not in self.scales_:
+            return self._scale(values)
+        location, scale = self.scales_[key]
+        if self.scaling not in ("window", "difference"):
+            return location, scale
+        is_far = np.abs(values - location).max() > FARTHEST * scale
+        is_small = 0 < np.abs(values).max() < SMALLEST * max(abs(location), scale)
+        return self._scale(values) if is_far or is_small else (location, scale)
+
     def _lowest(self, values: Floats) -> float:
         """Zero for a series that was never negative; the study's scalings know no limit."""
         return 0.0 if self.scaling == "difference" and values.min() >= 0 else -np.inf
@@ -167,12 +180,15 @@ class SeriesEncoder:
         return self.encoders_["past"].n_features_out_ + 1 if self.past else 0
 
     def encode(self, panel: Panel, *, learned_from: Panel | None = None) -> Encoded:
-        """The rows of a panel; a series that fit has not seen is scaled by `learned_from`'s."""
+        """The rows of a panel.
+
+        A series that fit has not seen, or whose numbers are of another size than those that it
+        has, is scaled by `learned_from`'s.
+        """
         source = _seasonally_filled(learned_from or panel, self.period)
         panel = _seasonally_filled(panel, self.period)
         scales = [
-            self.scales_.get(_key(i)) or self._scale(source.values[source.rows(k)])
-            for k, i in enumerate(panel.ids)
+            self._scale_of(_key(i), source.values[source.rows(k)]) for k, i in enumerate(panel.ids)
         ]
         location, scale = np.repeat(np.array(scales), panel.lengths, axis=0).T
         effect = self._effect(len(panel.values), panel.columns)
@@ -190,10 +206,10 @@ class SeriesEncoder:
         covariates = np.concatenate(parts, axis=1)
         # What fit has not seen may lie anywhere: float32 must hold it all the same.
         single = np.clip(values, -1e30, 1e30).astype(np.float32)
-        floors = [
-            self.floors.get(_key(i), self._lowest(source.values[source.rows(k)]))
-            for k, i in enumerate(panel.ids)
-        ]
+        floors = []
+        for k, i in enumerate(panel.ids):  # a value below fit's floor proves it wrong
+            floor = self._lowest(source.values[source.rows(k)])
+            floors.append(min(self.floors.get(_key(i), floor), floor))
         lowest = np.repeat(floors, panel.lengths)
         return Encoded(single, covariates, location, scale, effect, panel.values, lowest)
 

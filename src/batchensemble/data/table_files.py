@@ -20,7 +20,7 @@ from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import Kind
 from batchensemble.data.notation import Notation
 from batchensemble.data.reading import TableFile, is_table, open_table
-from batchensemble.data.recognition import Recognised, recognise
+from batchensemble.data.recognition import Recognised, check_words, recognise
 from batchensemble.data.row_sample import Ints, Sample, draw_sample
 from batchensemble.data.text import read_as
 from batchensemble.words import one_of
@@ -194,6 +194,7 @@ def open_files(
         if head is None or not len(head):
             raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
         columns = recognise(head, file)
+        check_words(words, columns, head, file)
         name = file.name if len(sources) == 1 else str(where)
     if len(columns) < 2:
         raise ValueError(f"{name}: expected a column besides the target {target!r}, got none")

@@ -10,17 +10,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.frames import Kind
+from batchensemble.data.frames import MOST_EXACT, Kind
 from batchensemble.data.notation import PLAIN, Notation
 from batchensemble.data.reading import open_table
-from batchensemble.data.recognition import read_recognised, recognise
+from batchensemble.data.recognition import check_words, read_recognised, recognise
 from batchensemble.words import one_of
 
 Task = Literal["regression", "classification"]
 TASKS: tuple[Task, ...] = ("regression", "classification")
 FEWEST_COUNTS = 5  # different numbers
 FEW = 20
-MOST_EXACT = 2**53  # from here on, neighbours among whole numbers are one float
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,7 @@ def read_file(
         whole = pd.concat(batches)
         del batches
         columns = recognise(whole, file)
+        check_words(words, columns, whole, file)
         kinds: dict[str, Kind] = {
             name: "category"
             if name in words or (name in names and column.kind != "number")

@@ -2,7 +2,8 @@
 
 import copy
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, final
 
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.frames import read_columns
@@ -20,6 +21,7 @@ from batchensemble.data.table_files import is_in_files
 from batchensemble.estimators.base import stored
 from batchensemble.estimators.copula import FEWEST_ROWS, learned_correlation
 from batchensemble.estimators.forms import shown
+from batchensemble.estimators.heads import read_numbers
 from batchensemble.estimators.parameters import (
     NUMBER_CONSTRAINTS,
     NUMBER_PARAMETERS,
@@ -178,8 +180,8 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
     def predict(self, X: Any, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """The means, (rows, targets), and with `return_std=True` also the standard deviations."""
         if not return_std:
-            return self._stacked(lambda one: one.predict(X))
-        both = self._stacked(lambda one: np.column_stack(one.predict(X, return_std=True)))
+            return self._stacked(X, lambda one: one.predict(X))
+        both = self._stacked(X, lambda one: np.stack([*one.predict(X, return_std=True)], -1))
         return both[..., 0], both[..., 1]
 
     def predict_interval(
@@ -190,16 +192,16 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         Each holds its target with that probability; all targets of a row at once are inside less
         often.
         """
-        return self._stacked(lambda one: one.predict_interval(X, coverage, groups=groups))
+        return self._stacked(X, lambda one: one.predict_interval(X, coverage, groups=groups))
 
     def predict_quantiles(self, X: Any, q: ArrayLike) -> Floats:
         """Quantiles of each target: (rows, targets), or (rows, targets, levels) for several."""
-        return self._stacked(lambda one: one.predict_quantiles(X, q))
+        return self._stacked(X, lambda one: one.predict_quantiles(X, q))
 
     def predict_dist(self, X: Any) -> JointPredictive:
         """The whole prediction: a distribution by target name, and joint draws."""
-        check_is_fitted(self, "regressors_")
-        dists = {name: one.predict_dist(X) for name, one in self.regressors_.items()}
+        with self._told_once(X):
+            dists = {name: one.predict_dist(X) for name, one in self.regressors_.items()}
         return JointPredictive(dists, self.correlation_)
 
     def sample(self, X: Any, n: int, rng: np.random.Generator | int = 0) -> Floats:
@@ -213,11 +215,11 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         """Calibrate the intervals of each target; see `Regressor.calibrate`."""
         check_is_fitted(self, "regressors_")
         targets = read_targets(Y, read_columns(X).n_rows, self.target_names_)
-        calibrated = {
-            name: copy.copy(one).calibrate(X, targets[name], groups=groups)
-            for name, one in self.regressors_.items()
-        }
-        self.regressors_ = calibrated
+        with self._told_once(X):
+            self.regressors_ = {
+                name: copy.copy(one).calibrate(X, targets[name], groups=groups)
+                for name, one in self.regressors_.items()
+            }
         return self
 
     def calibration_report(self) -> pd.DataFrame:
@@ -230,7 +232,7 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         """The mean of the targets' R²."""
         check_is_fitted(self, "regressors_")
         targets = read_targets(Y, read_columns(X).n_rows, self.target_names_)
-        truth = np.column_stack(list(targets.values()))
+        truth = np.column_stack([read_numbers(values) for values in targets.values()])
         return float(r2_score(truth, self.predict(X), sample_weight=sample_weight))
 
     def save(self, path: FilePath) -> None:
@@ -289,9 +291,20 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         names = ("n_features_in_", "feature_names_in_")
         own.update({name: first[name] for name in names if name in first})
 
-    def _stacked(self, answer: Any) -> Floats:
+    def _stacked(self, X: Any, answer: Callable[[Regressor], Any]) -> Floats:
+        with self._told_once(X):
+            return np.stack([answer(one) for one in self.regressors_.values()], axis=1)
+
+    @contextmanager
+    def _told_once(self, X: Any) -> Iterator[None]:
+        """What scikit-learn warns of about X, not once for each target."""
         check_is_fitted(self, "regressors_")
-        return np.stack([answer(one) for one in self.regressors_.values()], axis=1)
+        if not self.regressors_[self.target_names_[0]]._are_those_of_fit(X):
+            read_columns(X)
+            validate_data(self, X, skip_check_array=True, reset=False)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            yield
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -99,3 +99,19 @@ def check_writable(path: Path) -> None:
             f"expected a folder that may be written for {path.name}, got {path.parent}: no write "
             "permission; choose another folder"
         )
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for files, unless it is there; raise if none can be written into it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(
+            f"expected a folder to write into, got {path}: {error.strerror or error}; choose "
+            "another folder"
+        ) from error
+    if not os.access(path, os.W_OK):
+        raise PermissionError(
+            f"expected a folder to write into, got {path}: no write permission; choose another "
+            "folder"
+        )

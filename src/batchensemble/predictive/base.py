@@ -9,8 +9,6 @@ import numpy as np
 
 from batchensemble.predictive.checks import Array
 
-Rng = np.random.Generator | int
-
 CHUNK = 1 << 17  # float64 values per temporary array
 
 

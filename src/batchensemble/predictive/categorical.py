@@ -7,8 +7,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, rel_entr
 
-from batchensemble.predictive.base import Predictive, Rng, average
-from batchensemble.predictive.checks import Array, Labels, check_labels, check_probabilities
+from batchensemble.predictive.base import Predictive, average
+from batchensemble.predictive.checks import (
+    Array,
+    Labels,
+    Rng,
+    check_draws,
+    check_labels,
+    check_probabilities,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +107,7 @@ class CategoricalPredictive(Predictive):
 
     def sample(self, n: int, rng: Rng) -> NDArray[Any]:
         """(samples, n) classes drawn from the mean; `rng` is a numpy Generator or a seed."""
-        u = np.random.default_rng(rng).random((len(self), n))
+        u = check_draws(n, rng, len(self)).random((len(self), n))
         below = np.cumsum(self.mean, axis=1)
         below /= below[:, -1:]
         out = np.zeros((len(self), n), dtype=np.int64)

@@ -1,14 +1,16 @@
 """Checks of what goes into a predictive or a metric; errors say how to fix it."""
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
+Rng = np.random.Generator | int
 
 LARGEST = 1e150  # its square is still a float64
+MOST_DRAWN = 2**26  # values of all draws together: half a gigabyte
 
 
 def check_array(name: str, value: ArrayLike, *axes: str | int, largest: float = LARGEST) -> Array:
@@ -70,7 +72,8 @@ def check_labels(name: str, value: ArrayLike, *, n_rows: int, n_classes: int) ->
 
 def check_coverage(coverage: float) -> float:
     """A share strictly between 0 and 1."""
-    if not isinstance(coverage, Real) or not 0 < coverage < 1:
+    is_share = isinstance(coverage, Real) and 0 < coverage < 1
+    if not is_share or 1 - (1 - float(coverage)) / 2 == 1:  # no float lies above the interval
         raise ValueError(
             f"coverage: expected one share strictly between 0 and 1, got {coverage!r}; "
             "for 90 % pass 0.9"
@@ -90,6 +93,24 @@ def check_levels(q: ArrayLike) -> Array:
             "for the 90 % quantile pass 0.9"
         )
     return levels
+
+
+def check_draws(n: int, rng: Rng, n_values: int) -> np.random.Generator:
+    """The generator for n draws of so many values each."""
+    if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
+        raise ValueError(f"expected n to be a whole number of draws above 0, got {n!r:.80}")
+    if n * n_values > MOST_DRAWN:
+        raise ValueError(
+            f"{n:,} draws of {n_values:,} values do not fit into memory: at most {MOST_DRAWN:,} "
+            "values at a time; ask for fewer draws, or for fewer rows at a time"
+        )
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"rng: expected a numpy Generator or a seed, a whole number of at least 0, got "
+            f"{rng!r:.80}; pass 0, for example"
+        ) from error
 
 
 def central_levels(coverage: float) -> list[float]:

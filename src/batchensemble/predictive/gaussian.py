@@ -7,12 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf, log_ndtr, logsumexp, ndtr, ndtri
 
-from batchensemble.predictive.base import MixturePredictive, Rng, average, chunks
+from batchensemble.predictive.base import MixturePredictive, average, chunks
 from batchensemble.predictive.checks import (
     LARGEST,
     Array,
+    Rng,
     central_levels,
     check_array,
+    check_draws,
     check_levels,
 )
 
@@ -117,7 +119,7 @@ class GaussianPredictive(MixturePredictive):
 
     def sample(self, n: int, rng: Rng) -> Array:
         """(samples, n) independent draws; `rng` is a numpy Generator or a seed."""
-        rng = np.random.default_rng(rng)
+        rng = check_draws(n, rng, len(self))
         member = rng.integers(self.n_members, size=(len(self), n))
         means = np.take_along_axis(self.means, member, axis=1)
         variances = np.take_along_axis(self.variances, member, axis=1)

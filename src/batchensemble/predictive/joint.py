@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from batchensemble.predictive.base import Rng, read_only
-from batchensemble.predictive.checks import Array, check_array
+from batchensemble.predictive.base import read_only
+from batchensemble.predictive.checks import Array, Rng, check_array, check_draws
 from batchensemble.predictive.gaussian import GaussianPredictive
 from batchensemble.predictive.transformed import TransformedPredictive
 
@@ -69,9 +68,7 @@ class JointPredictive(Mapping[str, NumberPredictive]):
 
     def sample(self, n: int, rng: Rng) -> Array:
         """(n, rows, targets) joint draws; `rng` is a numpy Generator or a seed."""
-        if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-            raise ValueError(f"expected n to be a whole number of draws above 0, got {n!r:.80}")
-        rng = np.random.default_rng(rng)
+        rng = check_draws(n, rng, self.n_rows * len(self))
         variances, vectors = np.linalg.eigh(self.correlation)
         factor = vectors * np.sqrt(np.maximum(variances, 0.0))
         scores = rng.standard_normal((n, self.n_rows, len(self))) @ factor.T

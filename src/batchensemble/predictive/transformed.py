@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from batchensemble.predictive.base import MixturePredictive, Rng, chunks
-from batchensemble.predictive.checks import Array, central_levels, check_array, check_levels
+from batchensemble.predictive.base import MixturePredictive, chunks
+from batchensemble.predictive.checks import Array, Rng, central_levels, check_array, check_levels
 from batchensemble.predictive.gaussian import GaussianPredictive
 from batchensemble.predictive.transforms import Transform
 
