@@ -1,6 +1,9 @@
+import datetime as dt
+
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from batchensemble.estimators.targets import read_censored, read_target
 
@@ -56,3 +59,16 @@ def test_a_mask_says_which_targets_are_lower_bounds():
 def test_a_mask_that_makes_no_sense_is_refused(mask, words):
     with pytest.raises(ValueError, match=words):
         read_censored(mask, 2)
+
+
+@pytest.mark.parametrize("dtype", ["boolean", "Int64", "string", object])
+def test_a_gap_of_any_type_of_pandas_is_refused_in_words(dtype):
+    values = {"boolean": True, "Int64": 3, "string": "a"}.get(dtype, dt.date(2020, 1, 1))
+    with pytest.raises(ValueError, match=r"contains NaN|got a missing value"):
+        read_target(pd.Series([values, None, values], dtype=dtype), 3)
+
+
+def test_a_tensor_that_numpy_cannot_read_is_refused_with_the_cure():
+    assert read_target(torch.ones(3), 3).tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match=r"Use tensor\.detach\(\)"):
+        read_target(torch.ones(3, requires_grad=True), 3)

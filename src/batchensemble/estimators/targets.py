@@ -10,6 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite, co
 
 from batchensemble.conformal import read_groups
 from batchensemble.data.frames import Columns
+from batchensemble.data.scalars import is_missing
 from batchensemble.words import one_of
 
 
@@ -19,7 +20,10 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
         mask, y = np.ma.getmaskarray(y), y.data.astype(object)
         y[mask] = None
     # Not a plain asarray of a list: it would turn [1, "a"] into texts.
-    values = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+    try:
+        values = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+    except RuntimeError as error:  # a tensor with gradients, or of another device
+        raise ValueError(f"expected one target per row that numpy can read: {error}") from error
     if values.dtype == object and values.ndim == 1 and _are_alike(values):
         values = _as_one_type(values.tolist())
     if values.ndim == 0:
@@ -43,7 +47,7 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
     if column.dtype.kind == "f":
         with np.errstate(invalid="ignore", over="ignore"):  # it adds all values up first
             assert_all_finite(column, input_name="y")
-    missing = [row for row, value in enumerate(column) if value is None or value != value]
+    missing = [row for row, value in enumerate(column) if is_missing(value)]
     if missing:
         raise ValueError(
             f"expected a target in every row, got a missing value (NaN or None) in row "
