@@ -6,8 +6,8 @@ import pytest
 from sample_files import houses, sales
 from scipy.stats import hypergeom
 
-from batchensemble import Forecaster, Regressor, load
-from batchensemble.cli.holdout import hold_out, model_path, train
+from batchensemble import BatchEnsembleWarning, Forecaster, Regressor, load
+from batchensemble.cli.holdout import hold_out, hold_out_of_each, model_path, train
 from batchensemble.cli.predictions import prediction_columns
 from batchensemble.cli.training_data import read_training_series, read_training_table
 from batchensemble.metrics import rmse
@@ -184,3 +184,32 @@ def test_the_rows_that_judged_a_model_calibrate_it(tmp_path, target):
     else:
         assert "set" not in before
         assert all(p in s for p, s in zip(after["prediction"], after["set"], strict=True))
+
+
+def rare_table(tmp_path, n=600, n_rare=60):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": random.normal(size=n), "b": random.normal(size=n)})
+    frame["fraud"] = np.where(np.arange(n) < n_rare, "yes", "no")
+    return table(tmp_path, frame, "fraud")
+
+
+def test_rare_classes_are_told_to_be_left_out_of_sets_and_per_class_holds_them(tmp_path):
+    data = rare_table(tmp_path)
+    how = {"holdout": 0.3, "seed": 0}
+    with pytest.warns(BatchEnsembleWarning, match=r"sets hold the class yes in \d+ of \d+ rows"):
+        model = train(data, QUICK, **how)
+    scores = model.origin_["scores"]
+    assert {"auc", "average_precision"} < {*scores}
+    assert scores["share_of_rarer"] == pytest.approx(0.1, abs=0.03)
+    model = train(data, QUICK, **how, per_class=True)
+    sets = model.predict_set(data.frame)
+    assert sets[data.y == "yes", 1].mean() > 0.7
+    with pytest.raises(ValueError, match=r"needs 20 rows of every class.*yes \(12\)"):
+        train(rare_table(tmp_path, n_rare=12), QUICK, **how, per_class=True)
+
+
+def test_of_each_class_a_share_is_held_out_and_enough_to_calibrate_with():
+    y = np.repeat(["no", "yes"], [400, 30])
+    rows, judges = hold_out_of_each(y, 0.2, 0)
+    assert sorted([*rows, *judges]) == list(range(430))
+    assert [(y[judges] == label).sum() for label in ("no", "yes")] == [80, 10]

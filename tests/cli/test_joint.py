@@ -1,12 +1,17 @@
 import json
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from sample_files import QUICK, Shell, houses
 
 from batchensemble import JointRegressor, load
+from batchensemble.cli.joint import print_targets
+from batchensemble.estimators.spread import Spread
+from batchensemble.predictive import Transform
 
 
 def homes(n, seed):
@@ -88,7 +93,7 @@ def test_what_needs_one_target_is_refused_in_a_line(both):
     shell, model = partial(told, folder), folder / "m.be"
     table, out = folder / "test.csv", folder / "x.be"
     two = ("-t", "price", "-t", "days", "-o", out)
-    assert "omit them" in shell("evaluate", model, table, "-o", folder / "r.html", code=1)
+    assert "omit it" in shell("evaluate", model, table, "-t", "price", code=1)
     assert "export each" in shell("export", model, folder / "m.onnx", code=1)
     assert "answers for one" in shell("serve", model, code=1)
     assert "did you mean 'days'" in shell("fit", table, "-t", "price", "-t", "dais", code=1)
@@ -97,3 +102,34 @@ def test_what_needs_one_target_is_refused_in_a_line(both):
         assert "several --target" in shell("fit", table, *two, *words, code=2)
     assert "expected numbers" in shell("fit", table, "-t", "price", "-t", "town", code=1)
     assert not out.exists()
+
+
+def test_the_report_has_a_section_for_each_target_and_the_energy_score(both):
+    folder, _ = both
+    said = told(folder, "evaluate", folder / "m.be", folder / "test.csv", "-o", folder / "r.html")
+    assert "Report: " in said
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    for number, name in enumerate(("price", "days"), 1):
+        assert f'<section id="target-{number}">' in page
+        assert f"<h2>{name}</h2>" in page
+    sections = page.split('<section id="target-')[1:]
+    assert len(sections) == 2
+    assert all("RMSE of the mean" in section for section in sections)
+    assert "All targets at once: energy score" in page
+
+
+def test_the_kind_of_each_target_is_said_and_whether_a_logarithm_may_help():
+    console = Console(record=True, width=200)
+    spread, transform = Spread(skewed=True), Transform.straight(0.0)
+    price = SimpleNamespace(
+        target_kind_="positive", target=None, transform_=transform, spread_=spread
+    )
+    days = SimpleNamespace(target_kind_="count", target="count", transform_=transform)
+    origin = {"judged_on": "--holdout is 0", "scores": {}, "warnings": [], "calibrated": ""}
+    origin |= {"target": "", "task": "regression"}
+    models = {"price": price, "days": days}
+    print_targets(console, dict.fromkeys(models, origin), {}, models)
+    said = console.export_text()
+    assert "Target: positive: never below 0; recognised, --target-kind chooses another" in said
+    assert "--target-scaling log" in said
+    assert "Target: count: never below 0\n" in said

@@ -10,6 +10,7 @@ from batchensemble.conformal import (
     conformal_quantile,
     conformal_rank,
     fit_temperature,
+    halves,
     label_scores,
     label_sets,
     promised_sets,
@@ -150,3 +151,15 @@ def test_rows_up_to_the_threshold_are_wrong_as_seldom_as_asked_for():
             assert wrong[entropy <= larger].mean() > error
     with pytest.raises(ValueError, match="max_error: expected an error that the 10 surest"):
         calibrated(labels, 0 * logits, 1.0).abstain_threshold(0.01)
+
+
+@pytest.mark.parametrize("n_rare", [10, 11, 30])
+def test_of_each_class_enough_rows_are_left_for_sets_and_none_is_used_twice(n_rare):
+    labels = np.repeat([0, 1], [200, n_rare])
+    first, rest = halves(labels, np.random.default_rng(0), per_class=True)
+    assert sorted([*first, *rest]) == list(range(200 + n_rare))
+    assert (labels[rest] == 0).sum() == 100
+    assert (labels[rest] == 1).sum() == max(9, n_rare // 2)
+    assert (labels[first] == 1).any()
+    first, rest = halves(labels, np.random.default_rng(0))
+    assert len(first) == (200 + n_rare) // 2

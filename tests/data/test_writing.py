@@ -101,3 +101,14 @@ def test_what_needs_pyarrow_says_how_to_get_it_and_leaves_nothing(tmp_path, monk
 def test_a_spreadsheet_is_not_written(tmp_path):
     with pytest.raises(ValueError, match=r"expected a \.csv, .* or \.feather file to write"):
         TableWriter(tmp_path / "f.xlsx")
+
+
+def test_a_terminal_gets_six_digits_and_a_pipe_all(capsys, monkeypatch):
+    frame = pd.DataFrame({"x": [1 / 3, 123456.789], "n": [1, 1234567890]})
+    with TableWriter(PIPE) as writer:
+        writer.write(frame)
+    assert capsys.readouterr().out.splitlines()[1] == "0.3333333333333333,1"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    with TableWriter(PIPE) as writer:
+        writer.write(frame)
+    assert capsys.readouterr().out.splitlines()[1:] == ["0.333333,1", "123457,1234567890"]

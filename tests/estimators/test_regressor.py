@@ -12,7 +12,9 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import train_test_split
 
 from batchensemble import GaussianPredictive, Regressor
+from batchensemble.conformal import predicted_interval
 from batchensemble.estimators import table
+from batchensemble.estimators.answers import prediction_columns
 from batchensemble.metrics import gaussian_nll, interval_coverage, mixture_nll, shift_auroc
 from batchensemble.study.datasets import load_table, make_shift
 
@@ -366,3 +368,40 @@ def test_early_stopping_sees_no_row_of_a_group_that_it_trains_on(monkeypatch):
         assert not set(group[rows.train]) & set(group[rows.held_out])
     assert len(in_time) == 1
     assert in_time[0].train.max() < in_time[0].held_out.min()
+
+
+def test_intervals_and_quantiles_of_counts_are_whole_and_hold_what_they_held():
+    y = SKEWED_Y["count"]
+    model = Regressor(**TINY).fit(SKEWED_X[:200], y[:200])
+    for calibrated in (False, True):
+        if calibrated:
+            model.calibrate(SKEWED_X[200:], y[200:])
+        dist = model.predict_dist(SKEWED_X)
+        raw, ends = (
+            predicted_interval(dist, 0.8, model.calibration_),
+            model.predict_interval(SKEWED_X, 0.8),
+        )
+        assert not np.array_equal(raw, np.rint(raw))
+        assert np.array_equal(ends, np.rint(ends))
+        for whole in range(int(y.max()) + 1):
+            inside = (raw[:, 0] <= whole) & (whole <= raw[:, 1])
+            assert ((ends[:, 0] <= whole) & (whole <= ends[:, 1]))[inside].all()
+        written = prediction_columns(model, dist, 0.8)[["lower", "upper"]]
+        assert np.array_equal(written, ends)
+    levels = [0.1, 0.5, 0.9]
+    quantiles = model.predict_quantiles(SKEWED_X, levels)
+    assert np.array_equal(quantiles, np.rint(dist.quantile(levels)))
+
+
+@pytest.mark.filterwarnings("ignore:no better than")  # there is little to learn
+def test_the_rows_of_fit_decide_whether_a_calibration_has_two_sides():
+    random = np.random.default_rng(0)
+    x, skewed = random.normal(size=(400, 1)), random.exponential(size=400)
+    for noise, is_skewed in ((skewed, True), (random.normal(size=400), False)):
+        y = 20 + 0.3 * x[:, 0] + noise
+        model = Regressor(**TINY, target="real").fit(x[:300], y[:300])
+        assert model.spread_.skewed == is_skewed
+        assert model.calibrate(x[300:], y[300:]).calibration_.two_sided == is_skewed
+        low, high = model.predict_interval(x[300:]).T
+        middle = model.predict(x[300:])
+        assert np.allclose(high - middle, middle - low) != is_skewed

@@ -1,16 +1,19 @@
 """A model that is worth nothing is told so; one that is worth little is not slandered."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from fixtures import TINY_FORECASTER, long_frame, regression_table
 
 from batchensemble import BatchEnsembleWarning, Classifier, Forecaster, Regressor
+from batchensemble.conformal import SetCalibration
 from batchensemble.estimators.usefulness import (
     FEWEST_ROWS,
     doubt_about_classes,
     doubt_about_numbers,
+    doubts_about_sets,
     doubts_about_windows,
 )
 
@@ -101,3 +104,22 @@ def test_a_forecaster_says_so_at_the_line_of_the_user(monkeypatch):
     with pytest.warns(BatchEnsembleWarning, match="worse than it was") as w:
         Forecaster(**TINY_FORECASTER).fit(long_frame())
     assert [each.filename for each in w] == [__file__]
+
+
+def sets_of(share, n=400, seed=0):
+    """A calibration whose rare class has that share, and which nothing tells from the other."""
+    labels = (np.random.default_rng(seed).random(n) < share).astype(np.int64)
+    probabilities = np.tile([1 - share, share], (n, 1))
+    return SetCalibration(1.0, labels, probabilities, probabilities)
+
+
+def test_a_class_that_sets_never_hold_is_told_and_leads_to_the_cure():
+    classes = np.array(["no", "yes"])
+    calibration = sets_of(0.03)
+    (sentence,) = doubts_about_sets(calibration, classes)
+    n = int(calibration.labels.sum())
+    assert sentence.startswith(f"the 90 % sets hold the class yes in 0 of {n} rows")
+    assert "calibrate with per_class=True" in sentence
+    assert not list(doubts_about_sets(replace(calibration, per_class=True), classes))
+    assert not list(doubts_about_sets(sets_of(0.5), classes))  # all sets hold both
+    assert not list(doubts_about_sets(sets_of(0.03, n=30), classes))  # a row or two

@@ -127,3 +127,19 @@ def test_every_public_name_of_the_metrics_exists_and_says_what_it_is():
         value = getattr(metrics, name)
         if callable(value):
             assert value.__doc__, name
+
+
+def test_every_known_value_counts_where_others_are_missing():
+    gaps = TRUTH.copy()
+    gaps[::2, 1] = np.nan
+    row, known = metrics.summarise_paths(gaps, PATHS), ~np.isnan(gaps)
+    whole = known.all(axis=1)
+    assert row["rmse"] == pytest.approx(metrics.rmse(TRUTH[known], mean=PATHS.mean[known]))
+    assert row["crps"] == pytest.approx(PATHS.crps(TRUTH)[known].mean())
+    expected = metrics.summarise_paths(TRUTH[whole], PATHS[whole])
+    for name in ("energy_score", "variogram_score", "coverage_80_sum"):
+        assert row[name] == pytest.approx(expected[name])
+    gaps[:, 1] = np.nan
+    assert "energy_score" not in metrics.summarise_paths(gaps, PATHS)
+    with pytest.raises(ValueError, match="got only NaN"):
+        metrics.summarise_paths(np.full_like(gaps, np.nan), PATHS)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from batchensemble import metrics
 from batchensemble.cli.censoring import censored_rows, compare_censored
@@ -29,9 +30,12 @@ from batchensemble.cli.evaluation import (
     doubtful,
     mistakes,
 )
+from batchensemble.cli.forecast_scores import score_forecast
 from batchensemble.cli.format import counted
 from batchensemble.cli.scores import doubt_about_coverage, doubts_about_scores
 from batchensemble.cli.subgroups import by_subgroup, reasons
+from batchensemble.cli.wording import in_options
+from batchensemble.conformal import neglected
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import Kind
 from batchensemble.data.public_holidays import holiday_names
@@ -41,9 +45,11 @@ from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import prediction_columns, with_zones
 from batchensemble.estimators.forecast import Forecast
 from batchensemble.estimators.target_kinds import described
+from batchensemble.estimators.usefulness import about_neglected
 from batchensemble.predictive import CategoricalPredictive, NumberPredictive, SamplePredictive
 
 MOST_WINDOWS = 100
+RARE = 0.2  # the share of a class below which accuracy says little
 TARGET_KINDS: dict[str, Kind] = {"b": "boolean", "i": "number", "u": "number", "f": "number"}
 
 
@@ -87,7 +93,7 @@ def _warned(evaluation: Evaluation) -> Evaluation:
     if "coverage" in evaluation.scores:
         n = evaluation.n_rows // (evaluation.horizon or 1)  # steps of one window err alike
         warnings += doubt_about_coverage(evaluation.scores["coverage"], evaluation.coverage, n)
-    return replace(evaluation, warnings=tuple(warnings))
+    return replace(evaluation, warnings=(*warnings, *evaluation.warnings))
 
 
 def _evaluate_table(
@@ -193,10 +199,16 @@ def _compare_classes(
     columns = prediction_columns(model, dist, facts["coverage"], groups)
     y = dist.encode(labels)
     scores = score_classes(labels, dist)
+    inside, warnings = None, tuple[str, ...]()
     if model.calibration_ is not None:
         sets = model.calibration_.sets(dist.mean, facts["coverage"], groups=groups)
-        scores["coverage_of_sets"] = float(sets[np.arange(len(y)), y].mean())
+        inside = sets[np.arange(len(y)), y]
+        scores["coverage_of_sets"] = float(inside.mean())
         scores["size_of_sets"] = float(sets.sum(axis=1).mean())
+        if not model.calibration_.per_class:
+            left_out = neglected(sets, y, facts["coverage"])
+            said = about_neglected(left_out, model.classes_, facts["coverage"])
+            warnings = tuple(map(in_options, said))
     bins = metrics.reliability_curve(y, probabilities=dist.mean)
     full = bins.counts > 0
     curve = Curve.of("confidence", "accuracy", bins.confidence[full], bins.accuracy[full])
@@ -209,7 +221,8 @@ def _compare_classes(
         "selective": Curve.of("share of rows kept", "accuracy", kept.coverages, kept.values),
         "doubtful": doubtful(X, dist.total, {"truth": labels, **beside}, unit),
         "mistakes": mistakes(model.classes_, y, dist.mean.argmax(axis=1)),
-        "classes": by_class(model.classes_, y, dist.mean),
+        "classes": by_class(model.classes_, y, dist.mean, inside),
+        "warnings": warnings,
         "subgroups": by_subgroup(X, dist.total, dist.mean.argmax(axis=1) == y, "accuracy"),
     }
 
@@ -288,7 +301,8 @@ def _of_intervals(
         if past is not None and model.calibration_.cutoffs is not None:
             curve = past.adapted_curve()
         else:
-            curve = model.calibration_.coverage_curve(model.calibration_.scores_of(y, dist), groups)
+            deviations = model.calibration_.deviations_of(y, dist)
+            curve = model.calibration_.coverage_curve(deviations, groups)
         before = metrics.pit_coverage_curve(below, levels=curve.levels)
         uncalibrated = Curve.of("nominal", "empirical", before.levels, before.empirical)
         actual = dict(zip(curve.levels.tolist(), curve.empirical.tolist(), strict=True))
@@ -341,18 +355,18 @@ def score_numbers(y: NDArray[Any], dist: NumberPredictive) -> dict[str, float]:
 
 
 def score_classes(labels: NDArray[Any], dist: CategoricalPredictive) -> dict[str, float]:
-    """The library's summary, and as a baseline the accuracy of the most common class."""
-    counts = np.unique(labels, return_counts=True)[1]
-    baseline = float(counts.max() / len(labels))
-    return metrics.summarise_classification(labels, dist) | {"accuracy_of_commonest": baseline}
+    """The library's summary, and as a baseline the accuracy of the most common class.
 
-
-def score_forecast(past: Forecast, season: int) -> dict[str, float]:
-    """The library's summary of past windows, and the RMSE of repeating what came before them."""
-    scores = metrics.summarise_paths(past.truth, past.dist)
-    scores["rmse_of_last"] = metrics.rmse(past.truth, mean=past.repeated(1))
-    n_windows = len(past.dist) // len(past.panel)
-    shortest = int(past.panel.lengths.min()) - past.dist.horizon - n_windows + 1  # known history
-    if 1 < season <= shortest:
-        scores["rmse_of_season"] = metrics.rmse(past.truth, mean=past.repeated(season))
+    Of two classes, one of them rare, also how well it is told apart: there accuracy says little.
+    """
+    counts = np.bincount(dist.encode(labels), minlength=dist.mean.shape[1])
+    scores = metrics.summarise_classification(labels, dist)
+    scores["accuracy_of_commonest"] = float(counts.max() / len(labels))
+    share = float(counts.min() / len(labels))
+    if len(counts) == 2 and 0 < share < RARE:
+        rarer = int(counts.argmin())
+        is_rarer, chance = dist.encode(labels) == rarer, dist.mean[:, rarer]
+        scores["auc"] = float(roc_auc_score(is_rarer, chance))
+        scores["average_precision"] = float(average_precision_score(is_rarer, chance))
+        scores["share_of_rarer"] = share
     return scores

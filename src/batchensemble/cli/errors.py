@@ -15,6 +15,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from batchensemble.cli.wording import in_options
+
 CODES = (
     "Exit codes: 0 success; 1 the data or the model cannot be used (the reason is on standard "
     "error); 2 wrong command or option; 130 stopped with Ctrl-C; 141 the output pipe was closed "
@@ -56,9 +58,9 @@ def plain_warnings(console: Console) -> Iterator[list[str]]:
         def shown(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
             if not issubclass(category, BatchEnsembleWarning):
                 show(message, category, *where, **more)
-            elif str(message) not in said:
-                said.append(str(message))
-                print_warning(console, str(message))
+            elif (text := in_options(str(message))) not in said:
+                said.append(text)
+                print_warning(console, text)
 
         warnings.showwarning = shown
         yield said
@@ -140,7 +142,7 @@ def _one_line(error: Exception) -> str:
         return " ".join(f"{error.strerror}{f': {where}' if where else ''}".split())
     is_ours = type(error).__module__.startswith("batchensemble.")  # a training that diverged
     if is_ours or isinstance(error, (ImportError, OSError, ValueError)):
-        return words
+        return in_options(words)
     return (
         f"this should not have happened: {type(error).__name__}: {words[:300]}; please report it, "
         f"with what {TRACEBACK}=1 before the command shows"

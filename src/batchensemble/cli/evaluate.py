@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from batchensemble.cli.errors import Terminal, print_warning
-from batchensemble.cli.fit import print_rows
+from batchensemble.cli.fit_output import print_rows
 from batchensemble.cli.format import as_json
 from batchensemble.cli.options import (
     CoverageOption,
@@ -55,7 +55,8 @@ def evaluate(
     scores, whether intervals and probabilities are calibrated, how the error falls when uncertain
     rows are left out, and the least certain rows. It is one file that works offline.
 
-    A model of several targets is scored target by target, and by the energy score of all at once.
+    A model of several targets is scored target by target, and by the energy score of all at once;
+    so is its report.
 
     `batchensemble evaluate houses.be test.csv -o report.html`
     """
@@ -71,13 +72,18 @@ def evaluate(
     if isinstance(fitted, JointRegressor):
         from batchensemble.cli.joint import evaluate_targets, print_evaluations
 
-        if out or target:
+        if target:
             raise ValueError(
-                f"-o and --target are for models of one target, and {model} predicts "
-                f"{', '.join(fitted.target_names_)}; omit them"
+                f"--target is for models of one target, and {model} predicts "
+                f"{', '.join(fitted.target_names_)}; omit it"
             )
         parts, together = evaluate_targets(fitted, data, coverage=coverage, options=options)
         print_evaluations(console, parts, together)
+        if out:
+            from batchensemble.cli.joint_report import write_joint_report
+
+            write_joint_report(fitted, model, parts, together, out)
+            console.print(f"Report: {out}", soft_wrap=True)
         if json:
             targets = {name: part.as_dict() for name, part in parts.items()}
             typer.echo(as_json({"model": model, "targets": targets, **together}))
@@ -109,19 +115,19 @@ def print_evaluation(console: Console, evaluation: Any) -> None:
     print_coverage_in_time(console, evaluation.coverage_in_time, evaluation.coverage)
     if evaluation.classes:
         console.print("By class:")
-        console.print(_table(evaluation.classes, MOST_CLASSES))
+        console.print(_table(evaluation.classes, MOST_CLASSES, len(evaluation.classes.columns)))
     console.print("Least certain:")
     console.print(_table(evaluation.doubtful, MOST_ROWS))
 
 
-def _table(sheet: Any, most_rows: int) -> Table:
+def _table(sheet: Any, most_rows: int, most_columns: int = MOST_COLUMNS) -> Table:
     from batchensemble.plots.sheets import brief
 
     table = Table(box=None)
-    for i, column in enumerate(sheet.columns[:MOST_COLUMNS]):
+    for i, column in enumerate(sheet.columns[:most_columns]):
         is_number = any(isinstance(row[i], int | float) for row in sheet.rows)
         table.add_column(escape(column), justify="right" if is_number else "left")
     for row in sheet.rows[:most_rows]:
-        cells = [brief(cell) if isinstance(cell, float) else cell for cell in row[:MOST_COLUMNS]]
+        cells = [brief(cell) if isinstance(cell, float) else cell for cell in row[:most_columns]]
         table.add_row(*("" if cell is None else escape(str(cell)) for cell in cells))
     return table

@@ -174,9 +174,15 @@ def mistakes(
 
 
 def by_class(
-    labels: NDArray[Any], y: NDArray[np.int64], probabilities: NDArray[np.float64]
+    labels: NDArray[Any],
+    y: NDArray[np.int64],
+    probabilities: NDArray[np.float64],
+    inside: NDArray[np.bool_] | None = None,
 ) -> Sheet:
-    """How well each class is told from the others; gaps where it has no rows, or all."""
+    """How well each class is told from the others; gaps where it has no rows, or all.
+
+    `inside` says of which rows the set holds the true class.
+    """
     numbers = np.arange(len(labels))
     precision, recall, f1, counts = precision_recall_fscore_support(
         y, probabilities.argmax(axis=1), labels=numbers, zero_division=0.0
@@ -190,7 +196,11 @@ def by_class(
                 float(score(is_own, own)) for score in (roc_auc_score, average_precision_score)
             ]
         shares = (float(recall[i]) if counts[i] else None, float(precision[i]), float(f1[i]))
-        rows.append((str(labels[i]), int(counts[i]), *shares, *curves))
-    names = ("class", "rows", "recall", "precision", "F1", "AUC", "average precision")
+        held: tuple[Cell, ...] = ()
+        if inside is not None:
+            held = (float(inside[is_own].mean()) if counts[i] else None,)
+        rows.append((str(labels[i]), int(counts[i]), *shares, *curves, *held))
+    names: tuple[str, ...] = ("class", "rows", "recall", "precision", "F1", "AUC")
+    names = (*names, "average precision", *(["in its set"] if inside is not None else []))
     note = "Recall and precision are of the most probable class; AUC is 0.5 for guessing."
     return Sheet("classes", "Scores of each class", names, tuple(rows), note)

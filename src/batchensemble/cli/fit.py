@@ -1,9 +1,7 @@
 """`batchensemble fit`: train a model on a file."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
-from glob import has_magic
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +10,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from batchensemble.cli.errors import Terminal, if_stopped, plain_warnings, print_warning
-from batchensemble.cli.format import as_json, counted, print_grid, size
+from batchensemble.cli.fit_output import (
+    print_groups,
+    print_kind,
+    print_result,
+    print_source,
+)
+from batchensemble.cli.format import as_json, size
 from batchensemble.cli.options import (
     DataArgument,
     DayfirstOption,
@@ -32,6 +36,7 @@ Preset = Literal["fast", "default", "best", "paper", "recurrent"]
 Task = Literal["regression", "classification", "forecast"]
 Fill = Literal["interpolate", "ffill"]
 TargetKind = Literal["auto", "real", "positive", "count", "bounded"]
+TargetScaling = Literal["standard", "log"]
 
 
 training_option = partial(option, rich_help_panel="Training")
@@ -60,6 +65,13 @@ def fit(
             "What a number to predict can be: real, positive (at least 0), count or bounded; "
             "by default recognised.",
             metavar="KIND",
+        ),
+    ] = None,
+    target_scaling: Annotated[
+        TargetScaling | None,
+        option(
+            "log: values of at least 0 count by their ratio, as prices do; standard by default.",
+            metavar="SCALING",
         ),
     ] = None,
     censored: Annotated[
@@ -94,6 +106,10 @@ def fit(
             "is off by default, and holds out the last SHARE of each instead of one horizon."
         ),
     ] = None,
+    per_class: Annotated[
+        bool,
+        option("Calibrate the sets of each class apart, so that they hold rare classes, too."),
+    ] = False,
     adapt: Annotated[
         bool,
         forecast_option("Calibrate, and let the intervals follow a change of the series."),
@@ -212,6 +228,10 @@ def fit(
         raise typer.BadParameter("--target-kind is for a regression; omit it")
     if censored and (time or task == "classification"):
         raise typer.BadParameter("--censored is for a regression; omit it")
+    if target_scaling and (time or task == "classification"):
+        raise typer.BadParameter("--target-scaling is for a regression; omit it")
+    if per_class and (time or by or task == "regression"):
+        raise typer.BadParameter("--per-class is for classes, without --time and --by; omit it")
     from batchensemble.cli.holdout import model_path, train
     from batchensemble.cli.training_data import read_training_series, read_training_table
     from batchensemble.data.file_options import FileOptions
@@ -239,14 +259,14 @@ def fit(
                 data, target[0], time=time, series=series, options=options, **columns
             )
         else:
-            is_set = target_kind or censored or len(target) > 1
+            is_set = target_kind or target_scaling or censored or len(target) > 1
             task = "regression" if is_set else task
             names: Any = {"drop": drop or (), "category": category or (), "options": options}
             names |= {"groups": groups, "in_time": in_time, "by": by, "censored": censored}
             names["more_targets"] = target[1:]
             source = read_training_table(data, target[0], task=task, seed=seed, **names)
             if source.origin.task == "regression":
-                settings["target"] = target_kind
+                settings |= {"target": target_kind, "target_scaling": target_scaling}
         print_source(console, asdict(source.origin))
         if by:
             from batchensemble.cli.per_group import fit_groups
@@ -267,6 +287,7 @@ def fit(
                 seed=seed,
                 calibrate=adapt or calibrate,
                 adapt=adapt,
+                per_class=per_class,
                 checkpoint=checkpoint,
             )
         if team.rank > 0:  # all have the same model, and the first writes it
@@ -278,10 +299,9 @@ def fit(
             from batchensemble.cli.joint import origins_of, print_targets
 
             origins = origins_of(model)
-            print_targets(console, origins, model.origin_["scores"])
+            print_targets(console, origins, model.origin_["scores"], model.regressors_)
         else:
-            if target_kind or getattr(model, "target_kind_", "real") != "real":
-                print_kind(console, model)
+            print_kind(console, model)
             print_result(console, model.origin_)
         for warning in model.origin_["warnings"][len(said) :]:
             print_warning(console, warning)
@@ -293,59 +313,3 @@ def fit(
             kind = {"target_kind": model.target_kind_} if hasattr(model, "target_kind_") else {}
             kind |= {"targets": origins} if origins else {}
             typer.echo(as_json({"model": path, **model.origin_, **kind}))
-
-
-def print_source(console: Console, origin: Mapping[str, Any]) -> None:
-    """How a file was read."""
-    target = origin["target"]
-    print_rows(console, counted(origin["n_rows"], "row"), origin)
-    console.print(f"Task: [bold]{origin['task']}[/] of {escape(target)} ({escape(origin['why'])})")
-    if origin["columns"]:
-        console.print(f"Learns from {counted(len(origin['columns']), 'column')}:")
-        by_kind = _grouped(origin["columns"])
-        print_grid(console, [(kind, ", ".join(names)) for kind, names in by_kind.items()])
-    for reason, names in _grouped(origin["left_out"]).items():
-        console.print(f"[yellow]Left out[/]: {escape(', '.join(names))} ({escape(reason)})")
-    for note in origin["notes"]:
-        console.print(f"[yellow]Note[/]: {escape(note)}")
-
-
-def print_groups(console: Console, folder: Path, counts: Mapping[str, int]) -> None:
-    """How many models were fitted, and what to do with them."""
-    name, n_kept = escape(str(folder)), counts["n_kept"]
-    kept = f"; {n_kept:,} were there already" if n_kept else ""
-    console.print(f"Models: [bold]{name}[/] ({counted(counts['n_groups'], 'group')}{kept})")
-    console.print(f"Next: batchensemble predict {name} new.csv", soft_wrap=True)
-
-
-def print_rows(console: Console, rows: str, facts: Mapping[str, Any]) -> None:
-    """A file and its rows, and how many were left out."""
-    file, n = facts["file"], facts["n_without_target"]
-    left_out = f"; left out {counted(n, 'row')} without {escape(facts['target'])}" if n else ""
-    name = str(file) if has_magic(str(file)) else Path(file).name
-    console.print(f"[bold]{escape(name)}[/]: {rows}{left_out}")
-
-
-def print_kind(console: Console, model: Any) -> None:
-    """What the target was recognised to be, and how to say otherwise."""
-    from batchensemble.estimators.target_kinds import described
-
-    kind = described(model.target_kind_, model.transform_)
-    how = "" if model.target else "; recognised, --target-kind chooses another"
-    console.print(f"Target: {escape(kind)}{how}")
-
-
-def print_result(console: Console, origin: Mapping[str, Any]) -> None:
-    """The scores of a training, and what calibration changed."""
-    from batchensemble.cli.scores import print_scores
-
-    judged_on = escape(origin["judged_on"])
-    console.print(f"Scores on {judged_on}:" if origin["scores"] else f"Not scored: {judged_on}.")
-    print_scores(console, origin, coverage=0.9)
-    if origin["calibrated"]:
-        console.print(f"{escape(origin['calibrated'])}.")
-
-
-def _grouped(by_name: Mapping[str, str]) -> dict[str, list[str]]:
-    groups = dict.fromkeys(by_name.values())
-    return {one: [name for name, group in by_name.items() if group == one] for one in groups}

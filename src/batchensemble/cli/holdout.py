@@ -3,6 +3,7 @@
 import math
 import warnings
 from dataclasses import asdict, replace
+from functools import partial
 from glob import has_magic
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.cli.censoring import FEWEST_KNOWN, score_censored
-from batchensemble.cli.comparison import score_classes, score_forecast, score_numbers
+from batchensemble.cli.comparison import score_classes, score_numbers
 from batchensemble.cli.errors import about_file
+from batchensemble.cli.forecast_scores import judged_on_last_steps
 from batchensemble.cli.format import counted, percent
 from batchensemble.cli.scores import doubts_about_scores
 from batchensemble.cli.training_data import TrainingData
@@ -30,6 +32,7 @@ from batchensemble.training.loop import TrainingDiverged
 
 FEWEST_ROWS, MOST_JUDGES = 20, 20_000  # fewer say too little, and more say little more
 FEWEST_HORIZONS = 4  # that a series must have, to have one held out
+FEWEST_OF_A_CLASS = 10  # held out, so that 90 % sets can hold each class as often as they say
 NO_HOLDOUT = "--holdout is 0"
 
 
@@ -56,18 +59,22 @@ def train(
     seed: int,
     calibrate: bool | None = None,
     adapt: bool = False,
+    per_class: bool = False,
     checkpoint: Path | None = None,
 ) -> Any:
     """An estimator with these settings, fitted; its `origin_` says how it went.
 
-    Unless `calibrate` is given, tables are calibrated and series are not; `adapt` is for series. A
-    forecaster knows the
-    held-out steps in the end: it forecasts from the end of the file.
+    Unless `calibrate` is given, tables are calibrated and series are not; `adapt` is for series,
+    `per_class` for classes. A forecaster knows the held-out steps in the end: it forecasts from the
+    end of the file.
     """
     is_series = data.y is None
     calibrate = not is_series if calibrate is None else calibrate
     pick_device(settings.get("device", "auto"))  # all other errors of series are about the file
-    prepare = _prepare_series if is_series else _prepare_table
+    prepare: Any = _prepare_series if is_series else _prepare_table
+    if per_class:
+        _check_per_class(data, holdout, calibrate)
+        prepare = partial(_prepare_table, per_class=True)
     try:
         with about_file(data.origin.file if is_series else None):
             model, learned, held_out, facts = prepare(
@@ -81,11 +88,16 @@ def train(
                 model.fit(*learned, **how, **facts.pop("how", {}))
             if is_joint:
                 return _judged_targets(model, data, facts, held_out, calibrate)
-            if held_out:
-                facts["scores"] = _scores(model, data, held_out)
+            if held_out and is_series:
+                facts |= judged_on_last_steps(model, data.frame)
+            elif held_out:
+                facts["scores"] = _scores(model, held_out)
+            if facts.get("scores"):
                 facts["warnings"] = tuple(doubts_about_scores(facts["scores"], data.origin.task))
             if calibrate:
-                facts["calibrated"] = _calibrate(model, held_out, {"adapt": True} if adapt else {})
+                asked = {"adapt": adapt, "per_class": per_class}
+                asked = {name: True for name, is_set in asked.items() if is_set}
+                facts["calibrated"] = _calibrate(model, held_out, asked)
             elif is_series and held_out:
                 model.update(*held_out)
     except TrainingDiverged as error:
@@ -100,7 +112,12 @@ Prepared = tuple[Any, tuple[Any, ...], tuple[Any, ...], dict[str, Any]]
 
 
 def _prepare_table(
-    data: TrainingData, settings: dict[str, Any], holdout: float, calibrate: bool
+    data: TrainingData,
+    settings: dict[str, Any],
+    holdout: float,
+    calibrate: bool,
+    *,
+    per_class: bool = False,
 ) -> Prepared:
     X, y = data.frame, np.asarray(data.y)
     is_classes = data.origin.task == "classification"
@@ -110,7 +127,10 @@ def _prepare_table(
     seed = settings["random_state"]
     if data.files is not None:
         return _prepare_files(data, data.files, model, holdout, seed)
-    rows, judges = hold_out(y, holdout, seed, is_classes=is_classes, order=data.order)
+    if per_class:
+        rows, judges = hold_out_of_each(y, holdout, seed)
+    else:
+        rows, judges = hold_out(y, holdout, seed, is_classes=is_classes, order=data.order)
     targets: pd.Series | pd.DataFrame
     if is_joint:
         targets = pd.DataFrame(y[rows], columns=list(data.targets))
@@ -170,12 +190,7 @@ def _prepare_series(
         judged_on = reason if holdout else NO_HOLDOUT
         return model, (panel,), (), {"n_learned": n_rows, "judged_on": judged_on}
     n = max(h, round(holdout * shortest)) if calibrate else h
-    facts = {
-        "n_learned": n_rows - n * len(panel),
-        "n_judged": h * len(panel),
-        "judged_on": f"the held-out last {h} steps of each series",
-    }
-    return model, (panel.head(n),), (panel.tail(n),), facts
+    return model, (panel.head(n),), (panel.tail(n),), {"n_learned": n_rows - n * len(panel)}
 
 
 def _judged_targets(
@@ -198,10 +213,7 @@ def _judged_targets(
     return model
 
 
-def _scores(model: Any, data: TrainingData, held_out: tuple[Any, ...]) -> dict[str, float]:
-    """Of a forecaster: on the last horizon of each series."""
-    if isinstance(model, Forecaster):
-        return score_forecast(model.backtest(data.frame, refit="never").complete(), model.season_)
+def _scores(model: Any, held_out: tuple[Any, ...]) -> dict[str, float]:
     X, y, *censored = held_out
     if censored:
         return score_censored(y, censored[0], model.predict_dist(X))
@@ -250,6 +262,39 @@ def hold_out(
         is_new = ~np.isin(y[judges], y[kept])
         judges, kept = judges[~is_new], np.concatenate([kept, judges[is_new]])
     return np.sort(kept), np.sort(judges)
+
+
+def hold_out_of_each(
+    y: NDArray[Any], holdout: float, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The same, with that share of each class, and enough for a guarantee of its own."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    is_judge = np.zeros(len(y), bool)
+    for label, n in zip(*np.unique(y, return_counts=True), strict=True):
+        n_judges = max(round(holdout * int(n)), FEWEST_OF_A_CLASS)
+        is_judge[order[y[order] == label][:n_judges]] = True
+    return np.flatnonzero(~is_judge), np.flatnonzero(is_judge)
+
+
+def _check_per_class(data: TrainingData, holdout: float, calibrate: bool) -> None:
+    """Refuse a guarantee for each class that cannot be given."""
+    if data.origin.task != "classification" or data.files is not None or data.order.matters:
+        raise ValueError(
+            "--per-class is for classes, without --groups and --in-time, and for tables that fit "
+            "into memory; omit it"
+        )
+    if not holdout or not calibrate:
+        raise ValueError("--per-class calibrates with held-out rows; omit --no-calibrate")
+    labels, counts = np.unique(np.asarray(data.y), return_counts=True)
+    few = [
+        f"{one!s} ({n})" for one, n in zip(labels, counts, strict=True) if n < 2 * FEWEST_OF_A_CLASS
+    ]
+    if few:
+        raise ValueError(
+            f"--per-class needs {2 * FEWEST_OF_A_CLASS} rows of every class, half of them to "
+            f"calibrate with, got fewer of {', '.join(few[:5])}; collect more, join classes, or "
+            "omit --per-class"
+        )
 
 
 def _too_few(holdout: float, n_rows: int) -> str:

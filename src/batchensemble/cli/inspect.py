@@ -48,7 +48,7 @@ def describe_model(path: Path) -> dict[str, Any]:
 
 
 def print_model(console: Console, facts: Mapping[str, Any]) -> None:
-    from batchensemble.cli.fit import print_result
+    from batchensemble.cli.fit_output import print_result
 
     target, settings, origin = facts["target"], facts["settings"], facts["origin"]
     versions = f"format {facts['format']}, batchensemble {facts['library']}"

@@ -112,14 +112,19 @@ def evaluate_targets(
 
 
 def print_targets(
-    console: Console, origins: Mapping[str, Mapping[str, Any]], together: Mapping[str, float]
+    console: Console,
+    origins: Mapping[str, Mapping[str, Any]],
+    together: Mapping[str, float],
+    models: Mapping[str, Regressor] | None = None,
 ) -> None:
-    """The scores of a training, target by target and of all at once."""
+    """The scores of a training, target by target and of all at once; with models, their kinds."""
     from batchensemble.cli.errors import print_warning
-    from batchensemble.cli.fit import print_result
+    from batchensemble.cli.fit_output import print_kind, print_result
 
     for name, origin in origins.items():
         console.print(f"[bold]{escape(name)}[/]")
+        if models:
+            print_kind(console, models[name])
         print_result(console, origin)
         for warning in origin["warnings"]:
             print_warning(console, warning)

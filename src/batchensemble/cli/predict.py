@@ -40,7 +40,8 @@ def predict(
     out: Annotated[
         Path,
         option(
-            ".csv, .csv.gz, .parquet, .feather, or - to print a CSV; a folder for many files.",
+            ".csv, .csv.gz, .parquet, .feather, or - to print a CSV, on a terminal with six "
+            "digits; a folder for many files.",
             "--out",
             "-o",
         ),
@@ -70,7 +71,8 @@ def predict(
 
     A regression has `mean` and `std`, `lower` and `upper` (an interval that contains the true value
     with probability `--coverage`), and the two parts of the variance std²: `aleatoric`, noise in
-    the data, and `epistemic`, uncertainty of the model.
+    the data, and `epistemic`, uncertainty of the model. Calibration corrects the interval alone:
+    `std` and its parts stay as the model predicts them.
 
     A classification has the `prediction`, its `confidence`, a probability `p_CLASS` for each
     class, and entropies in nats: `total`, the sum of `aleatoric` (noise) and `epistemic` (model).

@@ -50,6 +50,20 @@ def write_report(model: Any, path: Path, evaluation: Evaluation, out: Path) -> N
 
 def render(model: Any, path: Path, evaluation: Evaluation) -> str:
     """The page as text."""
+    content = page_content(model, path, evaluation)
+    title = f"{evaluation.target}: how far to trust {path.name}"
+    return rendered("evaluation.html.jinja", title=title, **content)
+
+
+def rendered(template: str, **content: Any) -> str:
+    """A page of this folder."""
+    return render_page(
+        "batchensemble.cli", template, filters={"show": _written}, note="", **content
+    )
+
+
+def page_content(model: Any, path: Path, evaluation: Evaluation) -> dict[str, Any]:
+    """What a page says about the predictions of one target, but for its title."""
     look_of_model = look(model.method)
     scores = in_words(
         evaluation.scores,
@@ -58,32 +72,29 @@ def render(model: Any, path: Path, evaluation: Evaluation) -> str:
         coverage=evaluation.coverage,
         n=n_independent(evaluation),
     )
-    return render_page(
-        "batchensemble.cli",
-        "evaluation.html.jinja",
-        filters={"show": _written},
-        note="",
-        title=f"{evaluation.target}: how far to trust {path.name}",
-        verdict=in_short(evaluation),
-        lead=_lead(evaluation),
-        warning="; ".join(filter(None, (evaluation.note, *evaluation.warnings))),
-        left_out=counted(evaluation.n_without_target, "row") if evaluation.n_without_target else "",
-        scores=Sheet("scores", "Scores", ("score", "value", "meaning"), tuple(scores)),
-        charts=[
+    return {
+        "verdict": in_short(evaluation),
+        "lead": _lead(evaluation),
+        "warning": "; ".join(filter(None, (evaluation.note, *evaluation.warnings))),
+        "left_out": counted(evaluation.n_without_target, "row")
+        if evaluation.n_without_target
+        else "",
+        "scores": Sheet("scores", "Scores", ("score", "value", "meaning"), tuple(scores)),
+        "charts": [
             *_promises(evaluation, look_of_model),
             *chart_of(evaluation.drawn_in_time, evaluation.coverage, look_of_model),
             *_details(evaluation, look_of_model),
         ],
-        doubtful=evaluation.doubtful,
-        mistakes=evaluation.mistakes,
-        classes=evaluation.classes and _with_ranges(evaluation.classes),
-        subgroups=evaluation.subgroups,
-        reasons=evaluation.reasons,
-        variances=_variances(evaluation),
-        task=evaluation.task,
-        coverage=evaluation.coverage,
-        about=_about(model, path, evaluation),
-    )
+        "doubtful": evaluation.doubtful,
+        "mistakes": evaluation.mistakes,
+        "classes": evaluation.classes and _with_ranges(evaluation.classes),
+        "subgroups": evaluation.subgroups,
+        "reasons": evaluation.reasons,
+        "variances": _variances(evaluation),
+        "task": evaluation.task,
+        "coverage": evaluation.coverage,
+        "about": _about(model, path, evaluation),
+    }
 
 
 def _written(cell: Cell) -> str:

@@ -26,8 +26,10 @@ from batchensemble.conformal.ranks import (
 from batchensemble.conformal.sets import (
     SetCalibration,
     fit_temperature,
+    halves,
     label_scores,
     label_sets,
+    neglected,
     promised_sets,
 )
 
@@ -42,10 +44,12 @@ __all__ = [
     "conformal_rank",
     "fewest_rows",
     "fit_temperature",
+    "halves",
     "interval_scores",
     "label_scores",
     "label_sets",
     "left_out_quantiles",
+    "neglected",
     "predicted_interval",
     "promised_sets",
     "quantiles_by_group",

@@ -1,7 +1,7 @@
 """A guarantee for each group of rows instead of one for all together (Mondrian)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,18 @@ def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
 
 
 def quantiles_by_group(
-    scores: Array, coverage: float, *, groups: NDArray[Any], of: ArrayLike, what: str = "group"
+    scores: Array,
+    coverage: float,
+    *,
+    groups: NDArray[Any],
+    of: ArrayLike,
+    what: str = "group",
+    quantile: Callable[[Array, float], Array] = conformal_quantile,
 ) -> Array:
-    """For each label in `of`, (m,) -> (m,), the quantile of the scores of its group alone."""
+    """For each label in `of`, (m,) -> (m, ...), the quantile of the scores of its group alone."""
     labels, places = np.unique(np.asarray(of), return_inverse=True)
     check_enough(groups, coverage, labels.tolist(), what)
-    limits = [float(conformal_quantile(scores[_are(groups, one)], coverage)) for one in labels]
+    limits = [quantile(scores[_are(groups, one)], coverage) for one in labels]
     return np.array(limits)[places.ravel()]
 
 

@@ -19,6 +19,7 @@ from batchensemble.conformal.ranks import (
     fewest_rows,
     left_out_quantiles,
 )
+from batchensemble.conformal.sides import FEWEST_TWO_SIDED, left_out_reaches, two_sided_reaches
 from batchensemble.metrics import interval_coverage, interval_width, risk_curve
 from batchensemble.metrics.calibration import LEVELS, CoverageCurve
 from batchensemble.predictive import (
@@ -44,10 +45,17 @@ def interval_scores(y: ArrayLike, *, mean: ArrayLike, std: ArrayLike) -> Array:
     return np.abs(error) / np.maximum(check_array("std", std, *truth.shape), NARROWEST_STD)
 
 
-def widened(mean: Array, std: Array, factor: Array) -> Array:
-    """(..., 2), mean -+ factor * std, and so much more that a score of `factor` is inside."""
-    reach = factor * np.maximum(std, NARROWEST_STD) * (1 + SLACK) + ROUNDING * np.abs(mean)
-    return np.stack([mean - reach, mean + reach], axis=-1)
+def widened(mean: Array, std: Array, factor: Array, above: Array | None = None) -> Array:
+    """(..., 2), mean -+ factor * std, and so much more that a score of `factor` is inside.
+
+    With `above`, that is the factor above the mean, and `factor` the one below it.
+    """
+    above = factor if above is None else above
+    unit, rounding = np.maximum(std, NARROWEST_STD), ROUNDING * np.abs(mean)
+    below, above = (
+        each * unit + SLACK * np.abs(each) * unit + rounding for each in (factor, above)
+    )
+    return np.stack([mean - below, mean + above], axis=-1)
 
 
 def predicted_interval(
@@ -55,11 +63,18 @@ def predicted_interval(
     coverage: float,
     calibration: "IntervalCalibration | None" = None,
     groups: NDArray[Any] | None = None,
+    *,
+    whole: bool = False,
 ) -> Array:
-    """(..., 2), the calibrated interval; without a calibration the predicted distribution's own."""
+    """(..., 2), the calibrated interval; without a calibration the predicted distribution's own.
+
+    With `whole`, its ends are rounded: of whole numbers it then holds all that it held, or more.
+    """
     if calibration is None:
-        return dist.interval(coverage)
-    return calibration.interval(dist, coverage, groups)
+        ends = dist.interval(coverage)
+    else:
+        ends = calibration.interval(dist, coverage, groups)
+    return np.rint(ends) if whole else ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +87,8 @@ class IntervalCalibration:
                          predictions are latent_means and latent_variances, (rows, steps)
     groups               (rows,), if each shall have a guarantee of its own
     cutoffs              (rows,), when each forecast was made, if intervals adapt to change
+    two_sided            whether errors below and above the mean are ranked apart, since the rows
+                         of fit showed that they are skewed; too few rows are ranked together
     """
 
     y: Array
@@ -84,6 +101,7 @@ class IntervalCalibration:
     latent_variances: Array | None = None
     groups: NDArray[Any] | None = None
     cutoffs: NDArray[np.int64] | None = None
+    two_sided: bool = False
 
     @classmethod
     def of(cls, y: ArrayLike, dist: Dist) -> "IntervalCalibration":
@@ -123,7 +141,8 @@ class IntervalCalibration:
 
     @property
     def _by_row(self) -> list[str]:
-        names = [field.name for field in fields(self) if field.name != "transform"]
+        alike = ("transform", "two_sided")
+        names = [field.name for field in fields(self) if field.name not in alike]
         return [name for name in names if getattr(self, name) is not None]
 
     def __len__(self) -> int:
@@ -135,16 +154,21 @@ class IntervalCalibration:
         return np.sqrt(self.variances)
 
     @property
-    def scores(self) -> Array:
-        """(rows, steps)."""
+    def deviations(self) -> Array:
+        """(rows, steps), errors in standard deviations; before the transform, if there is one."""
         if self.transform is None:
-            return interval_scores(self.y, mean=self.means, std=self.stds)
+            return _deviations(self.y, self.means, self.stds)
         assert self.latent_means is not None
-        return _latent_scores(self.y, self.latent_means, self._latent_stds, self.transform)
+        return _latent_deviations(self.y, self.latent_means, self._latent_stds, self.transform)
 
-    def scores_of(self, y: ArrayLike, dist: Dist) -> Array:
+    @property
+    def scores(self) -> Array:
+        """(rows, steps), how large deviations are."""
+        return np.abs(self.deviations)
+
+    def deviations_of(self, y: ArrayLike, dist: Dist) -> Array:
         """(rows, steps), of new truths and the predictions for them."""
-        return IntervalCalibration.of(y, dist).scores
+        return IntervalCalibration.of(y, dist).deviations
 
     def factors(self, coverage: float, groups: NDArray[Any] | None = None) -> Array:
         """(steps,), by which to multiply the standard deviation; with groups (rows, 1)."""
@@ -153,10 +177,40 @@ class IntervalCalibration:
             return self.adaptation.latest_factors(coverage)
         if self.groups is None:
             return conformal_quantile(self.scores, coverage)
+        of = self._checked(groups)
+        limits = quantiles_by_group(self.scores[:, 0], coverage, groups=self.groups, of=of)
+        return limits[:, None]
+
+    def reaches(self, coverage: float, groups: NDArray[Any] | None = None) -> tuple[Array, Array]:
+        """How many standard deviations intervals reach below and above the mean; as `factors`."""
+        if not self._is_two_sided:
+            factors = self.factors(coverage, groups)
+            return factors, factors
+        if self.groups is None:
+            below, above = two_sided_reaches(self.deviations, coverage)
+            return below, above
+        of = self._checked(groups)
+        sides = quantiles_by_group(
+            self.deviations[:, 0], coverage, groups=self.groups, of=of, quantile=two_sided_reaches
+        )
+        return sides[:, :1], sides[:, 1:]
+
+    @property
+    def _is_two_sided(self) -> bool:
+        """Whether it is asked for, and there are enough rows, in each group if there are groups."""
+        return self.two_sided and self.cutoffs is None and self._fewest >= FEWEST_TWO_SIDED
+
+    @property
+    def _fewest(self) -> int:
+        """Rows; those of the smallest group, if there are groups."""
+        if self.groups is None:
+            return len(self)
+        return int(np.unique(self.groups, return_counts=True)[1].min())
+
+    def _checked(self, groups: NDArray[Any] | None) -> NDArray[Any]:
         if groups is None:
             raise ValueError("calibrated by groups: pass the groups of these rows, too")
-        limits = quantiles_by_group(self.scores[:, 0], coverage, groups=self.groups, of=groups)
-        return limits[:, None]
+        return groups
 
     @property
     def adaptation(self) -> Adaptation:
@@ -189,27 +243,28 @@ class IntervalCalibration:
 
         With a transform, these are found before it: the interval ends where the target can be.
         """
-        factors = self.factors(coverage, groups)
+        reaches = self.reaches(coverage, groups)
         if self.groups is not None:
-            factors = factors[:, 0]
+            below, above = (each[:, 0] for each in reaches)
         else:
             steps = np.arange(dist.mean.shape[1] if dist.mean.ndim == 2 else 1)
-            factors = factors[np.minimum(steps, len(factors) - 1)]
+            below, above = (each[np.minimum(steps, len(each) - 1)] for each in reaches)
         if isinstance(dist, TransformedPredictive):
-            return dist.transform(widened(dist.latent.mean, dist.latent.std, factors))
-        return widened(dist.mean, dist.std, factors)
+            return dist.transform(widened(dist.latent.mean, dist.latent.std, below, above))
+        return widened(dist.mean, dist.std, below, above)
 
     def coverage_curve(self, new: ArrayLike, groups: NDArray[Any] | None = None) -> CoverageCurve:
-        """How often intervals hold new truths with these `scores_of`, level by level.
+        """How often intervals hold new truths with these `deviations_of`, level by level.
 
         Of `LEVELS`, as far as the calibration reaches.
         """
-        fewest = len(self)
-        if self.groups is not None:
-            fewest = int(np.unique(self.groups, return_counts=True)[1].min())
-        levels = [level for level in LEVELS if fewest >= fewest_rows(level)]
-        scores = check_array("new", new)
-        held = [np.mean(scores <= (1 + SLACK) * self.factors(level, groups)) for level in levels]
+        levels = [level for level in LEVELS if self._fewest >= fewest_rows(level)]
+        deviations = check_array("new", new)
+        held = []
+        for level in levels:
+            below, above = self.reaches(level, groups)
+            low, high = (reach + SLACK * np.abs(reach) for reach in (below, above))
+            held.append(np.mean((-deviations <= low) & (deviations <= high)))
         return CoverageCurve(np.array(levels), np.array(held))
 
     @property
@@ -217,12 +272,12 @@ class IntervalCalibration:
         assert self.latent_variances is not None
         return np.sqrt(self.latent_variances)
 
-    def _widened(self, factor: Array) -> Array:
-        """(rows, steps, 2), the intervals of these rows with other factors."""
+    def _widened(self, below: Array, above: Array) -> Array:
+        """(rows, steps, 2), the intervals of these rows with other reaches."""
         if self.transform is None:
-            return widened(self.means, self.stds, factor)
+            return widened(self.means, self.stds, below, above)
         assert self.latent_means is not None
-        return self.transform(widened(self.latent_means, self._latent_stds, factor))
+        return self.transform(widened(self.latent_means, self._latent_stds, below, above))
 
     def abstain_threshold(self, max_error: float) -> float:
         """The largest variance up to which the root mean squared error is at most `max_error`."""
@@ -232,23 +287,26 @@ class IntervalCalibration:
 
     def report(self) -> dict[str, Array]:
         """By level: coverage and mean width, each row of a table judged by all others."""
-        scores = self.scores[:, 0]
+        deviations = self.deviations[:, 0]
         groups = np.zeros(len(self)) if self.groups is None else self.groups
-        labels, counts = np.unique(groups, return_counts=True)
-        n = int(counts.min())
+        n = self._fewest
 
-        def factors(level: float) -> Array | None:
+        def reaches(level: float) -> tuple[Array, Array] | None:
             if n <= fewest_rows(level):
                 return None
-            out = np.empty(len(self))
-            for label in labels:
-                out[groups == label] = left_out_quantiles(scores[groups == label], level)
-            return out[:, None]
+            out = np.empty((2, len(self), 1))
+            for label in np.unique(groups):
+                own = groups == label
+                if self._is_two_sided:
+                    out[:, own, 0] = left_out_reaches(deviations[own], level)
+                else:
+                    out[:, own, 0] = left_out_quantiles(np.abs(deviations[own]), level)
+            return out[0], out[1]
 
         assured = [
             assured_coverage(n, level) if n >= fewest_rows(level) else np.nan for level in REPORTED
         ]
-        return {**self._compared(factors), "assured_after": np.array(assured)}
+        return {**self._compared(reaches), "assured_after": np.array(assured)}
 
     def report_in_time(self) -> dict[str, Array]:
         """By level: coverage and mean width, the later half judged by the earlier half."""
@@ -264,17 +322,21 @@ class IntervalCalibration:
             found = adaptation.factors(level, adaptation.times[half:])
             return np.where(np.isnan(found), conformal_quantile(earlier, level), found)
 
-        return self.latest(len(self) - half)._compared(factors)
+        def reaches(level: float) -> tuple[Array, Array] | None:
+            same = factors(level)
+            return None if same is None else (same, same)
 
-    def _compared(self, factors: Callable[[float], Array | None]) -> dict[str, Array]:
-        """The model's own intervals, and those that the factors give; NaN where there are none."""
+        return self.latest(len(self) - half)._compared(reaches)
+
+    def _compared(self, reaches: Callable[[float], tuple[Array, Array] | None]) -> dict[str, Array]:
+        """The model's own intervals, and those that the reaches give; NaN where there are none."""
         lines = []
         for i, level in enumerate(REPORTED):
             own = self.lower[..., i], self.upper[..., i]
-            factor = factors(level)
+            both = reaches(level)
             calibrated = None
-            if factor is not None:
-                bounds = self._widened(factor)
+            if both is not None:
+                bounds = self._widened(*both)
                 calibrated = bounds[..., 0], bounds[..., 1]
             lines.append([*self._judged(own), *self._judged(calibrated)])
         names = "coverage_before", "width_before", "coverage_after", "width_after"
@@ -288,10 +350,17 @@ class IntervalCalibration:
         return coverage, interval_width(lower=lower, upper=upper)
 
 
-def _latent_scores(y: Array, mean: Array, std: Array, transform: Transform) -> Array:
-    """`interval_scores` before the transform, where all beyond an end stands for that end."""
+def _deviations(y: Array, mean: Array, std: Array) -> Array:
+    """(y - mean) / std."""
+    deviations: Array = (y - mean) / np.maximum(std, NARROWEST_STD)
+    return deviations
+
+
+def _latent_deviations(y: Array, mean: Array, std: Array, transform: Transform) -> Array:
+    """The same before the transform, where all beyond an end stands for that end."""
     z = transform.inverse(y)
     z = np.where(y <= transform.low, np.minimum(z, mean), z)
     z = np.where(y >= transform.high, np.maximum(z, mean), z)
-    scores = interval_scores(z, mean=mean, std=std)
-    return np.where((y < transform.low) | (y > transform.high), IMPOSSIBLE, scores)
+    deviations = _deviations(z, mean, std)
+    deviations = np.where(y < transform.low, -IMPOSSIBLE, deviations)
+    return np.where(y > transform.high, IMPOSSIBLE, deviations)

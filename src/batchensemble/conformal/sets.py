@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import entr, log_softmax, logsumexp
+from scipy.stats import binom
 
 from batchensemble.conformal.abstention import largest_threshold
 from batchensemble.conformal.groups import quantiles_by_group
@@ -28,6 +29,7 @@ from batchensemble.metrics.classification import check_classes
 from batchensemble.predictive import Array, Labels, check_array, check_labels
 
 LARGEST_LOG_TEMPERATURE = 3.0
+CHANCE = 1e-3  # of a class that is held so rarely, if its sets were as good as they say
 
 Sets = NDArray[np.bool_]
 
@@ -84,6 +86,36 @@ def promised_sets(probabilities: ArrayLike, coverage: float) -> Sets:
     sets = np.zeros(p.shape, dtype=bool)
     np.put_along_axis(sets, order, needed, axis=1)
     return sets
+
+
+def neglected(sets: Sets, labels: Labels, coverage: float) -> dict[int, tuple[int, int]]:
+    """Classes that sets (rows, classes) hardly ever hold: in how many of how many of their rows."""
+    inside = sets[np.arange(len(labels)), labels]
+    found = {}
+    for label in np.unique(labels).tolist():
+        held, n = int(inside[labels == label].sum()), int(np.count_nonzero(labels == label))
+        if held < n / 2 and binom.cdf(held, n, coverage) < CHANCE:
+            found[label] = (held, n)
+    return found
+
+
+def halves(
+    labels: Labels, rng: np.random.Generator, *, per_class: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows to fit the temperature with, and rows for the sets, at random.
+
+    `per_class`, rare classes keep as many for their sets as a coverage of 90 % needs.
+    """
+    order = rng.permutation(len(labels))
+    if not per_class:
+        first, rest = np.split(order, [len(order) // 2])
+        return first, rest
+    for_sets = np.zeros(len(labels), bool)
+    for label in np.unique(labels):
+        own = order[labels[order] == label]
+        n = len(own)
+        for_sets[own[: max(n - n // 2, min(n - 1, fewest_rows(0.9)))]] = True
+    return order[~for_sets[order]], order[for_sets[order]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,8 @@ from batchensemble.data.arrow import import_arrow
 from batchensemble.data.reading import CSV, EXCEL, PARQUET, PIPE, check_suffix
 from batchensemble.modelfile.files import check_writable, replacing
 
+DIGITS = "%.6g"  # of numbers on a terminal; files and pipes have all
+
 
 def check_place(path: Path, *, beside: Sequence[Path] = ()) -> None:
     """Refuse, before any work is done, a path that cannot be written or is one of the inputs."""
@@ -45,7 +47,8 @@ class TableWriter:
     """Writes a table batch by batch; the file appears under its name once all of it is written.
 
     A CSV, Parquet or Feather file, by the path's ending; "-" is a CSV to standard output, written
-    as it comes. The first batch decides the columns and their types.
+    as it comes, and on a terminal with few digits. The first batch decides the columns and
+    their types.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,8 +81,14 @@ class TableWriter:
         if self._suffix in CSV:
             separator = "\t" if self._suffix.startswith(".tsv") else ","
             is_first, self._sink = self._sink is None, self._text
+            for_eyes = self._path == PIPE and self._text.isatty()
             _with_words(frame).to_csv(
-                self._text, index=False, header=is_first, sep=separator, lineterminator="\n"
+                self._text,
+                index=False,
+                header=is_first,
+                sep=separator,
+                lineterminator="\n",
+                float_format=DIGITS if for_eyes else None,
             )
             return
         pa, parquet = self._arrow

@@ -18,7 +18,9 @@ def prediction_columns(
 ) -> pd.DataFrame:
     """What `predict` writes about rows, from their predictive distribution."""
     if isinstance(model, Regressor):
-        lower, upper = predicted_interval(dist, coverage, model.calibration_, groups).T
+        lower, upper = predicted_interval(
+            dist, coverage, model.calibration_, groups, whole=model.is_count
+        ).T
         columns = {"mean": dist.mean, "std": dist.std, "lower": lower, "upper": upper}
     else:
         classes = model.classes_.tolist()

@@ -1,5 +1,6 @@
 """Classification that knows when it does not know."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, final
@@ -10,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 
-from batchensemble.conformal import SetCalibration, fewest_rows, fit_temperature
+from batchensemble.conformal import SetCalibration, fewest_rows, fit_temperature, halves
+from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.frames import Columns
 from batchensemble.estimators.examples import Examples
 from batchensemble.estimators.explanation import CHANCE
@@ -22,7 +24,7 @@ from batchensemble.estimators.parameters import (
 )
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS
 from batchensemble.estimators.table import MOST_NAMED, TableEstimator
-from batchensemble.estimators.usefulness import doubt_about_classes
+from batchensemble.estimators.usefulness import doubt_about_classes, doubts_about_sets
 from batchensemble.predictive import CategoricalPredictive
 from batchensemble.words import one_of
 
@@ -151,11 +153,11 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
         head = ClassHead(self.classes_)
         outputs = torch.cat(list(self.model_.outputs(columns)))
         labels = head.predictive(outputs).encode(values)
-        order = np.random.default_rng(self.model_.ensemble.seed).permutation(len(labels))
-        first, rest = np.split(order, [len(order) // 2])
+        rng = np.random.default_rng(self.model_.ensemble.seed)
+        first, rest = halves(labels, rng, per_class=per_class)
         temperature = fit_temperature(labels[first], logits=outputs[first].numpy())
         tempered = replace(head, temperature=temperature)
-        return SetCalibration(
+        calibration = SetCalibration(
             temperature,
             labels[rest],
             tempered.predictive(outputs[rest]).mean,
@@ -163,6 +165,9 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
             per_class=per_class,
             groups=None if groups is None else groups[rest],
         )
+        for doubt in doubts_about_sets(calibration, self.classes_):
+            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
+        return calibration
 
     def _parts(self) -> tuple[list[str], Callable[[CategoricalPredictive], NDArray[np.float64]]]:
         chances = [f"{CHANCE}{label}" for label in self.classes_]

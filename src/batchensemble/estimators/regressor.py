@@ -105,19 +105,31 @@ class Regressor(
 
         The central interval of the predicted distribution. After calibration: the mean plus or
         minus as many standard deviations as the calibration rows needed, or those of the row's
-        group. It never ends outside of what the target can be.
+        group; where the errors of fit were skewed, as many above as were needed above. It never
+        ends outside of what the target can be, and for counts at whole numbers.
         """
-        labels = self.groups_in(X, groups)
+        labels, whole = self.groups_in(X, groups), self.is_count
         if labels is not None:
-            return predicted_interval(self.predict_dist(X), coverage, self.calibration_, labels)
-        return self._ask(X, lambda dist: predicted_interval(dist, coverage, self.calibration_))
+            dist = self.predict_dist(X)
+            return predicted_interval(dist, coverage, self.calibration_, labels, whole=whole)
+        return self._ask(
+            X, lambda dist: predicted_interval(dist, coverage, self.calibration_, whole=whole)
+        )
 
     def predict_quantiles(self, X: Any, q: ArrayLike) -> NDArray[np.float64]:
         """Quantiles of the distribution: (rows,) for one level, (rows, levels) for several.
 
-        Calibration does not change them: it is about intervals.
+        Those of counts are rounded: a count is the whole number next to what `predict_dist` knows.
+        Calibration does not change quantiles: it is about intervals.
         """
+        if self.is_count:
+            return self._ask(X, lambda dist: np.rint(dist.quantile(q)))
         return self._ask(X, lambda dist: dist.quantile(q))
+
+    @property
+    def is_count(self) -> bool:
+        """Whether the target is a count, whose intervals end at whole numbers."""
+        return vars(self).get("target_kind_") == "count"
 
     def _learn_target(self, every: Examples, learned: Examples) -> None:
         if self.beta and self.loss == "crps":
@@ -189,7 +201,8 @@ class Regressor(
         for dist in self.model_.chunks(columns):
             parts.append(IntervalCalibration.of(y[start : start + len(dist)], dist))
             start += len(dist)
-        return replace(IntervalCalibration.joined(parts), groups=groups)
+        two_sided = self._head().spread.skewed
+        return replace(IntervalCalibration.joined(parts), groups=groups, two_sided=two_sided)
 
     def _parts(self) -> tuple[list[str], Callable[[NumberPredictive], NDArray[np.float64]]]:
         return ["mean", "aleatoric", "epistemic"], lambda dist: np.column_stack(

@@ -231,6 +231,7 @@ def _check_intervals(calibration: Any, n_steps: int) -> None:
         require((latent >= 0).all(), "variances of at least 0")
     if calibration.groups is not None:
         read_groups(calibration.groups, n)
+    require(type(calibration.two_sided) is bool, "whether intervals have two sides")
     cutoffs = calibration.cutoffs
     require(
         cutoffs is None or (cutoffs.dtype == np.int64 and cutoffs.shape == (n,)),

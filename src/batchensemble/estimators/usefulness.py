@@ -4,7 +4,8 @@ A sentence is said only where chance hardly explains it: a false alarm is worse 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 from torch import Tensor
 
+from batchensemble.conformal import SetCalibration, fewest_rows, neglected
 from batchensemble.training.engines import Data
 from batchensemble.training.models import Ensemble, Rows, predict_rows
 
 Floats = NDArray[np.float64]
 
 FEWEST_ROWS, MOST_ROWS = 50, 1_000
+MOST_NAMED = 5
 FEWEST_WINDOWS = 8.0  # that do not overlap
 STANDARD_ERRORS = 2.0
 # Of the error of a constant answer. Of eleven fits to pure noise (300 rows) nine were told so, of
@@ -28,6 +31,7 @@ COVERAGE, IN_STDS, CHANCE = 0.8, 1.2815515655446004, 1e-3
 CONSTANT = "no better than always answering"
 NAIVE = "worse than repeating the last"
 NARROW = "the 80 % intervals hold only"
+SETS = 0.9  # the coverage of the sets that are looked at
 
 
 def held_out_outputs(
@@ -81,6 +85,31 @@ def doubt_about_classes(labels: NDArray[np.int64], predicted: NDArray[np.int64])
             f"{CONSTANT} the most common class, on {len(labels):,} held-out rows; use the "
             "probabilities with a threshold, or class_weight, or better columns"
         )
+
+
+def doubts_about_sets(calibration: SetCalibration, classes: NDArray[Any]) -> Iterator[str]:
+    """A sentence if sets with one guarantee for all classes leave some class out."""
+    if calibration.per_class or len(calibration) < fewest_rows(SETS):
+        return
+    if calibration.groups is not None:
+        return
+    sets = calibration.sets(calibration.probabilities, SETS)
+    yield from about_neglected(neglected(sets, calibration.labels, SETS), classes, SETS)
+
+
+def about_neglected(
+    found: Mapping[int, tuple[int, int]], classes: NDArray[Any], coverage: float
+) -> Iterator[str]:
+    """The sentence."""
+    if not found:
+        return
+    named = [f"{classes[i]} in {held} of {n} rows" for i, (held, n) in found.items()]
+    more = f", and {len(named) - MOST_NAMED} more classes" if len(named) > MOST_NAMED else ""
+    yield (
+        f"the {100 * coverage:.4g} % sets hold the class {', '.join(named[:MOST_NAMED])}{more}: "
+        "their guarantee is for all classes together; calibrate with per_class=True for one of "
+        "each class"
+    )
 
 
 def doubts_about_windows(

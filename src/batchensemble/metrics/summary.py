@@ -1,7 +1,7 @@
 """One row of a results table: the metrics of one prediction, by name."""
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.metrics.calibration import coverage_curve, ece, pit_coverage_curve
 from batchensemble.metrics.classification import accuracy, brier, categorical_nll
@@ -64,14 +64,19 @@ def summarise_paths(y: ArrayLike, dist: SamplePredictive) -> dict[str, float]:
 
     nll, rmsce and miscalibration_area judge the Gaussian with the draws' mean and variance, step
     by step; crps and coverage the draws of each step; energy_score, variogram_score (p = 0.5) and
-    coverage_80_sum, of the sum over the horizon, whole paths.
+    coverage_80_sum, of the sum over the horizon, whole paths. Where y is NaN, the truth is missing:
+    every known value counts, and for whole paths every window without a gap, if there is one.
     """
-    truth = check_array("y", y, len(dist), dist.horizon)
-    mean, std = dist.mean, dist.std
+    values = np.asarray(y, dtype=np.float64)
+    known = ~np.isnan(values)
+    filled = check_array("y", np.where(known, values, 0.0), len(dist), dist.horizon)
+    if not known.any():
+        raise ValueError("y: expected values to compare with, got only NaN; drop these windows")
+    truth, mean, std = filled[known], dist.mean[known], dist.std[known]
     curve = coverage_curve(truth, mean=mean, std=std)
 
-    def coverage(nominal: float, dist: SamplePredictive, truth: Array) -> float:
-        lower, upper = np.moveaxis(dist.interval(nominal), -1, 0)
+    def coverage(nominal: float) -> float:
+        lower, upper = np.moveaxis(dist.interval(nominal)[known], -1, 0)
         return interval_coverage(truth, lower=lower, upper=upper)
 
     return {
@@ -79,13 +84,27 @@ def summarise_paths(y: ArrayLike, dist: SamplePredictive) -> dict[str, float]:
         "nll": gaussian_nll(truth, mean=mean, std=std),
         "rmsce": curve.rmsce(),
         "miscalibration_area": curve.miscalibration_area(),
-        "crps": float(dist.crps(truth).mean()),
+        "crps": float(dist.crps(filled)[known].mean()),
+        **_of_whole_paths(filled, dist, known.all(axis=1)),
+        "coverage_80": coverage(0.8),
+        "coverage_95": coverage(0.95),
+        **_uncertainties(dist),
+    }
+
+
+def _of_whole_paths(
+    truth: Array, dist: SamplePredictive, whole: NDArray[np.bool_]
+) -> dict[str, float]:
+    if not whole.any():
+        return {}
+    if not whole.all():
+        truth, dist = truth[whole], dist[whole]
+    lower, upper = np.moveaxis(dist.aggregate().interval(0.8), -1, 0)
+    total = truth.sum(axis=1, keepdims=True)
+    return {
         "energy_score": float(dist.energy_score(truth).mean()),
         "variogram_score": float(dist.variogram_score(truth).mean()),
-        "coverage_80": coverage(0.8, dist, truth),
-        "coverage_95": coverage(0.95, dist, truth),
-        "coverage_80_sum": coverage(0.8, dist.aggregate(), truth.sum(axis=1, keepdims=True)),
-        **_uncertainties(dist),
+        "coverage_80_sum": interval_coverage(total, lower=lower, upper=upper),
     }
 
 

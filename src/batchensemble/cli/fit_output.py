@@ -1,0 +1,74 @@
+"""What `fit` prints: how a file was read, what the target is, and the scores."""
+
+from collections.abc import Mapping
+from glob import has_magic
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from batchensemble.cli.format import counted, print_grid
+
+
+def print_source(console: Console, origin: Mapping[str, Any]) -> None:
+    """How a file was read."""
+    target = origin["target"]
+    print_rows(console, counted(origin["n_rows"], "row"), origin)
+    console.print(f"Task: [bold]{origin['task']}[/] of {escape(target)} ({escape(origin['why'])})")
+    if origin["columns"]:
+        console.print(f"Learns from {counted(len(origin['columns']), 'column')}:")
+        by_kind = _grouped(origin["columns"])
+        print_grid(console, [(kind, ", ".join(names)) for kind, names in by_kind.items()])
+    for reason, names in _grouped(origin["left_out"]).items():
+        console.print(f"[yellow]Left out[/]: {escape(', '.join(names))} ({escape(reason)})")
+    for note in origin["notes"]:
+        console.print(f"[yellow]Note[/]: {escape(note)}")
+
+
+def print_groups(console: Console, folder: Path, counts: Mapping[str, int]) -> None:
+    """How many models were fitted, and what to do with them."""
+    name, n_kept = escape(str(folder)), counts["n_kept"]
+    kept = f"; {n_kept:,} were there already" if n_kept else ""
+    console.print(f"Models: [bold]{name}[/] ({counted(counts['n_groups'], 'group')}{kept})")
+    console.print(f"Next: batchensemble predict {name} new.csv", soft_wrap=True)
+
+
+def print_rows(console: Console, rows: str, facts: Mapping[str, Any]) -> None:
+    """A file and its rows, and how many were left out."""
+    file, n = facts["file"], facts["n_without_target"]
+    left_out = f"; left out {counted(n, 'row')} without {escape(facts['target'])}" if n else ""
+    name = str(file) if has_magic(str(file)) else Path(file).name
+    console.print(f"[bold]{escape(name)}[/]: {rows}{left_out}")
+
+
+def print_kind(console: Console, model: Any) -> None:
+    """What a number was recognised to be, how to say otherwise, and what may help."""
+    from batchensemble.estimators.target_kinds import described
+
+    kind = getattr(model, "target_kind_", "real")
+    if kind == "real" and not getattr(model, "target", None):
+        return
+    how = "" if model.target else "; recognised, --target-kind chooses another"
+    console.print(f"Target: {escape(described(kind, model.transform_))}{how}")
+    if kind == "positive" and model.spread_.skewed and not any(model.transform_.rates):
+        console.print(
+            "[yellow]Note[/]: its errors are skewed, which calibrated intervals allow for; with "
+            "--target-scaling log they may be sharper still: compare the CRPS"
+        )
+
+
+def print_result(console: Console, origin: Mapping[str, Any]) -> None:
+    """The scores of a training, and what calibration changed."""
+    from batchensemble.cli.scores import print_scores
+
+    judged_on = escape(origin["judged_on"])
+    console.print(f"Scores on {judged_on}:" if origin["scores"] else f"Not scored: {judged_on}.")
+    print_scores(console, origin, coverage=0.9)
+    if origin["calibrated"]:
+        console.print(f"{escape(origin['calibrated'])}.")
+
+
+def _grouped(by_name: Mapping[str, str]) -> dict[str, list[str]]:
+    groups = dict.fromkeys(by_name.values())
+    return {one: [name for name, group in by_name.items() if group == one] for one in groups}
