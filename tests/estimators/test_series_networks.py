@@ -75,6 +75,6 @@ def test_where_a_long_season_came_back_often_the_network_is_wider(
     panel = read_panel(long_frame(n_series, n, freq))
     found = setup("default", panel).settings
     assert (found["hidden"], found["dropout"]) == (hidden, dropout)
-    told = setup("default", panel, hidden=(5,), dropout=0.0).settings
-    assert (told["hidden"], told["dropout"]) == ((5,), 0.0)
+    told = setup("default", panel, hidden=(5,), dropout=0.0, lr=0.5).settings
+    assert (told["hidden"], told["dropout"], told["lr"]) == ((5,), 0.0, 0.5)
     assert setup("fast", panel).settings["hidden"] == SERIES_PRESETS["fast"]["hidden"]

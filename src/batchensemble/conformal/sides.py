@@ -24,7 +24,8 @@ def two_sided_reaches(deviations: Array, coverage: float) -> Array:
     if len(sides) >= fewest_rows(one):
         return conformal_quantile(sides, one)
     both = conformal_quantile(np.abs(deviations), coverage)
-    return np.maximum(sides.max(axis=0), both)
+    reaches: Array = np.maximum(sides.max(axis=0), both)
+    return reaches
 
 
 def left_out_reaches(deviations: Array, coverage: float) -> Array:
@@ -39,4 +40,5 @@ def left_out_reaches(deviations: Array, coverage: float) -> Array:
         others = np.full(len(side), first)
         others[side.argmax()] = second
         furthest.append(others)
-    return np.maximum(np.stack(furthest), both)
+    reaches: Array = np.maximum(np.stack(furthest), both)
+    return reaches

@@ -185,10 +185,10 @@ class Forecaster(Estimator):
         return panel.head(n_held_back), panel.tail(n_held_back)
 
     def _fit(self, panel: Panel) -> None:
-        settings, method = self.settings_, self._make_method()
-        training = self._training(stops_early=bool(settings["validation_fraction"]))
-        network = NETWORKS[settings["network"]](settings, panel, self.season)
+        method = self._make_method()
+        network = NETWORKS[self.settings_["network"]](self.settings_, panel, self.season)
         self.settings_ = settings = network.settings
+        training = self._training(stops_early=bool(settings["validation_fraction"]))
         self.season_, self.context_, self.lags_ = network.season, network.context, network.lags
         reach, horizon = reach_of(self.context_, self.lags_), int(settings["horizon"])
         encoder = SeriesEncoder(

@@ -26,8 +26,8 @@ LONGEST_CONTEXT = 720
 MANY_SERIES = 10
 # Where a long season came back often, there is much to learn beside what the smoothers know.
 MANY_SEASONS = 100
-WIDE: dict[str, Any] = {"hidden": (128, 128), "dropout": 0.1}
-NARROW: dict[str, Any] = {"hidden": (64,), "dropout": 0.3}
+WIDE: dict[str, Any] = {"hidden": (128, 128), "lr": 0.0015, "dropout": 0.1}
+NARROW: dict[str, Any] = {"hidden": (64,), "lr": 0.001, "dropout": 0.3}
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def summarise_paths(y: ArrayLike, dist: SamplePredictive) -> dict[str, float]:
         "rmsce": curve.rmsce(),
         "miscalibration_area": curve.miscalibration_area(),
         "crps": float(dist.crps(filled)[known].mean()),
-        **_of_whole_paths(filled, dist, known.all(axis=1)),
+        **_of_whole_paths(filled, dist, np.all(known, axis=1)),
         "coverage_80": coverage(0.8),
         "coverage_95": coverage(0.95),
         **_uncertainties(dist),
