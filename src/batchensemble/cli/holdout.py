@@ -235,9 +235,11 @@ def _calibrate(model: Any, held_out: tuple[Any, ...], how: dict[str, Any]) -> st
             model.update(*held_out)
         return f"Not calibrated: {error}"
     things = "sets" if isinstance(model, Classifier) else "intervals"
-    rows = "later forecasts" if isinstance(model, Forecaster) else "these rows"
+    is_series = isinstance(model, Forecaster)
     if math.isnan(at_90["coverage_after"]):
-        return f"Calibrated, but with too few {rows} to say what that changed"
+        few = "later forecasts" if is_series else "held-out rows of each kind"
+        return f"Calibrated, but with too few {few} to say what that changed"
+    rows = "later forecasts" if is_series else "these rows"
     return (
         f"Calibrated: {percent(0.9)} {things} covered {percent(at_90['coverage_before'])} of "
         f"{rows} before and {percent(at_90['coverage_after'])} after"
