@@ -55,3 +55,15 @@ def test_other_words_for_refitting_are_answered_with_the_known_ones(frame, refit
 def test_a_backtest_is_of_one_model(frame):
     with pytest.raises(ValueError, match=r"refit=True would fit 3; pass refit=False or 'never'"):
         Forecaster(**TINY_FORECASTER).backtest(frame, refit=True, **WINDOWS)
+
+
+def test_a_value_that_is_missing_in_a_window_alone_is_no_gap_in_what_is_learned(frame):
+    last_but_one = frame["ds"].unique()[-2]
+    with_gap = frame.assign(y=frame["y"].where(frame["ds"] != last_but_one))
+    found = Forecaster(**TINY_FORECASTER).cross_validation(with_gap, h=3)  # warnings are errors
+    assert found["y"].isna().sum() == 2
+
+
+def test_more_windows_than_rows_are_refused_before_they_are_counted_out(frame):
+    with pytest.raises(ValueError, match="expected at least 1000000000003 rows, got 40"):
+        Forecaster(**TINY_FORECASTER).cross_validation(frame, h=3, n_windows=10**12)

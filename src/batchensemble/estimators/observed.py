@@ -101,7 +101,7 @@ class Observed:
 
 def say_gaps(panel: Panel) -> None:
     """Warn of values that are missing, since nothing is learned from them."""
-    if panel.is_filled is None:
+    if panel.is_filled is None or not panel.is_filled.any():
         return
     row, n_missing = int(panel.is_filled.argmax()), int(panel.is_filled.sum())
     first = f"{panel.label(int(series_of(panel.starts)[row]))} at {when(panel.times[row])}"
