@@ -83,6 +83,16 @@ def test_background_rows_are_read_as_those_of_fit():
         model.explain(x[:2], x.drop(columns="city"))
 
 
+def test_rows_are_explained_as_they_are_predicted():
+    x = table()
+    model = Regressor(**SMALL).fit(x, target(x))
+    numbers = x[:2].assign(city=3)  # a prediction reads them as categories
+    found = model.explain(numbers, x)
+    np.testing.assert_allclose(found.totals[:, 0], model.predict(numbers), rtol=1e-9)
+    with pytest.raises(ValueError, match="'day': expected a date column as at fit, got a category"):
+        model.explain(x[:2].assign(day="2024-01-05"), x)
+
+
 def test_a_row_that_is_not_there_is_refused():
     x = table()
     found = Regressor(**SMALL).fit(x, target(x)).explain(x[:2], x)

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data.frames import Column, Columns
+from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.plots.page import need
 from batchensemble.plots.reasons import plot_reasons
 
@@ -107,6 +108,12 @@ def explained(
     base = answer(usual).mean(axis=0)
     values = found.values.reshape(rows.n_rows, len(pool), len(parts))
     return Explanation(rows.names, list(parts), base, values)
+
+
+def as_at_fit(columns: Columns, encoder: TableEncoder) -> Columns:
+    """Each column as the kind that fit found, as a prediction reads it."""
+    known = zip(columns, encoder.kinds_, encoder.empty_, strict=True)
+    return Columns(tuple(c if is_empty else c.as_kind(kind) for c, kind, is_empty in known))
 
 
 def _joined(first: Column, second: Column) -> Column:

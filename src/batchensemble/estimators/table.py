@@ -26,7 +26,7 @@ from batchensemble.data.table_files import is_in_files, open_files, target_value
 from batchensemble.estimators.base import Estimator, pick_device, plain_lists
 from batchensemble.estimators.effort import length_for
 from batchensemble.estimators.examples import Examples, read_eval_set, training_data
-from batchensemble.estimators.explanation import Explanation, explained
+from batchensemble.estimators.explanation import Explanation, as_at_fit, explained
 from batchensemble.estimators.from_files import check_wanted, fit_files
 from batchensemble.estimators.heads import Head, censored_loss
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
@@ -520,9 +520,9 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         example these: what a column contributes is told beside them. Of many rows, 50 are taken.
         A row takes as long as some thousand predictions for each column.
         """
-        columns, usual = self.read(X), self.read(background)
+        rows, usual = (as_at_fit(self.read(x), self.model_.encoder) for x in (X, background))
         parts, question = self._parts()
-        return explained(columns, usual, parts, lambda some: self.model_.ask(some, question))
+        return explained(rows, usual, parts, lambda some: self.model_.ask(some, question))
 
     def read(self, X: Any) -> Columns:
         """X as the columns of fit, checked."""
