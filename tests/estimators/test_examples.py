@@ -36,6 +36,12 @@ def rmse(model, x, y):
 # ------------------------------------------------------------------------------------ censored rows
 
 
+def test_rows_of_weight_0_do_not_count_as_known_targets():
+    x, y, censored, _ = times(60)
+    with pytest.raises(ValueError, match="every target is censored"):
+        Regressor(**TINY).fit(x, y, censored=censored, sample_weight=censored.astype(float))
+
+
 @pytest.mark.parametrize("scaling", [pytest.param("standard", marks=pytest.mark.slow), "log"])
 def test_the_censored_fit_finds_the_mean_that_the_naive_one_underestimates(scaling):
     x, y, censored, _ = times()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from batchensemble.data.frames import Columns
 from batchensemble.estimators.splits import ANY_ORDER, Order
-from batchensemble.estimators.targets import read_weight
+from batchensemble.estimators.targets import read_weight, some_censored
 from batchensemble.training.engines import Data
 
 
@@ -41,7 +41,11 @@ class Examples:
 
     def that_count(self) -> "Examples":
         """Without the rows of weight 0."""
-        return self if self.weight is None else self.take(np.flatnonzero(self.weight))
+        if self.weight is None:
+            return self
+        kept = self.take(np.flatnonzero(self.weight))
+        mask = kept.censored
+        return replace(kept, censored=None if mask is None else some_censored(mask))
 
     def weighed_anew(self) -> "Examples":
         """With weights of mean 1, after some rows were taken."""

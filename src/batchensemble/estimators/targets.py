@@ -124,7 +124,11 @@ def read_censored(censored: Any, n_rows: int) -> NDArray[np.bool_] | None:
             "expected censored to be True (the true value is at least y) or False (it is y), got "
             f"{odd[0]!r}"
         )
-    mask = mask.astype(bool)
+    return some_censored(mask.astype(bool))
+
+
+def some_censored(mask: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    """The mask, None if no target is censored; raises if every one is."""
     if mask.all():
         raise ValueError(
             "every target is censored, so nothing says how large they are; censored is True where "
