@@ -370,6 +370,17 @@ def test_early_stopping_sees_no_row_of_a_group_that_it_trains_on(monkeypatch):
     assert in_time[0].train.max() < in_time[0].held_out.min()
 
 
+def test_an_update_of_counts_wants_whole_numbers_as_their_fit_does():
+    y = SKEWED_Y["count"] + 0.5
+    model = Regressor(**TINY).fit(SKEWED_X, SKEWED_Y["count"])
+    with pytest.raises(
+        ValueError, match=r"whole numbers as at fit .* got \d+\.5; fit with target="
+    ):
+        model.update(SKEWED_X, y)
+    with pytest.raises(ValueError, match=r"whole numbers with target='count', got \d+\.5"):
+        Regressor(**TINY, target="count").fit(SKEWED_X, y)
+
+
 def test_intervals_and_quantiles_of_counts_are_whole_and_hold_what_they_held():
     y = SKEWED_Y["count"]
     model = Regressor(**TINY).fit(SKEWED_X[:200], y[:200])

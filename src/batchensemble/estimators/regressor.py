@@ -168,6 +168,11 @@ class Regressor(
                 f"expected targets as at fit ({described(self.target_kind_, transform)}), got "
                 f"values from {y.min():g} to {y.max():g}; fit with target='real'"
             )
+        for value in y[y != np.rint(y)][:1] if self.is_count else ():
+            raise ValueError(
+                f"expected whole numbers as at fit (target_kind_ is 'count'), got {value:g}; fit "
+                "with target='positive'"
+            )
 
     def _learn_spread(self, data: Data, splits: list[Rows]) -> None:
         if not self.settings_.get("rescale"):
