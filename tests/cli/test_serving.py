@@ -101,6 +101,22 @@ def test_a_csv_with_a_wrong_cell_or_a_missing_column_is_a_422_that_names_it(shel
     assert price.post("/predict", content="{").status_code == 422
 
 
+def test_a_field_that_no_request_has_is_a_422_and_not_passed_over(shell, price, rows):
+    answer = price.post("/predict", json={"rows": rows, "covrage": 0.5})
+    assert answer.status_code == 422
+    assert "covrage: Extra inputs are not permitted" in answer.json()["detail"]
+    assert len(sent(price, [row | {"beside": 1} for row in rows])) == len(rows)
+    with client("sales.be") as at:  # without the history it would answer with the series of fit
+        assert at.post("/predict", json={"horizon": 1}).status_code == 200
+        assert at.post("/predict", json={"rows": [], "horizon": 1}).status_code == 422
+
+
+def test_the_type_of_a_csv_may_be_written_in_capitals(shell, price):
+    new = shell.read("new.csv", dtype={"plot": str}).to_csv(index=False)
+    headers = {"content-type": "Text/CSV; charset=utf-8"}
+    assert price.post("/predict", content=new, headers=headers).status_code == 200
+
+
 def test_too_many_rows_or_bytes_are_refused_before_they_are_predicted(shell, rows):
     with client("price.be", Limits(rows=3, megabytes=0.01)) as at:
         assert len(sent(at, rows[:3])) == 3

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from batchensemble.cli.batching import Batches
@@ -90,8 +90,8 @@ class TableRequests:
             )
         row = _object("row", {name: TYPES[kind] for name, kind in self.kinds.items()})
         rows = _listed(row, self.limits.rows, fewest=1)
-        body = _object("body", {"rows": rows, "coverage": NotRequired[Coverage]})
-        self.body: TypeAdapter[Any] = TypeAdapter(body)
+        body = {"rows": rows, "coverage": NotRequired[Coverage]}
+        self.body = _adapter(body)
         self.batches = Batches(lambda columns, share: with_shift(self.model, columns, share))
 
     def prepare(self) -> None:
@@ -162,7 +162,7 @@ class SeriesRequests:
             "horizon": NotRequired[Annotated[int, Field(ge=1, le=most)]],
             "coverage": NotRequired[Coverage],
         }
-        self.body: TypeAdapter[Any] = TypeAdapter(_object("body", body))
+        self.body = _adapter(body)
         self.thread = ThreadPoolExecutor(1)
 
     def prepare(self) -> None:
@@ -217,9 +217,18 @@ class SeriesRequests:
         return frame
 
 
-def _object(name: str, fields: dict[str, Any]) -> Any:
+def _object(
+    name: str, fields: dict[str, Any], extra: Literal["ignore", "forbid"] = "ignore"
+) -> Any:
     make: Any = TypedDict
-    return make(name, fields)
+    made = make(name, fields)
+    made.__pydantic_config__ = ConfigDict(extra=extra)
+    return made
+
+
+def _adapter(fields: dict[str, Any]) -> TypeAdapter[Any]:
+    """A request; unlike unknown columns, unknown fields are refused: one may be misspelt."""
+    return TypeAdapter(_object("body", fields, extra="forbid"))
 
 
 def _listed(row: Any, most: int, fewest: int = 0) -> Any:

@@ -58,7 +58,7 @@ def make_app(model: Regressor | Classifier | Forecaster, limits: Limits) -> Fast
     async def predict(request: Request) -> Response:
         with _as_responses():
             body = await _read(request, limits)
-            is_csv = request.headers.get("content-type", "").split(";")[0].strip() == CSV
+            is_csv = request.headers.get("content-type", "").split(";")[0].strip().lower() == CSV
             coverage = _coverage(request.query_params.get("coverage")) if is_csv else COVERAGE
             frame = await service.answer(body, is_csv, coverage)
             if is_csv:
