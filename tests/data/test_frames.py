@@ -246,6 +246,13 @@ def test_lazy_frames_and_series_are_refused_with_the_cure():
             read_columns(series)
 
 
+def test_a_record_batch_is_refused_since_numpy_would_lose_its_names():
+    batch = pa.RecordBatch.from_pydict({"a": [1, 2], "b": ["x", "y"]})
+    with pytest.raises(TypeError, match=r"use pyarrow\.Table\.from_batches\(\[X\]\)"):
+        read_columns(batch)
+    assert read_columns(pa.Table.from_batches([batch])).names == ["a", "b"]
+
+
 def test_a_sparse_matrix_is_read_as_the_dense_one():
     matrix = np.array([[0, 1.5, 0], [2, np.nan, 0]])
     expected = read_columns(matrix)

@@ -147,6 +147,7 @@ def test_a_target_that_is_no_column_is_answered_with_the_closest(tmp_path):
 def test_arrays_and_frames_are_not_in_files(tmp_path):
     assert not is_in_files(table())
     assert not is_in_files(np.zeros((3, 2)))
+    assert not is_in_files(pa_dataset.dataset(in_three_files(tmp_path, table())).scanner())
     assert is_in_files("a.parquet")
     assert is_in_files(pa_dataset.dataset(in_three_files(tmp_path, table())))
 

@@ -174,6 +174,8 @@ def read_columns(X: Any) -> Columns:
         _check_shape(frame.shape)
         labels = zip(names, frame.columns, strict=True)
         return Columns(tuple(_read_series(name, frame.get_column(label)) for name, label in labels))
+    if type(X).__name__ == "RecordBatch":  # numpy would read it without its names
+        raise TypeError("expected a table, got a RecordBatch: use pyarrow.Table.from_batches([X])")
     array = as_array(X)
     _check_shape(array.shape)
     return Columns(tuple(_read_array(f"x{j}", array[:, j]) for j in range(array.shape[1])))

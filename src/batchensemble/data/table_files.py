@@ -37,7 +37,9 @@ def is_in_files(X: Any) -> bool:
 
 def _is_dataset(X: Any) -> bool:
     """A `pyarrow.dataset.Dataset`, without importing pyarrow."""
-    return any(kind.__module__ == "pyarrow._dataset" for kind in type(X).__mro__)
+    return any(
+        (c.__module__, c.__name__) == ("pyarrow._dataset", "Dataset") for c in type(X).__mro__
+    )
 
 
 def list_files(where: str | Path) -> list[Path]:
