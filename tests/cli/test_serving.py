@@ -160,6 +160,10 @@ def test_a_forecaster_continues_its_series_or_those_of_the_request(shell):
             assert (frame["month"].str[:10] == expected["month"].str[:10]).all()
         long = history.assign(sales=10**400).to_dict("records")
         assert at.post("/predict", json={"history": long}).status_code == 422
+        empty = history.astype(object).assign(sales=None).to_dict("records")
+        answer = at.post("/predict", json={"history": empty})
+        assert answer.status_code == 422
+        assert "expected values in 'sales' of the history, got none" in answer.json()["detail"]
         bad = history.assign(sales="many").to_dict("records")
         answer = at.post("/predict", json={"history": bad})
         assert answer.status_code == 422

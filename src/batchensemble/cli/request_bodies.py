@@ -212,6 +212,9 @@ class SeriesRequests:
             return None
         with open_csv(text, REQUEST) as file:
             frame, _ = series_in(self.model, file, is_ahead=is_ahead)
+        if frame.empty:
+            names = "`ahead`" if is_ahead else f"{self.model.target_col!r} of the history"
+            raise ValueError(f"{REQUEST}: expected values in {names}, got none")
         if len(frame) > self.limits.rows:
             raise TooMuch(f"expected at most {self.limits.rows:,} rows, got {len(frame):,}")
         return frame
