@@ -1,4 +1,5 @@
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,6 +36,14 @@ def test_only_figures_with_results_are_drawn_each_as_png_and_pdf(tmp_path):
     assert sorted(path.suffix for path in paths) == [".pdf"] * 3 + [".png"] * 3
     assert all(path.stat().st_size > 5_000 for path in paths)
     assert draw_figures(Study([]), tmp_path / "none") == []
+
+
+def test_processes_that_drew_elsewhere_draw_into_the_folder_that_is_meant(tmp_path, monkeypatch):
+    for place in ("first", "second"):
+        (tmp_path / place).mkdir()
+        monkeypatch.chdir(tmp_path / place)
+        draw_figures(Study(results()), Path("figures"), n_jobs=2)
+        assert (tmp_path / place / "figures" / "reg_main.png").is_file()
 
 
 def test_a_panel_shows_means_and_standard_errors_and_the_near_end_of_ours():

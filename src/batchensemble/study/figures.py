@@ -261,7 +261,8 @@ UNDATED: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}}
 def draw_figures(study: Study, folder: Path, n_jobs: int = 1) -> list[Path]:
     """PNG and PDF of every figure for which there are results, with the study's note above."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = shared_out(partial(_draw_files, study, folder), [*FIGURES], n_jobs)
+    # Processes that drew before may be in another folder than this one is now.
+    files = shared_out(partial(_draw_files, study, folder.resolve()), [*FIGURES], n_jobs)
     return [path for paths in files for path in paths]
 
 
