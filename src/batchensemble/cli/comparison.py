@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 from batchensemble import metrics
 from batchensemble.cli.censoring import censored_rows, compare_censored
@@ -29,6 +28,7 @@ from batchensemble.cli.evaluation import (
     by_class,
     doubtful,
     mistakes,
+    told_apart,
 )
 from batchensemble.cli.forecast_scores import score_forecast
 from batchensemble.cli.format import counted
@@ -366,7 +366,6 @@ def score_classes(labels: NDArray[Any], dist: CategoricalPredictive) -> dict[str
     if len(counts) == 2 and 0 < share < RARE:
         rarer = int(counts.argmin())
         is_rarer, chance = dist.encode(labels) == rarer, dist.mean[:, rarer]
-        scores["auc"] = float(roc_auc_score(is_rarer, chance))
-        scores["average_precision"] = float(average_precision_score(is_rarer, chance))
+        scores["auc"], scores["average_precision"] = told_apart(is_rarer, chance)
         scores["share_of_rarer"] = share
     return scores

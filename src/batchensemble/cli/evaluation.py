@@ -173,6 +173,11 @@ def mistakes(
     return Sheet("mistakes", "Right and wrong, by class", ("truth", *classes), rows, note)
 
 
+def told_apart(is_own: NDArray[np.bool_], chance: NDArray[np.float64]) -> tuple[float, float]:
+    """AUC and average precision of a class by its probability."""
+    return float(roc_auc_score(is_own, chance)), float(average_precision_score(is_own, chance))
+
+
 def by_class(
     labels: NDArray[Any],
     y: NDArray[np.int64],
@@ -192,9 +197,7 @@ def by_class(
         is_own, own = y == i, probabilities[:, i]
         curves: list[Cell] = [None, None]
         if 0 < counts[i] < len(y):
-            curves = [
-                float(score(is_own, own)) for score in (roc_auc_score, average_precision_score)
-            ]
+            curves = [*told_apart(is_own, own)]
         shares = (float(recall[i]) if counts[i] else None, float(precision[i]), float(f1[i]))
         held: tuple[Cell, ...] = ()
         if inside is not None:

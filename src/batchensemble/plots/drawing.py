@@ -18,6 +18,5 @@ def shared_out(
     """
     n = max(1, min(n_jobs, len(things)))
     shares = [things[i::n] for i in range(n)]
-    done = Parallel(n_jobs=n_jobs)(delayed(work)(share) for share in shares) if n > 1 else []
-    done = done or [work(share) for share in shares]
+    done = Parallel(n_jobs=n)(delayed(work)(share) for share in shares)  # one of them: here
     return [done[i % n][i // n] for i in range(len(things))]
