@@ -210,7 +210,7 @@ def test_complex_numbers_are_refused():
         ((0, 3), r"0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required\."),
         ((3, 0), r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required\."),
         ((3,), "got 1D .*Reshape your data"),
-        ((), "got 0D .*Reshape your data"),
+        ((), "expected a table .*, got a ndarray; read a file first"),
         ((2, 2, 2), "got 3D .*Reshape your data"),
     ],
 )
@@ -265,7 +265,7 @@ def test_a_sparse_matrix_is_read_as_the_dense_one():
 
 def test_other_things_that_are_no_table_are_refused():
     for thing in ("abc", None, 3, object(), iter([[1]])):
-        with pytest.raises(ValueError, match="Reshape your data"):
+        with pytest.raises(ValueError, match=f"got a {type(thing).__name__}; read a file first"):
             read_columns(thing)
     with pytest.raises(ValueError, match="rows of equal length"):
         read_columns([[1, 2], [3]])

@@ -178,5 +178,5 @@ def test_sets_by_group_want_the_groups_of_new_rows():
 def test_a_class_with_too_few_calibration_rows_is_refused_when_sets_are_asked_for():
     X, y = rare(400)
     model = Classifier(**RARE).fit(X[:300], y[:300]).calibrate(X[350:], y[350:], per_class=True)
-    with pytest.raises(ValueError, match=r"every class for a coverage of 0\.9"):
+    with pytest.raises(ValueError, match=r"every class for a coverage of 0\.9, got fewer of 'yes'"):
         model.predict_set(X)

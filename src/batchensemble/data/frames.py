@@ -177,6 +177,11 @@ def read_columns(X: Any) -> Columns:
     if type(X).__name__ == "RecordBatch":  # numpy would read it without its names
         raise TypeError("expected a table, got a RecordBatch: use pyarrow.Table.from_batches([X])")
     array = as_array(X)
+    if array.ndim == 0:
+        raise ValueError(
+            f"expected a table (2D array or data frame), got a {type(X).__name__}; read a file "
+            "first, for example with pandas.read_csv"
+        )
     _check_shape(array.shape)
     return Columns(tuple(_read_array(f"x{j}", array[:, j]) for j in range(array.shape[1])))
 

@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 
-from batchensemble.conformal import SetCalibration, fewest_rows, fit_temperature, halves
+from batchensemble.conformal import (
+    SetCalibration,
+    check_enough,
+    fewest_rows,
+    fit_temperature,
+    halves,
+)
 from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.frames import Columns
 from batchensemble.estimators.examples import Examples
@@ -106,6 +112,10 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
         self._check_calibrated()
         calibration = self.calibration_
         assert calibration is not None
+        if calibration.per_class:
+            check_enough(
+                self.classes_[calibration.labels], coverage, self.classes_.tolist(), "class"
+            )
         labels = self.groups_in(X, groups)
         if labels is not None:
             mean = self.predict_proba(X)
