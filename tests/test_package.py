@@ -2,9 +2,9 @@
 
 import subprocess
 import sys
-import tomllib
 import venv
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -28,9 +28,8 @@ def test_every_public_name_is_there_and_an_unknown_one_is_an_attribute_error():
         batchensemble.Regresor  # noqa: B018
 
 
-def test_the_version_is_that_of_the_project():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert batchensemble.__version__ == project["version"]
+def test_the_version_is_that_of_the_installation():
+    assert batchensemble.__version__ == metadata.version("batchensemble")
 
 
 def test_importing_it_pulls_in_neither_matplotlib_nor_pandas_and_costs_under_a_second():

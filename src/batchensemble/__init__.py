@@ -57,8 +57,7 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return getattr(import_module(f"batchensemble.{_ROOMS[name]}"), name)
     if name == "__version__":
-        library_version = import_module("batchensemble.modelfile.persistence").library_version
-        return library_version().removesuffix(" (source)")
+        return import_module("batchensemble.modelfile.version").VERSION
     if name in __all__:
         return import_module(f"batchensemble.{name}")
     raise AttributeError(f"module 'batchensemble' has no attribute {name!r}")

@@ -30,7 +30,8 @@ from sklearn.exceptions import NotFittedError
 
 import batchensemble
 from batchensemble import Classifier, Forecaster, Regressor
-from batchensemble.modelfile.persistence import ModelFileError, describe, library_version
+from batchensemble.modelfile.persistence import ModelFileError, describe
+from batchensemble.modelfile.version import VERSION
 from batchensemble.training.methods import METHODS
 from batchensemble.training.methods.mc_dropout import MCDropout
 
@@ -617,7 +618,7 @@ def test_describing_needs_no_torch_and_says_what_is_inside(tmp_path):
     assert (found["method"], found["n_parameters"]) == ("deep_ensemble", model.n_parameters_)
     assert found["settings"]["hidden"] == [8]
     assert found["settings"]["lr"] == 0.001  # of the preset
-    assert found["library"] == library_version()
+    assert found["library"] == VERSION
     assert found["fitted_at"] == model.fitted_at_
     assert found["bytes"] == (tmp_path / "m.be").stat().st_size
     code = (

@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 
 from batchensemble import Classifier, Forecaster, Regressor
 from batchensemble.export import onnx_inputs, to_onnx
-from batchensemble.modelfile.persistence import library_version
+from batchensemble.modelfile.version import VERSION
 from batchensemble.training.networks import MLP
 
 TINY = {"epochs": 1, "n_members": 3, "n_passes": 4, "hidden": (8,), "random_state": 0}
@@ -39,7 +39,7 @@ def test_the_file_says_what_it_is_and_what_goes_in_and_out(path):
     found = metadata(path)
     assert (found["task"], found["method"], found["n_members"]) == ("classification", "single", "1")
     assert found["classes"] == ["no", "yes"]
-    assert found["batchensemble_version"] == library_version()
+    assert found["batchensemble_version"] == VERSION
     assert found["columns"] == [
         {"name": "label", "kind": "number", "input": "label_"},
         {"name": "kind", "kind": "category", "input": "kind"},

@@ -6,7 +6,6 @@ import os
 import pickle
 import stat
 import zipfile
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
@@ -16,17 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save as bytes_of
 
-from batchensemble.modelfile import persistence
 from batchensemble.modelfile.files import replacing
 from batchensemble.modelfile.persistence import (
     FORMAT,
     LONG_HEADER,
     ModelFileError,
     describe,
-    library_version,
     read_model,
     write_model,
 )
+from batchensemble.modelfile.version import VERSION
 
 CONTENTS = {"about": {"estimator": "None", "words": 'ü "sha256":"0" \\'}, "learned": {"n": 1}}
 ARRAYS = {"theta": np.arange(40, dtype=np.float32).reshape(2, 20), "empty": np.zeros((0, 3))}
@@ -61,7 +59,7 @@ def test_what_was_written_is_read_and_the_same_is_written_again(tmp_path, whole)
     for path in (tmp_path / "m.be", str(tmp_path / "n.be")):
         write_model(path, CONTENTS, ARRAYS)
         contents, arrays = read_model(path)
-        expected = {"format": FORMAT, "library": library_version()} | CONTENTS
+        expected = {"format": FORMAT, "library": VERSION} | CONTENTS
         assert contents == expected
         assert arrays.keys() == ARRAYS.keys()
         for name, array in arrays.items():
@@ -73,35 +71,8 @@ def test_what_was_written_is_read_and_the_same_is_written_again(tmp_path, whole)
 def test_a_file_is_described_without_its_arrays(tmp_path):
     write_model(tmp_path / "m.be", CONTENTS, ARRAYS)
     size = (tmp_path / "m.be").stat().st_size
-    file = {"format": FORMAT, "library": library_version(), "bytes": size}
+    file = {"format": FORMAT, "library": VERSION, "bytes": size}
     assert describe(tmp_path / "m.be") == CONTENTS["about"] | file
-
-
-@pytest.mark.parametrize(
-    ("project", "expected"),
-    [
-        ('[project]\nname = "batchensemble"\nversion = "9.8"', "9.8 (source)"),
-        ('[project]\nname = "another"\nversion = "9.8"', "not installed"),
-        ("[tool.ruff]\nline-length = 100", "not installed"),
-        (None, "not installed"),
-    ],
-)
-def test_without_an_installation_the_version_is_that_of_our_source_or_none(
-    project, expected, tmp_path, monkeypatch
-):
-    def missing(name):
-        raise PackageNotFoundError(name)
-
-    if project is not None:
-        (tmp_path / "pyproject.toml").write_text(project)
-    monkeypatch.setattr(persistence, "version", missing)
-    monkeypatch.setattr(persistence, "__file__", str(tmp_path / "src" / "a" / "b" / "c.py"))
-    assert library_version() == expected
-
-
-def test_the_version_of_an_installation_comes_first(monkeypatch):
-    monkeypatch.setattr(persistence, "version", {"batchensemble": "1.2.3"}.__getitem__)
-    assert library_version() == "1.2.3"
 
 
 # ------------------------------------------------------------------------------------------- damage

@@ -17,7 +17,7 @@ from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
 from batchensemble.data.frames import Kind
 from batchensemble.estimators import Classifier, Forecaster, Regressor, load
 from batchensemble.estimators.answers import prediction_columns, with_zones
-from batchensemble.modelfile.persistence import library_version
+from batchensemble.modelfile.version import VERSION
 
 FLAVOR = "batchensemble"
 FILE = "model.be"
@@ -52,9 +52,8 @@ def save_model(
             f"expected a Regressor, Classifier or Forecaster, got {type(model).__name__}; log "
             "another model for each target, or the file that model.save writes as an artifact"
         )
-    version = library_version().removesuffix(" (source)")
     about = mlflow_model or Model()
-    about.add_flavor(FLAVOR, data=FILE, version=version)
+    about.add_flavor(FLAVOR, data=FILE, version=VERSION)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / FILE
         model.save(file)
@@ -64,7 +63,7 @@ def save_model(
             data_path=str(file),
             signature=signature or signature_of(model),
             input_example=input_example,
-            pip_requirements=pip_requirements or [f"batchensemble=={version}", "mlflow"],
+            pip_requirements=pip_requirements or [f"batchensemble=={VERSION}", "mlflow"],
             mlflow_model=about,
             **more,
         )

@@ -20,7 +20,7 @@ from batchensemble.cli.scores import (
 from batchensemble.cli.verdict import in_short, n_independent
 from batchensemble.data.writing import check_place
 from batchensemble.modelfile.files import replacing
-from batchensemble.modelfile.persistence import library_version
+from batchensemble.modelfile.version import VERSION
 from batchensemble.plots.charts import Chart, curve, fan, scatter
 from batchensemble.plots.looks import Look, look
 from batchensemble.plots.page import check_packages, render_page
@@ -259,7 +259,7 @@ def _about(model: Any, path: Path, evaluation: Evaluation) -> dict[str, str]:
         "Seed": "" if evaluation.seed is None else str(evaluation.seed),
         "Calibrated with": _calibrated(evaluation),
         "Evaluated on": f"{Path(evaluation.file).name}, {evaluation.judged_on}",
-        "Made with": f"batchensemble {library_version()}",
+        "Made with": f"batchensemble {VERSION}",
     }
     return {name: fact for name, fact in facts.items() if fact}
 

@@ -24,7 +24,7 @@ from batchensemble.cli.request_bodies import (
     TooMuch,
 )
 from batchensemble.estimators import Classifier, Forecaster, Regressor
-from batchensemble.modelfile.persistence import library_version
+from batchensemble.modelfile.version import VERSION
 
 COVERAGE = 0.9
 
@@ -39,10 +39,9 @@ def make_app(model: Regressor | Classifier | Forecaster, limits: Limits) -> Fast
         await asyncio.to_thread(service.prepare)
         yield
 
-    version = library_version()
     # The pages of documentation would load scripts from elsewhere.
     app = FastAPI(
-        title="batchensemble", version=version, lifespan=lifespan, docs_url=None, redoc_url=None
+        title="batchensemble", version=VERSION, lifespan=lifespan, docs_url=None, redoc_url=None
     )
 
     @app.get("/health")
@@ -52,7 +51,7 @@ def make_app(model: Regressor | Classifier | Forecaster, limits: Limits) -> Fast
     @app.get("/version")
     async def about() -> dict[str, Any]:
         fitted = {"estimator": type(model).__name__, "fitted_at": model.fitted_at_}
-        return {"batchensemble": version, **fitted}
+        return {"batchensemble": VERSION, **fitted}
 
     @app.post("/predict", openapi_extra={"requestBody": {"content": service.schema()}})
     async def predict(request: Request) -> Response:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
 from batchensemble.export.interface import Model, Slot, inputs_of, outputs_of
 from batchensemble.modelfile.files import replacing
-from batchensemble.modelfile.persistence import library_version
+from batchensemble.modelfile.version import VERSION
 
 TASKS = {Regressor: "regression", Classifier: "classification", Forecaster: "forecast"}
 
@@ -71,7 +71,7 @@ def to_onnx(model: Model, path: str | os.PathLike[str]) -> None:
 def _metadata(model: Model) -> dict[str, str]:
     """Texts by key; where a value is not one word or number, JSON."""
     about: dict[str, Any] = {
-        "batchensemble_version": library_version(),
+        "batchensemble_version": VERSION,
         "task": TASKS[type(model)],
         "method": model.method,
         "n_members": model.model_.ensemble.members.n_members,

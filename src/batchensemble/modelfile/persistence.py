@@ -9,8 +9,6 @@ is estimated before it is parsed.
 import hashlib
 import json
 import os
-import tomllib
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,6 +18,7 @@ from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as bytes_of
 
 from batchensemble.modelfile.files import replacing
+from batchensemble.modelfile.version import VERSION
 
 FORMAT = 1
 LONGEST_HEADER = 100_000_000  # bytes; safetensors' limit
@@ -41,7 +40,7 @@ class ModelFileError(ValueError):
 
 def write_model(path: FilePath, contents: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     """Write JSON and arrays; an old file stays until the new one is complete."""
-    head = {"sha256": BLANK, "format": FORMAT, "library": library_version()}
+    head = {"sha256": BLANK, "format": FORMAT, "library": VERSION}
     text = json.dumps(head | contents, separators=(",", ":"), allow_nan=False)
     data = bytearray(bytes_of(arrays, {KEY: text}))
     length = 8 + int.from_bytes(data[:8], "little")
@@ -141,7 +140,7 @@ def unusable(path: FilePath, library: object, error: BaseException) -> ModelFile
     """The error for an undamaged file from which no model can be built."""
     return ModelFileError(
         f"the model in {path} cannot be built ({type(error).__name__}: {error!s:.300}); it was "
-        f"written by batchensemble {library!s:.80}, and this is {library_version()}: use that "
+        f"written by batchensemble {library!s:.80}, and this is {VERSION}: use that "
         "version, or fit and save the model again"
     )
 
@@ -167,7 +166,7 @@ def _contents(path: Path, header: dict[str, Any]) -> dict[str, Any]:
     if type(form) is not int or not 1 <= form <= FORMAT:
         raise ModelFileError(
             f"expected a file of format 1 to {FORMAT} in {path}, got format {form!r:.80}, written "
-            f"by batchensemble {library!s:.80}; update batchensemble (this is {library_version()})"
+            f"by batchensemble {library!s:.80}; update batchensemble (this is {VERSION})"
         )
     return contents  # type: ignore[no-any-return]
 
@@ -207,15 +206,3 @@ def _damaged(path: FilePath, reason: str) -> ModelFileError:
         f"the model file {path} is damaged: {reason}; copy it again from where it was saved, or "
         "fit and save the model again"
     )
-
-
-def library_version() -> str:
-    """Of this package: "0.1.0", "0.1.0 (source)" where it was not installed, or "not installed"."""
-    try:
-        return version("batchensemble")
-    except PackageNotFoundError:
-        file = Path(__file__).parents[3] / "pyproject.toml"
-        project = tomllib.loads(file.read_text()).get("project", {}) if file.is_file() else {}
-        if project.get("name") != "batchensemble":  # copied into a project of somebody else
-            return "not installed"
-        return f"{project['version']} (source)"

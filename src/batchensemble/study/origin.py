@@ -10,7 +10,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from batchensemble.modelfile.persistence import library_version
+from batchensemble.modelfile.version import VERSION
 
 PACKAGE = Path(__file__).parents[1]
 COMMIT = "BATCHENSEMBLE_COMMIT"  # an environment variable, for copies of the code without git
@@ -20,7 +20,7 @@ COMMIT = "BATCHENSEMBLE_COMMIT"  # an environment variable, for copies of the co
 def code_origin() -> dict[str, str]:
     """`commit` is that of the variable or of git, "unknown" without both."""
     return {
-        "version": library_version(),
+        "version": VERSION,
         "commit": os.environ.get(COMMIT) or _commit(PACKAGE) or "unknown",
         "tree": git_tree(PACKAGE).hex(),
     }
