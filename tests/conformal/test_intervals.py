@@ -198,5 +198,5 @@ def test_a_factor_of_groups_wants_the_groups_of_the_rows():
     calibration = replace(IntervalCalibration.of(y, dist), groups=labels)
     a, b = (float(conformal_quantile(calibration.scores[labels == g, 0], 0.9)) for g in "ab")
     assert calibration.factors(0.9, np.array(["b", "a"]))[:, 0].tolist() == [b, a]
-    with pytest.raises(ValueError, match="calibrated by groups: pass the groups"):
+    with pytest.raises(ValueError, match="calibrated by groups; pass the groups"):
         calibration.factors(0.9)

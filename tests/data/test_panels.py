@@ -235,7 +235,7 @@ def test_missing_and_unlisted_columns_are_named():
     for hidden in (["unique_id"], ["unique_id", "ds"]):
         with pytest.raises(ValueError, match=r"they are in the index: call \.reset_index\(\)"):
             read_panel(long([5]).set_index(hidden))
-    with pytest.raises(ValueError, match="expected a long frame, to find the columns"):
+    with pytest.raises(ValueError, match=r"expected a long frame with .*'x'.*, got list"):
         read_panel([1, 2], columns=["x"])
 
 
@@ -284,7 +284,7 @@ def test_a_future_with_holes_doubles_or_missing_columns_is_refused():
         read_future(panel, frame.drop(columns="unique_id"), 3, ["x"])
     with pytest.raises(ValueError, match=r"times of the type datetime64.* as at fit, got int64"):
         read_future(panel, frame.assign(ds=range(16)), 3, ["x"])
-    with pytest.raises(ValueError, match="rows for the next 3 times of each series, got none"):
+    with pytest.raises(ValueError, match="the next 3 times of each series, got an empty frame"):
         read_future(panel, frame.head(0), 3, ["x"])
     with pytest.raises(TypeError, match=r"expected a frame with the next 3 times .*got NoneType"):
         read_future(panel, None, 3, ["x"])
@@ -362,9 +362,9 @@ def test_a_frequency_finer_than_the_unit_of_the_times_is_refused(freq):
 
 @pytest.mark.parametrize("freq", ["99999999999D", "99999999999MS", pd.DateOffset(years=9000)])
 def test_a_frequency_of_endless_steps_is_refused_in_our_words(freq):
-    with pytest.raises(ValueError, match=r"the long step|are beyond the last time"):
+    with pytest.raises(ValueError, match=r"too long a step|are beyond the last time"):
         ahead(pd.date_range("2024", periods=9), freq=freq)
-    with pytest.raises(ValueError, match="the long step"):
+    with pytest.raises(ValueError, match="too long a step"):
         ahead(np.arange(9), freq=2**80)
 
 

@@ -383,7 +383,7 @@ def test_another_number_of_columns_is_refused():
             {"scaling": "min-max"},
             "expected scaling to be one of .*'min-max'; did you mean 'minmax'",
         ),
-        ({"max_categories": 0}, "max_categories must be an integer from 1 or None, got 0"),
+        ({"max_categories": 0}, "max_categories must be None or an integer of at least 1, got 0"),
         ({"max_categories": 2.5}, "max_categories must be"),
         ({"clip": 0}, r"clip must be a number in \(0, 1e30\], got 0"),
         ({"clip": np.inf}, "clip must be"),
@@ -534,7 +534,7 @@ def test_an_encoder_of_a_time_before_bins_has_none():
 
 @pytest.mark.parametrize("bins", [0, -1, 2.5, "many"])
 def test_bins_that_are_no_count_are_refused_at_fit(bins):
-    with pytest.raises(ValueError, match="bins must be an integer from 1 or None"):
+    with pytest.raises(ValueError, match="bins must be None or an integer of at least 1"):
         TableEncoder(bins=bins).fit([[1.0], [2.0]])
 
 

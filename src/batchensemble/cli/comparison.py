@@ -120,11 +120,13 @@ def _evaluate_table(
             for rows in file.batches()
         ]
         if not parts:
-            raise ValueError(f"{file.name}: expected rows to evaluate, got none")
+            raise ValueError(f"{file.name}: expected rows to evaluate, got none; add some")
     every = pd.concat(parts)
     rows = every[every[target].notna()]
     if len(rows) < 2:
-        raise ValueError(f"{path}: expected at least 2 rows with a {target!r}, got {len(rows)}")
+        raise ValueError(
+            f"{path}: expected at least 2 rows with a {target!r}, got {len(rows)}; fill it in"
+        )
     is_same = (Path(origin.get("file", "")).name, origin.get("n_rows")) == (path.name, len(every))
     facts |= {
         "target": target,

@@ -216,7 +216,9 @@ class SeriesRequests:
             names = "`ahead`" if is_ahead else f"{self.model.target_col!r} of the history"
             raise ValueError(f"{REQUEST}: expected values in {names}, got none")
         if len(frame) > self.limits.rows:
-            raise TooMuch(f"expected at most {self.limits.rows:,} rows, got {len(frame):,}")
+            raise TooMuch(
+                f"expected at most {self.limits.rows:,} rows, got {len(frame):,}; send fewer"
+            )
         return frame
 
 

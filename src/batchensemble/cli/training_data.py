@@ -218,7 +218,7 @@ def read_training_series(
     if len({*every}) < len(every):
         raise ValueError(
             "expected different columns for --target, --time, --series, --future, --past and "
-            f"--static, got {every}"
+            f"--static, got {every}; name each column once"
         )
     names: Any = {"time": time, "series": series, "is_zoned": time in table.zoned}
     df = long_frame(rows, table.kinds, table.name, table.unit, **names)
@@ -270,13 +270,17 @@ def _with_all_targets(
 ) -> pd.DataFrame:
     """The rows that have all targets; facts about them are mended."""
     if len({*targets}) < len(targets):
-        raise ValueError(f"expected different --target columns, got {', '.join(targets)}")
+        raise ValueError(
+            f"expected different --target columns, got {', '.join(targets)}; name each once"
+        )
     for name in targets:
         one_of(name, table.kinds, f"the target column of {table.name}")
         _refuse_ambiguous(table, name, "numbers in the target")
     rows = table.frame.dropna(subset=list(targets))
     if rows.empty:
-        raise ValueError(f"{table.name}: no row has all targets, {', '.join(targets)}")
+        raise ValueError(
+            f"{table.name}: no row has all targets, {', '.join(targets)}; fit a model for each"
+        )
     facts |= {"target": ", ".join(targets), "n_without_target": len(table.frame) - len(rows)}
     return rows
 

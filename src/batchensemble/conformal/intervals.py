@@ -209,7 +209,7 @@ class IntervalCalibration:
 
     def _checked(self, groups: NDArray[Any] | None) -> NDArray[Any]:
         if groups is None:
-            raise ValueError("calibrated by groups: pass the groups of these rows, too")
+            raise ValueError("calibrated by groups; pass the groups of these rows, too")
         return groups
 
     @property

@@ -93,7 +93,7 @@ class Column:
             for row in np.flatnonzero(~np.isin(self.values, (0, 1)) & ~missing)[:1]:
                 raise ValueError(
                     f"column {self.name!r}: expected True/False or 1/0 as at fit, got the number "
-                    f"{self.values[row]:g} in row {row}"
+                    f"{self.values[row]:g} in row {row}; correct it, or make it missing"
                 )
             return Column(self.name, kind, self.values)
         row = int(np.flatnonzero(~missing)[0])
@@ -335,7 +335,10 @@ def as_array(X: Any) -> NDArray[Any]:
         ) from error
     is_flat = array.ndim == 1 and array.dtype == object
     if is_flat and any(isinstance(row, (list, tuple, np.ndarray)) for row in array):
-        raise ValueError("expected rows of equal length, got a list of rows of different lengths")
+        raise ValueError(
+            "expected rows of equal length, got a list of rows of different lengths; fill short "
+            "rows up with None"
+        )
     return array
 
 

@@ -48,11 +48,13 @@ def read_freq(freq: Any, times: Any) -> Any:
             f"expected freq= such as 'D', 'h' or 'MS', got {freq!r}: {cause}"
         ) from None
     if (step if whole else step.n) < 1:
-        raise ValueError(f"expected freq= to go forward in time, got {freq!r}")
+        raise ValueError(f"expected freq= to go forward in time, got {freq!r}; make it positive")
     try:
         _fixed_step(times, step)
     except (OverflowError, pd.errors.OutOfBoundsTimedelta):
-        raise ValueError(f"expected freq= such as 'D' or 1, got the long step {freq!r}") from None
+        raise ValueError(
+            f"expected freq= such as 'D' or 1, got {freq!r}, too long a step; choose a shorter one"
+        ) from None
     return step
 
 
@@ -283,7 +285,9 @@ def alike(times: Any, like: Any) -> Any:
     zones = [getattr(each, "tz", None) for each in (times, like)]
     dated = [isinstance(each, pd.DatetimeIndex) for each in (times, like)]
     if dated[0] is not dated[1] or (zones[0] is None) is not (zones[1] is None):
-        raise ValueError(f"expected times of the type {like.dtype} as at fit, got {times.dtype}")
+        raise ValueError(
+            f"expected times of the type {like.dtype} as at fit, got {times.dtype}; convert them"
+        )
     if not dated[0]:
         return times
     return (times if zones[1] is None else times.tz_convert(zones[1])).as_unit(like.unit)

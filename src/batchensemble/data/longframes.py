@@ -50,7 +50,7 @@ def one_series(data: Any, names: Names) -> "nw.DataFrame[Any]":
         return table.with_row_index(names.time).with_columns(nw.col(names.time).cast(nw.Int64))
     accepted = "expected a long frame, a pandas or polars series, or a 1-D array of numbers"
     if not isinstance(data, (np.ndarray, list, tuple)):
-        raise TypeError(f"{accepted}, got {type(data).__name__}")
+        raise TypeError(f"{accepted}, got {type(data).__name__}; make it one of these")
     values = as_array(data)
     if values.ndim != 1:
         column = values.ndim == 2 and values.shape[1] == 1

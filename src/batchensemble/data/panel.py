@@ -110,7 +110,9 @@ class Panel:
         which = self.numbers_of(wanted)
         for k in np.flatnonzero(which < 0)[:1]:
             known = ", ".join(map(repr, self.ids[:5].tolist())) + ", ..." * (len(self) > 5)
-            raise ValueError(f"expected ids of the series {known}, got {wanted[k]!r}")
+            raise ValueError(
+                f"expected ids of the series {known}, got {wanted[k]!r}; ask for series of these"
+            )
         picked = self.cut(self.starts[which], self.starts[which + 1])
         return replace(picked, ids=self.ids[which])
 
@@ -217,7 +219,9 @@ def _check_joins(old: Panel, new: Panel, times: Any, which: Ints) -> None:
 def _stacked(old: Columns | None, new: Columns | None, order: Ints) -> Columns | None:
     expected, got = old.names if old else [], new.names if new else []
     if sorted(expected) != sorted(got):
-        raise ValueError(f"expected the exogenous columns {expected} as at fit, got {got}")
+        raise ValueError(
+            f"expected the future and past columns of fit, {expected}, got {got}; pass the same"
+        )
     if old is None or new is None:
         return None
     pairs = [(column, new[got.index(column.name)].as_kind(column.kind)) for column in old]

@@ -93,10 +93,12 @@ def read_future(panel: Panel, frame: Any, h: int, columns: Sequence[str]) -> Col
     if not isinstance(table, nw.DataFrame):
         raise TypeError(
             f"expected a frame with the next {h} times of each series and the columns "
-            f"{list(columns)}, got {type(frame).__name__}"
+            f"{list(columns)}, got {type(frame).__name__}; pass a pandas or polars frame"
         )
     if not len(table):
-        raise ValueError(f"expected rows for the next {h} times of each series, got none")
+        raise ValueError(
+            f"expected rows for the next {h} times of each series, got an empty frame; add them"
+        )
     needs_ids = len(panel) > 1 or panel.names.id in table.columns
     needed = [*([panel.names.id] if needs_ids else []), panel.names.time, *columns]
     longframes.check_present(table, needed, panel.names, "the frame of the future")
@@ -132,16 +134,22 @@ def _read(data: Any, names: Names, columns: list[str]) -> Panel:
     """Rows sorted by series and time, gaps and all; the frequency is None unless data carry it."""
     roles = [names.id, names.time, names.target]
     if set(roles) & set(columns):
-        raise ValueError(f"expected exogenous columns besides {roles}, got {columns}")
+        raise ValueError(
+            "expected future_columns, past_columns and static_columns other than the columns of "
+            f"ids, times and values, {roles}, got {columns}; leave those out"
+        )
     table = as_frame(data)
     if isinstance(table, nw.DataFrame):
         _check_columns(table, names, columns)
     elif columns:
-        raise ValueError(f"expected a long frame, to find the columns {columns} in, got none")
+        raise ValueError(
+            f"expected a long frame with the columns {columns}, got {type(data).__name__}; pass a "
+            "frame, or name no such columns"
+        )
     else:
         table = longframes.one_series(data, names)
     if not len(table):
-        raise ValueError("expected at least one row, got none: the data are empty")
+        raise ValueError("expected at least one row, got none: the data are empty; pass some rows")
     ids = longframes.read_ids(table, names)
     codes, unique = pd.factorize(ids)
     times, freq = longframes.read_times(table[names.time])

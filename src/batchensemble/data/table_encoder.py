@@ -211,11 +211,13 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         one_of(self.scaling, SCALINGS, "scaling")
         most = self.max_categories
         if most is not None and (not isinstance(most, (int, np.integer)) or most < 1):
-            raise ValueError(f"max_categories must be an integer from 1 or None, got {most!r}")
+            raise ValueError(
+                f"max_categories must be None or an integer of at least 1, got {most!r}"
+            )
         if self.bins is not None and (
             not isinstance(self.bins, (int, np.integer)) or self.bins < 1
         ):
-            raise ValueError(f"bins must be an integer from 1 or None, got {self.bins!r}")
+            raise ValueError(f"bins must be None or an integer of at least 1, got {self.bins!r}")
         if not isinstance(self.clip, Real) or not 0 < self.clip <= 1e30:
             raise ValueError(f"clip must be a number in (0, 1e30], got {self.clip!r}")
 

@@ -530,7 +530,8 @@ class Forecaster(Estimator):
         taken = [self.id_col, self.time_col, self.target_col, "cutoff", "sample_id"]
         if len({*taken, name}) <= len(taken):
             raise ValueError(
-                f"expected different names for the columns {taken} and the forecast's, got {name!r}"
+                f"expected another name for the forecast than the columns {taken}, got {name!r}; "
+                "choose another alias"
             )
         return name
 

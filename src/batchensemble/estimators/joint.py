@@ -114,7 +114,10 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         """
         self._validate_params()
         if is_in_files(X):
-            raise ValueError("X names files, and JointRegressor needs a table in memory; read it")
+            raise ValueError(
+                "X names files, and JointRegressor needs a table in memory; read it first, for "
+                "example with pandas.read_csv"
+            )
         if Y is None:
             raise ValueError("JointRegressor requires y to be passed, but the target y is None")
         is_update = self.warm_start and hasattr(self, "regressors_")
