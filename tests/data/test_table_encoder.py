@@ -289,17 +289,6 @@ def test_adult_has_108_columns_in_every_split():
         assert (matrix[:, 6:].sum(axis=1) == 8).all()
 
 
-def test_a_vocabulary_that_does_not_fit_the_table_is_refused():
-    table = pd.DataFrame({"colour": ["red", "blue"]})
-    with pytest.raises(ValueError, match=r"named in categories .*'color'; did you mean 'colour'"):
-        TableEncoder(categories={"color": ["red"]}).fit(table)
-    with pytest.raises(ValueError, match=r"'colour' holds \['blue'\], not in its given"):
-        TableEncoder(categories={"colour": ["red"]}).fit(table)
-    for words in ([], ["red", "red", "blue"], [1, "1"]):
-        with pytest.raises(ValueError, match="'colour' must be at least one and all different"):
-            TableEncoder(categories={"colour": words}).fit(table)
-
-
 # --------------------------------------------------------------------------------------- dates
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.frames import Kind
 from batchensemble.data.notation import Notation
 from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.reading import TableFile, open_table

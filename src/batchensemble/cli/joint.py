@@ -17,8 +17,8 @@ from batchensemble.cli.comparison import evaluate_file, score_numbers
 from batchensemble.cli.evaluation import Evaluation
 from batchensemble.cli.scores import doubts_about_scores
 from batchensemble.cli.training_data import Origin
+from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import FileOptions
-from batchensemble.data.frames import Kind
 from batchensemble.data.reading import PIPE, TableFile, open_table
 from batchensemble.data.text import read_as
 from batchensemble.estimators import JointRegressor, Regressor

@@ -20,8 +20,8 @@ from batchensemble.cli.columns import (
     table_kinds,
 )
 from batchensemble.cli.predictions import forecast_columns
+from batchensemble.data.columns import Column, Columns, Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.frames import Column, Columns, Kind
 from batchensemble.data.reading import open_csv
 from batchensemble.data.scalars import texts
 from batchensemble.data.text import read_as, read_column

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.data.stamps import rounding_advice
+from batchensemble.data.time_words import freq_word, shown, some, when
 
 Ints = NDArray[np.int64]
 
@@ -291,24 +292,3 @@ def alike(times: Any, like: Any) -> Any:
     if not dated[0]:
         return times
     return (times if zones[1] is None else times.tz_convert(zones[1])).as_unit(like.unit)
-
-
-def shown(values: NDArray[Any], i: int) -> str:
-    """As Python writes it: 3, not np.int64(3)."""
-    return repr(values[i : i + 1].tolist()[0])
-
-
-def when(time: Any) -> str:
-    midnight = isinstance(time, pd.Timestamp) and time == time.normalize()
-    return str(time.date()) if midnight else str(time)
-
-
-def some(times: pd.Index, n: int | None = None) -> str:
-    """The first of n times."""
-    n = len(times) if n is None else n
-    more = f" and {n - 5:,} more" if n > 5 else ""
-    return ", ".join(map(when, times[:5])) + more
-
-
-def freq_word(freq: pd.offsets.BaseOffset | int) -> str:
-    return repr(freq if isinstance(freq, int) else freq.freqstr)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from batchensemble.data import date_texts
 from batchensemble.data.frames import as_array, as_frame
-from batchensemble.data.grids import guess_freq, shown, when
+from batchensemble.data.grids import guess_freq
+from batchensemble.data.time_words import shown, when
 
 YEARS = "expected times between the years 1 and 9999"
 FIRST_DATE, LAST_DATE = np.datetime64("0001-01-02", "us"), np.datetime64("9999-12-30", "us")

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from batchensemble.data.arrow import ArrowDataset
+from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.frames import Kind
 from batchensemble.data.notation import Notation
 from batchensemble.data.reading import TableFile, is_table, open_table
 from batchensemble.data.recognition import Recognised, check_words, recognise

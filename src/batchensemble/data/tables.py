@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batchensemble.data.columns import MOST_EXACT, Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.frames import MOST_EXACT, Kind
 from batchensemble.data.notation import PLAIN, Notation
 from batchensemble.data.reading import open_table
 from batchensemble.data.recognition import check_words, read_recognised, recognise

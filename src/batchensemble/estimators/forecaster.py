@@ -16,14 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from batchensemble.conformal import REPORTED, IntervalCalibration, fewest_rows
-from batchensemble.data.frames import Columns
+from batchensemble.data.columns import Columns
+from batchensemble.data.future_rows import read_future
 from batchensemble.data.panels import (
     Names,
     Panel,
     check_lengths,
     check_static,
     has_times,
-    read_future,
     read_panel,
 )
 from batchensemble.data.public_holidays import check_holidays, holiday_columns, holiday_names
