@@ -35,7 +35,8 @@ from batchensemble import Regressor
 from batchensemble.estimators.presets import PRESETS
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines import Data, Windows
-from batchensemble.training.loop import Training, plan_and_engine
+from batchensemble.training.feed import plan_and_engine
+from batchensemble.training.loop import Training
 from batchensemble.training.losses import GaussianNLL
 from batchensemble.training.methods import make_method
 from batchensemble.training.models import maker, predict_rows

@@ -1,5 +1,6 @@
-"""The picture of the rooms, docs/images/rooms.svg, against the code and its import rules."""
+"""docs/design.md against the code: the picture of the rooms, and which files may be long."""
 
+import re
 from configparser import ConfigParser
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -13,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "batchensemble"
 SVG = "{http://www.w3.org/2000/svg}"
 DOOR = "__init__"  # the names of the package itself, which the linter's layers leave out
+MOST_LINES = 300
 
 
 class Room(NamedTuple):
@@ -119,3 +121,20 @@ def test_a_page_about_the_code_names_every_room(page, picture):
     for room in picture:
         named = any(f"`{room}{end}`" in text for end in ("", "/", ".py"))
         assert named, f"{page} leaves out {room}"
+
+
+def longer(than):
+    """Files with more lines, by their path in the package."""
+    lines = {
+        path: len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.py")
+    }
+    return {path.relative_to(PACKAGE).as_posix() for path, n in lines.items() if n > than}
+
+
+def test_a_file_has_at_most_300_lines_unless_the_design_says_why():
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    table = text.partition("| file | why it is longer |")[2].partition("\n\n")[0]
+    reasons = dict(re.findall(r"^\| `(.+?)` \| (.+) \|$", table, re.M))
+    assert set(reasons) == longer(MOST_LINES), "split the file, or give a reason in docs/design.md"
+    assert len(reasons) <= 6
+    assert longer(MOST_LINES) < longer(MOST_LINES - 20)

@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sample_files import houses, sales
-from scipy.stats import hypergeom
 
 from batchensemble import BatchEnsembleWarning, Forecaster, Regressor, load
-from batchensemble.cli.holdout import hold_out, hold_out_of_each, model_path, train
+from batchensemble.cli.holdout import model_path, train
 from batchensemble.cli.predictions import prediction_columns
 from batchensemble.cli.training_data import read_training_series, read_training_table
 from batchensemble.metrics import rmse
@@ -46,26 +45,6 @@ def test_a_model_is_judged_on_rows_that_it_did_not_learn_from(tmp_path, monkeypa
     truth, mean = data.y[others], learned.predict(data.frame[others])
     assert learned.origin_["scores"]["rmse"] == pytest.approx(rmse(truth, mean=mean))
     assert learned.origin_["scores"]["rmse_of_mean"] == pytest.approx(truth.std())
-
-
-def test_rows_that_judge_are_drawn_by_chance_not_by_class():
-    y = np.repeat(["Ulm", "Bonn"], [100, 20])
-    drawn = [y[hold_out(y, 0.25, seed, is_classes=True)[1]] for seed in range(300)]
-    counts = np.array([(rows == "Bonn").sum() for rows in drawn])
-    expected = hypergeom(120, 20, 30)  # by class it would be 5 each time
-    assert counts.mean() == pytest.approx(expected.mean(), abs=4 * expected.std() / 300**0.5)
-    assert counts.std() == pytest.approx(expected.std(), rel=0.2)
-
-
-def test_a_class_is_learned_from_even_if_all_its_rows_were_drawn_to_judge():
-    y = np.repeat(["Ulm", "Bonn", "Kiel"], [80, 38, 2])
-    moved = 0
-    for seed in range(200):
-        kept, judges = hold_out(y, 0.25, seed, is_classes=True)
-        assert sorted([*kept, *judges]) == list(range(120))
-        assert set(y[kept]) == {"Ulm", "Bonn", "Kiel"}
-        moved += len(judges) < 30
-    assert moved > 0
 
 
 @pytest.mark.parametrize(
@@ -206,10 +185,3 @@ def test_rare_classes_are_told_to_be_left_out_of_sets_and_per_class_holds_them(t
     assert sets[data.y == "yes", 1].mean() > 0.7
     with pytest.raises(ValueError, match=r"needs 20 rows of every class.*yes \(12\)"):
         train(rare_table(tmp_path, n_rare=12), QUICK, **how, per_class=True)
-
-
-def test_of_each_class_a_share_is_held_out_and_enough_to_calibrate_with():
-    y = np.repeat(["no", "yes"], [400, 30])
-    rows, judges = hold_out_of_each(y, 0.2, 0)
-    assert sorted([*rows, *judges]) == list(range(430))
-    assert [(y[judges] == label).sum() for label in ("no", "yes")] == [80, 10]

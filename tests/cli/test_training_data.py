@@ -17,45 +17,6 @@ def series(tmp_path, frame, **how):
     return read_training_series(tmp_path / "f.csv", "sales", **words)
 
 
-def test_rows_without_a_target_are_left_out_and_counted_and_the_others_keep_their_lines(tmp_path):
-    data = table(tmp_path, houses(), "price")
-    assert (data.origin.n_rows, data.origin.n_without_target) == (120, 2)
-    kept = houses().dropna(subset="price")
-    assert data.y.tolist() == kept["price"].tolist()
-    assert data.frame.index.tolist() == (kept.index + 2).tolist()
-
-
-@pytest.mark.parametrize(
-    ("target", "task", "why"),
-    [
-        ("price", "regression", "price has 118 different numbers"),
-        ("town", "classification", "town has 3 different words"),
-        ("garden", "classification", "garden is true or false"),
-        ("rooms", "classification", "rooms has only 8 different whole numbers"),
-    ],
-)
-def test_the_task_is_recognised_and_the_reason_said(tmp_path, target, task, why):
-    origin = table(tmp_path, houses(), target).origin
-    assert (origin.task, origin.why) == (task, why)
-    if task == "classification" and target == "rooms":
-        asked = table(tmp_path, houses(), target, task="regression")
-        assert asked.origin.why == "set with --task"
-        assert asked.y.dtype == np.float64
-
-
-def test_what_teaches_nothing_is_left_out_with_the_reason_and_what_is_in_doubt_is_told(tmp_path):
-    frame = houses().assign(empty=None, count=range(1, 121), mixed=["x"] * 119 + [None])
-    origin = table(tmp_path, frame, "price", drop=["town"]).origin
-    assert origin.left_out == {
-        "town": "dropped with --drop",
-        "id": "differs in every row, like an ID",
-        "country": "is the same in every row",
-        "empty": "is empty",
-    }
-    assert "mixed" in origin.columns  # whether it is there may tell something
-    assert origin.notes == ("'count' numbers the rows; if it means nothing, add --drop count",)
-
-
 def test_a_table_of_nothing_but_what_is_left_out_is_refused_with_the_reasons(tmp_path):
     frame = pd.DataFrame({"same": 1, "y": [1.5, 2.5, 3.5]})
     with pytest.raises(ValueError, match="got none; 'same' is the same in every row"):
@@ -132,35 +93,11 @@ def test_one_column_cannot_have_two_parts(tmp_path):
         series(tmp_path, sales(), past=["sales"])
 
 
-def test_a_target_that_looks_like_a_mistake_is_asked_about(tmp_path):
-    frame = houses()
-    odd = frame.assign(price=frame["price"].astype(object))
-    odd.loc[50, "price"] = "call us"
-    with pytest.raises(ValueError, match=r"all but 1 cell are numbers, .*'call us' in line 52"):
-        table(tmp_path, odd, "price")
-    with pytest.raises(ValueError, match=r"all but 1 cell are numbers, .*'call us' in line 52"):
-        table(tmp_path, odd, "price", task="regression")
-    with pytest.raises(ValueError, match="id has 120 different words in 120 rows; choose another"):
-        table(tmp_path, frame, "id")
-    assert table(tmp_path, odd, "price", task="classification").origin.task == "classification"
-
-
 def test_columns_without_a_name_are_told(tmp_path):
     houses().to_csv(tmp_path / "f.csv")  # with the frame's row numbers
     data = read_training_table(tmp_path / "f.csv", "price", task=None, drop=())
     assert data.origin.notes == ("left out 1 column without a name",)
     assert "" not in data.origin.columns
-
-
-def test_a_column_that_is_left_out_says_in_the_same_line_how_it_could_be_read(tmp_path):
-    rows = [f"{i % 9 + 1}.{101 + 10 * (i // 9)};{i % 4};{i}" for i in range(40)]
-    (tmp_path / "f.csv").write_text("\n".join(["size;rooms;price", *rows, "7;1;7"]))
-    origin = read_training_table(tmp_path / "f.csv", "price", task=None, drop=()).origin
-    assert origin.left_out == {
-        "size": "differs in every row, like an ID; read as words: '1.101' may be 1101 or 1.101; "
-        "add --decimal . or --decimal ,"
-    }
-    assert not any("size" in note for note in origin.notes)
 
 
 def test_how_columns_were_read_is_told_in_one_line_and_kept(tmp_path):

@@ -110,7 +110,7 @@ def test_new_rows_bring_the_columns_of_the_history_in_any_order():
     new = read_panel(last, columns=["w", "x"], freq="D")
     assert_same(panel, panel.head(2).extended(new))
     with pytest.raises(
-        ValueError, match=r"expected the exogenous columns \['x', 'w'\] as at fit, got \['x'\]"
+        ValueError, match=r"expected the future and past columns of fit, \['x', 'w'\], got \['x'\]"
     ):
         panel.head(2).extended(read_panel(last.drop(columns="w"), columns=["x"], freq="D"))
     words = read_panel(last.assign(x="u"), columns=["x", "w"], freq="D")

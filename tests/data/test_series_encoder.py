@@ -1,15 +1,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.lib.stride_tricks import sliding_window_view
 
-from batchensemble.data.panels import read_future, read_panel
-from batchensemble.data.series_encoder import (
-    SCALINGS,
-    SeriesEncoder,
-    continued_back,
-    window_starts,
-)
+from batchensemble.data.future_rows import read_future
+from batchensemble.data.panels import read_panel
+from batchensemble.data.series_encoder import SCALINGS, SeriesEncoder
 
 
 def panel(lengths=(20, 13, 30), columns=False, seed=0):
@@ -28,16 +23,6 @@ def panel(lengths=(20, 13, 30), columns=False, seed=0):
 
 def encoder(scaling="standard", calendar=False, **rest):
     return SeriesEncoder(scaling, calendar=calendar, **rest)
-
-
-@pytest.mark.parametrize("length", [1, 5, 13, 14, 30, 31])
-def test_windows_start_wherever_a_whole_one_fits_inside_a_series(length):
-    series = panel()
-    starts = window_starts(series.starts, length)
-    owner = np.repeat([0, 1, 2], series.lengths)
-    n = len(owner)
-    expected = [s for s in range(n - length + 1) if owner[s] == owner[s + length - 1]]
-    assert starts.tolist() == expected
 
 
 @pytest.mark.parametrize("scaling", SCALINGS)
@@ -89,32 +74,6 @@ def test_a_series_that_varies_far_from_zero_is_not_taken_for_a_constant(level):
     for scaling in ("standard", "window"):
         encoded = encoder(scaling).fit(series).encode(series)
         np.testing.assert_allclose(encoded.scale, series.values.std())
-
-
-@pytest.mark.parametrize("size", [1, 100, 2**20])
-def test_a_window_is_scaled_by_the_mean_and_spread_of_what_is_known_in_it(size, monkeypatch):
-    monkeypatch.setattr("batchensemble.data.series_encoder.WINDOW_FLOATS", size)
-    values = np.random.default_rng(0).normal(size=50).astype(np.float32)
-    values[20:30] = 1.0  # quiet: its spread is not taken
-    location, scale = encoder("window").window_scales(values, 6)
-    windows = sliding_window_view(values.astype(np.float64), 6)
-    np.testing.assert_allclose(location[:45], windows.mean(axis=1))
-    np.testing.assert_allclose(scale[:45], np.maximum(windows.std(axis=1), 0.1))
-    assert (location[45:] == 0).all()
-    assert (scale[45:] == 1).all()
-    for word in ("standard", "minmax"):
-        location, scale = encoder(word).window_scales(values, 6)
-        assert (location == 0).all()
-        assert (scale == 1).all()
-    assert encoder("window").window_scales(values, 51)[1].tolist() == [1.0] * 50
-
-
-def test_an_enormous_value_spoils_only_the_windows_that_hold_it():
-    values = np.random.default_rng(0).normal(size=50).astype(np.float32)
-    expected = encoder("window").window_scales(values, 6)
-    values[10] = 1e12
-    for scales, before in zip(encoder("window").window_scales(values, 6), expected, strict=True):
-        np.testing.assert_array_equal(scales[11:], before[11:])
 
 
 def test_columns_known_ahead_belong_to_their_time_and_past_ones_come_a_step_later():
@@ -186,23 +145,6 @@ def test_an_unknown_scaling_is_answered_with_the_known_ones():
         ValueError, match="one of 'minmax', 'standard', 'window', 'difference', got 'robust'"
     ):
         encoder("robust")
-
-
-def test_a_series_is_continued_backwards_by_its_first_season():
-    rows, starts, repeated = continued_back(np.array([0, 5, 12]), np.array([4, 0]), 3)
-    assert rows.tolist() == [2, 0, 1, 2, *range(5), *range(5, 12)]
-    assert starts.tolist() == [0, 9, 16]
-    assert repeated.tolist() == [True] * 4 + [False] * 12
-
-
-def test_values_in_the_place_of_others_are_marked_and_nothing_else_changes():
-    series = panel()
-    fitted = encoder("difference", linear=True).fit(series)
-    encoded = fitted.encode(series)
-    rows, _, repeated = continued_back(series.starts, np.array([3, 0, 0]), 1)
-    taken = encoded.take(rows, repeated)
-    assert taken.covariates[:, 0].tolist() == [0.0] * 3 + [1.0] * len(series.values)
-    np.testing.assert_array_equal(taken.values[3:], encoded.values)
 
 
 def test_a_column_known_ahead_is_taken_out_of_the_series_and_put_back():

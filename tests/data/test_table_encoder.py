@@ -289,17 +289,6 @@ def test_adult_has_108_columns_in_every_split():
         assert (matrix[:, 6:].sum(axis=1) == 8).all()
 
 
-def test_a_vocabulary_that_does_not_fit_the_table_is_refused():
-    table = pd.DataFrame({"colour": ["red", "blue"]})
-    with pytest.raises(ValueError, match=r"named in categories .*'color'; did you mean 'colour'"):
-        TableEncoder(categories={"color": ["red"]}).fit(table)
-    with pytest.raises(ValueError, match=r"'colour' holds \['blue'\], not in its given"):
-        TableEncoder(categories={"colour": ["red"]}).fit(table)
-    for words in ([], ["red", "red", "blue"], [1, "1"]):
-        with pytest.raises(ValueError, match="'colour' must be at least one and all different"):
-            TableEncoder(categories={"colour": words}).fit(table)
-
-
 # --------------------------------------------------------------------------------------- dates
 
 
@@ -383,7 +372,7 @@ def test_another_number_of_columns_is_refused():
             {"scaling": "min-max"},
             "expected scaling to be one of .*'min-max'; did you mean 'minmax'",
         ),
-        ({"max_categories": 0}, "max_categories must be an integer from 1 or None, got 0"),
+        ({"max_categories": 0}, "max_categories must be None or an integer of at least 1, got 0"),
         ({"max_categories": 2.5}, "max_categories must be"),
         ({"clip": 0}, r"clip must be a number in \(0, 1e30\], got 0"),
         ({"clip": np.inf}, "clip must be"),
@@ -534,7 +523,7 @@ def test_an_encoder_of_a_time_before_bins_has_none():
 
 @pytest.mark.parametrize("bins", [0, -1, 2.5, "many"])
 def test_bins_that_are_no_count_are_refused_at_fit(bins):
-    with pytest.raises(ValueError, match="bins must be an integer from 1 or None"):
+    with pytest.raises(ValueError, match="bins must be None or an integer of at least 1"):
         TableEncoder(bins=bins).fit([[1.0], [2.0]])
 
 

@@ -93,7 +93,7 @@ def test_a_folder_without_the_right_to_write_is_refused_before_any_work(tmp_path
 @pytest.mark.parametrize("name", ["f.parquet", "f.feather"])
 def test_what_needs_pyarrow_says_how_to_get_it_and_leaves_nothing(tmp_path, monkeypatch, name):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"pip install batchensemble\[parquet\]"):
+    with pytest.raises(ImportError, match=r"pip install 'batchensemble\[parquet\]'"):
         TableWriter(tmp_path / name).__enter__()
     assert not [*tmp_path.iterdir()]
 

@@ -448,17 +448,3 @@ def test_true_is_no_number(name):
         Regressor(**{name: True}).fit(x, y)
     with pytest.raises(ValueError, match=f"'{name}' parameter"):
         Forecaster(**{name: True}).fit(y)
-
-
-def test_an_ensemble_that_would_fill_the_memory_is_refused_at_once():
-    x, y = regression_table(40)
-    for method in ("batch_ensemble", "deep_ensemble"):
-        with pytest.raises(ValueError, match=r"0,000,000 members of .* GiB in training, and at"):
-            Regressor(method, n_members=10**7).fit(x, y)
-
-
-@pytest.mark.parametrize("words", ["abc", 1, None])
-def test_categories_that_are_no_list_are_refused_by_name(words):
-    x, y = regression_table()
-    with pytest.raises(ValueError, match=r"expected categories=\{'x0': \[\.\.\.\]\}"):
-        Regressor(categories={"x0": words}).fit(x, y)

@@ -618,7 +618,7 @@ def test_future_columns_are_asked_for_and_must_be_complete():
 def test_columns_that_are_not_listed_or_are_the_series_own_are_refused(data):
     with pytest.raises(ValueError, match=r"got also \['price'\]; list them in future_columns="):
         Forecaster(**QUICK).fit(data.assign(price=1.0))
-    with pytest.raises(ValueError, match=r"exogenous columns besides .*, got \['y'\]"):
+    with pytest.raises(ValueError, match=r"other than .* ids, times and values, .*, got \['y'\]"):
         Forecaster(future_columns=["y"], **QUICK).fit(data)
     with pytest.raises(ValueError, match=r"got more than once: \['price'\]"):
         Forecaster(future_columns=["price"], past_columns=["price"], **QUICK).fit(

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from batchensemble.data.frames import Columns
+from batchensemble.data.columns import Columns
 from batchensemble.training.few_rows import FEW_ROWS
 
 

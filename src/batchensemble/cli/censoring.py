@@ -28,7 +28,7 @@ def censored_rows(column: pd.Series, file: str) -> NDArray[np.bool_]:
         got = "a gap" if pd.isna(odd) else str(odd)
         raise ValueError(
             f"{file}: expected true/false, yes/no or 1/0 in every row of the --censored column "
-            f"{column.name!r}, got {got}"
+            f"{column.name!r}, got {got}; write true where the target is only a lower bound"
         )
     return np.asarray(words.astype(bool))
 
@@ -40,7 +40,8 @@ def score_censored(
     if np.count_nonzero(~censored) < FEWEST_KNOWN:
         raise ValueError(
             f"expected at least {FEWEST_KNOWN} rows whose target is known, got "
-            f"{np.count_nonzero(~censored)} of {len(y):,}; the others are censored"
+            f"{np.count_nonzero(~censored)} of {len(y):,}; the others are censored: hold out more "
+            "rows (--holdout), or score on a larger file"
         )
     lower, upper = dist.interval(0.9).T
     ends = {"lower": lower, "upper": upper}

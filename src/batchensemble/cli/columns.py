@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.frames import Kind
 from batchensemble.data.notation import Notation
 from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.reading import TableFile, open_table
@@ -92,7 +92,7 @@ def series_in(
         parts.append(read_as(rows, kinds, file, notations))
         _check_zones(rows[model.time_col], model.panel_.times, file)
     if not parts:
-        raise ValueError(f"{file.name}: expected rows of the series, got none")
+        raise ValueError(f"{file.name}: expected rows of the series, got none; add some")
     every = pd.concat(parts)
     frame = every if is_ahead else every[every[model.target_col].notna()]
     names: Any = {"time": model.time_col, "series": series}
@@ -139,7 +139,8 @@ def long_frame(
             whole = frame[name].round()
             for value in frame[name][whole != frame[name]][:1]:
                 raise ValueError(
-                    f"{file}: expected {roles} that are whole numbers in {name!r}, got {value:g}"
+                    f"{file}: expected {roles} that are whole numbers in {name!r}, got {value:g}; "
+                    "correct it, or name another column"
                 )
             check_told_apart(whole, roles, file)
             frame[name] = whole.astype(np.int64)

@@ -37,7 +37,8 @@ def evaluate(
         Path | None, option("The HTML report to write, such as report.html.", "--out", "-o")
     ] = None,
     target: Annotated[
-        str | None, option("The column with the truth; by default as in fit.", "--target", "-t")
+        str | None,
+        option("The column with the true values; by default as in fit.", "--target", "-t"),
     ] = None,
     coverage: CoverageOption = 0.9,
     device: DeviceOption = "auto",
@@ -55,8 +56,8 @@ def evaluate(
     scores, whether intervals and probabilities are calibrated, how the error falls when uncertain
     rows are left out, and the least certain rows. It is one file that works offline.
 
-    A model of several targets is scored target by target, and by the energy score of all at once;
-    so is its report.
+    A model of several targets is scored target by target, and by the energy score of all of them
+    together (an error of the joint distribution; lower is better). The report shows the same.
 
     `batchensemble evaluate houses.be test.csv -o report.html`
     """

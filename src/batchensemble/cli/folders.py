@@ -133,7 +133,10 @@ def _outputs(sources: Sequence[Path], out: Path) -> dict[Path, Path]:
                 f"the predictions would overwrite the input {source}; choose another folder"
             )
         if file in outputs.values():
-            raise ValueError(f"{source} and another file would both be predicted into {file}")
+            raise ValueError(
+                f"{source} and another file would both be predicted into {file}; rename one of "
+                "them, or predict them into different folders"
+            )
         outputs[source] = file
     return outputs
 

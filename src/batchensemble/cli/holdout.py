@@ -10,13 +10,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from batchensemble.cli.censoring import FEWEST_KNOWN, score_censored
 from batchensemble.cli.comparison import score_classes, score_numbers
 from batchensemble.cli.errors import about_file
 from batchensemble.cli.forecast_scores import judged_on_last_steps
 from batchensemble.cli.format import counted, percent
+from batchensemble.cli.held_out_rows import (
+    NO_HOLDOUT,
+    check_per_class,
+    hold_out,
+    hold_out_of_each,
+    too_few,
+)
 from batchensemble.cli.scores import doubts_about_scores
 from batchensemble.cli.training_data import TrainingData
 from batchensemble.data.reading import PIPE, check_suffix, is_table
@@ -26,14 +32,11 @@ from batchensemble.data.writing import check_place
 from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
 from batchensemble.estimators.base import pick_device
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
-from batchensemble.estimators.splits import ANY_ORDER, Order
 from batchensemble.estimators.usefulness import CONSTANT, NAIVE, NARROW
 from batchensemble.training.loop import TrainingDiverged
 
-FEWEST_ROWS, MOST_JUDGES = 20, 20_000  # fewer say too little, and more say little more
+MOST_JUDGES = 20_000  # more say little more
 FEWEST_HORIZONS = 4  # that a series must have, to have one held out
-FEWEST_OF_A_CLASS = 10  # held out, so that 90 % sets can hold each class as often as they say
-NO_HOLDOUT = "--holdout is 0"
 
 
 def model_path(data: Path, out: Path | None) -> Path:
@@ -73,7 +76,7 @@ def train(
     pick_device(settings.get("device", "auto"))  # all other errors of series are about the file
     prepare: Any = _prepare_series if is_series else _prepare_table
     if per_class:
-        _check_per_class(data, holdout, calibrate)
+        check_per_class(data, holdout, calibrate)
         prepare = partial(_prepare_table, per_class=True)
     try:
         with about_file(data.origin.file if is_series else None):
@@ -144,7 +147,7 @@ def _prepare_table(
     if data.censored is not None:
         facts["how"] = facts.get("how", {}) | {"censored": data.censored[rows]}
     if not len(judges):
-        return model, learned, (), facts | {"judged_on": _too_few(holdout, len(rows))}
+        return model, learned, (), facts | {"judged_on": too_few(holdout, len(rows))}
     if data.censored is not None and np.count_nonzero(~data.censored[judges]) < FEWEST_KNOWN:
         reason = "almost every target of the held-out rows is censored"
         return model, learned, (), facts | {"n_judged": 0, "judged_on": reason}
@@ -243,69 +246,4 @@ def _calibrate(model: Any, held_out: tuple[Any, ...], how: dict[str, Any]) -> st
     return (
         f"Calibrated: {percent(0.9)} {things} covered {percent(at_90['coverage_before'])} of "
         f"{rows} before and {percent(at_90['coverage_after'])} after"
-    )
-
-
-def hold_out(
-    y: NDArray[Any], holdout: float, seed: int, *, is_classes: bool, order: Order = ANY_ORDER
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows to learn from and to score, drawn at random and not by class, or as `order` says.
-
-    The guarantee of calibration is about rows as they come.
-    """
-    n_judges = round(holdout * len(y))
-    if n_judges < FEWEST_ROWS or len(y) - n_judges < FEWEST_ROWS:
-        n_judges = 0
-    if order.matters and n_judges:
-        kept, judges = order.cut(len(y), n_judges, seed)
-    else:
-        judges, kept = np.split(np.random.default_rng(seed).permutation(len(y)), [n_judges])
-    if is_classes:  # a class that was not learned could not be scored: its rows are learned from
-        is_new = ~np.isin(y[judges], y[kept])
-        judges, kept = judges[~is_new], np.concatenate([kept, judges[is_new]])
-    return np.sort(kept), np.sort(judges)
-
-
-def hold_out_of_each(
-    y: NDArray[Any], holdout: float, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The same, with that share of each class, and enough for a guarantee of its own."""
-    order = np.random.default_rng(seed).permutation(len(y))
-    is_judge = np.zeros(len(y), bool)
-    for label, n in zip(*np.unique(y, return_counts=True), strict=True):
-        n_judges = max(round(holdout * int(n)), FEWEST_OF_A_CLASS)
-        is_judge[order[y[order] == label][:n_judges]] = True
-    return np.flatnonzero(~is_judge), np.flatnonzero(is_judge)
-
-
-def _check_per_class(data: TrainingData, holdout: float, calibrate: bool) -> None:
-    """Refuse a guarantee for each class that cannot be given."""
-    if data.origin.task != "classification" or data.files is not None or data.order.matters:
-        raise ValueError(
-            "--per-class is for classes, without --groups and --in-time, and for tables that fit "
-            "into memory; omit it"
-        )
-    if not holdout or not calibrate:
-        raise ValueError("--per-class calibrates with held-out rows; omit --no-calibrate")
-    labels, counts = np.unique(np.asarray(data.y), return_counts=True)
-    few = [
-        f"{one!s} ({n})" for one, n in zip(labels, counts, strict=True) if n < 2 * FEWEST_OF_A_CLASS
-    ]
-    if few:
-        raise ValueError(
-            f"--per-class needs {2 * FEWEST_OF_A_CLASS} rows of every class, half of them to "
-            f"calibrate with, got fewer of {', '.join(few[:5])}; collect more, join classes, or "
-            "omit --per-class"
-        )
-
-
-def _too_few(holdout: float, n_rows: int) -> str:
-    """Why nothing was held out, and the share that would do."""
-    if not holdout:
-        return NO_HOLDOUT
-    share = math.ceil(100 * FEWEST_ROWS / n_rows) / 100
-    cure = f"; use --holdout {share:g}" if share <= 0.5 else ""
-    n_judges = round(holdout * n_rows)
-    return (
-        f"{percent(holdout)} of {n_rows} rows is {n_judges}, and scoring needs {FEWEST_ROWS}{cure}"
     )

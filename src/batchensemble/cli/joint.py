@@ -17,8 +17,8 @@ from batchensemble.cli.comparison import evaluate_file, score_numbers
 from batchensemble.cli.evaluation import Evaluation
 from batchensemble.cli.scores import doubts_about_scores
 from batchensemble.cli.training_data import Origin
+from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import FileOptions
-from batchensemble.data.frames import Kind
 from batchensemble.data.reading import PIPE, TableFile, open_table
 from batchensemble.data.text import read_as
 from batchensemble.estimators import JointRegressor, Regressor
@@ -92,7 +92,10 @@ def evaluate_targets(
 ) -> tuple[dict[str, Evaluation], dict[str, float]]:
     """An evaluation for each target, and energy scores of the rows that have all of them."""
     if path == PIPE:
-        raise ValueError("a model of several targets reads its file more than once; name a file")
+        raise ValueError(
+            "a model of several targets reads its file more than once, so it cannot come from a "
+            "pipe; name a file"
+        )
     first, notations = first_of(model), notations_of(model)
     kinds = table_kinds(first)
     targets: dict[str, Kind] = dict.fromkeys(model.target_names_, "number")

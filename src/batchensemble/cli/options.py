@@ -17,13 +17,14 @@ DataArgument = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="A .csv, .csv.gz, .tsv, .xlsx, .parquet or .feather file; - reads a CSV from a pipe.",
+        help="A .csv, .csv.gz, .tsv, .xlsx, .parquet or .feather file, or - for a CSV from a pipe.",
     ),
 ]
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by fit.")]
 Names = list[str] | None
 CoverageOption = Annotated[
-    float, option("Share of true values that intervals and sets should hold.", min=0.01, max=0.999)
+    float,
+    option("Share of true values that intervals and sets should contain.", min=0.01, max=0.999),
 ]
 DeviceOption = Annotated[str, option('"auto", "cpu" or "cuda".')]
 JsonOption = Annotated[bool, option("Print one JSON object instead of text.", "--json")]

@@ -49,7 +49,9 @@ def predict_file(
             raise ValueError("--keep is for tables, and this model is a forecaster; omit it")
         frames = iter([forecast(model, data, ahead, horizon, coverage, options)])
     elif horizon or ahead:
-        raise ValueError("--horizon and --ahead are for forecasts, and this model predicts a table")
+        raise ValueError(
+            "--horizon and --ahead are for forecasts, and this model predicts a table; omit them"
+        )
     elif data is None:
         raise ValueError("name a file with rows to predict after the model, or - for a pipe")
     else:

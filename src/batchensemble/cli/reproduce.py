@@ -26,7 +26,7 @@ def reproduce(
     table: Annotated[
         list[Path] | None, option("Your own .csv, .csv.gz or .parquet file; needs --target.")
     ] = None,
-    target: Annotated[Names, option("The target column of --table; give one per --table.")] = None,
+    target: Annotated[Names, option("The target column of a --table; one for each.")] = None,
     plugin: Annotated[
         list[Path] | None, option("A Python file that adds your own datasets or methods.")
     ] = None,
@@ -37,24 +37,27 @@ def reproduce(
     jobs: JobsOption = -1,
     seeds: Annotated[
         int | None,
-        option("Seeds, instead of the profile's: 20 for verdicts by paired differences."),
+        option("How many seeds, instead of the profile's; 20 for verdicts by paired differences."),
     ] = None,
     ray: Annotated[
         str | None,
         option("Run on this Ray cluster; local starts one here.", metavar="ADDRESS"),
     ] = None,
 ) -> None:
-    """Make everything of the paper, on all available datasets.
+    """Run the whole study of the paper, on all available datasets.
 
-    The main study, rivals of equal size, the objective as written, ablations, costs; then tables,
-    figures, verdicts and a report. Every run is saved as soon as it is finished: after an
-    interruption, the same command runs only what is missing.
+    The parts: main, four methods; matched, methods with equally many parameters; as_written, the
+    loss without the bounds that keep it stable; ablations; costs. Then it writes tables, figures,
+    verdicts and a report. Every run is saved as soon as it is finished: after an interruption, the
+    same command runs only what is missing.
     """
     from batchensemble.study.additions import Additions
     from batchensemble.study.reproduction import reproduce as run
 
     if len(table or []) != len(target or []):
-        raise typer.BadParameter("expected a --target for each --table")
+        raise typer.BadParameter(
+            f"expected a --target for each --table, got {len(target or [])} for {len(table or [])}"
+        )
     folder = out or Path("results") / profile
     with ExitStack() as stack:
         elsewhere = None

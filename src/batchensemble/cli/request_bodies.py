@@ -20,8 +20,8 @@ from batchensemble.cli.columns import (
     table_kinds,
 )
 from batchensemble.cli.predictions import forecast_columns
+from batchensemble.data.columns import Column, Columns, Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.frames import Column, Columns, Kind
 from batchensemble.data.reading import open_csv
 from batchensemble.data.scalars import texts
 from batchensemble.data.text import read_as, read_column
@@ -216,7 +216,9 @@ class SeriesRequests:
             names = "`ahead`" if is_ahead else f"{self.model.target_col!r} of the history"
             raise ValueError(f"{REQUEST}: expected values in {names}, got none")
         if len(frame) > self.limits.rows:
-            raise TooMuch(f"expected at most {self.limits.rows:,} rows, got {len(frame):,}")
+            raise TooMuch(
+                f"expected at most {self.limits.rows:,} rows, got {len(frame):,}; send fewer"
+            )
         return frame
 
 

@@ -18,19 +18,19 @@ def serve(
     max_rows: Annotated[int, option("Most rows in a request.", min=1)] = 10_000,
     max_mb: Annotated[float, option("Most megabytes in a request.", min=0.001)] = 10.0,
     max_steps: Annotated[
-        int, option("Most steps of all paths of a forecast beyond the horizon of fit.", min=0)
+        int, option("Most steps, of all paths together, beyond the horizon of fit.", min=0)
     ] = 500_000,
     device: DeviceOption = "auto",
 ) -> None:
     """Answer predictions over HTTP, until Ctrl-C or SIGTERM.
 
     `POST /predict` takes rows as JSON or CSV and answers with the columns of `predict`, and with
-    `shift`, how unusual a row is (above 1: more than 95 of 100 rows of fit). A forecaster takes the
-    series to continue. `GET /openapi.json` describes the columns; `GET /health` and `GET /version`
-    are for the platform around it.
+    `shift`, how unusual a row is (above 1: more so than 95 % of the rows of fit). A forecaster
+    takes the series to continue. `GET /openapi.json` describes the columns; `GET /health` and
+    `GET /version` are for the platform around it.
 
-    There are no passwords and no encryption: put a proxy with both before it if others can reach
-    the address.
+    There are no passwords and no encryption: if others can reach the address, put a proxy that has
+    both in front of it.
 
     `batchensemble serve houses.be`
 

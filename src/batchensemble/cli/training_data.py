@@ -12,12 +12,18 @@ from numpy.typing import NDArray
 
 from batchensemble.cli.censoring import censored_rows
 from batchensemble.cli.columns import long_frame
-from batchensemble.cli.format import counted
+from batchensemble.cli.target_column import (
+    refuse_ambiguous,
+    task_of,
+    with_all_targets,
+    with_target,
+)
+from batchensemble.cli.useless_columns import row_numbers, useless_columns
+from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.frames import Kind
 from batchensemble.data.notation import PLAIN, Notation
 from batchensemble.data.table_files import SAMPLE_ROWS, TableFiles, open_files
-from batchensemble.data.tables import FileTable, read_file, read_target, recognise_task
+from batchensemble.data.tables import FileTable, read_file, read_target
 from batchensemble.data.text import example_value
 from batchensemble.estimators.splits import ANY_ORDER, Order, read_order
 from batchensemble.words import one_of
@@ -90,10 +96,10 @@ def read_training_table(
         table, sample = _sampled(files), files.sample
     else:
         table, files = read_file(path, words=words, options=options), None
-    rows, facts = _with_target(table, target)
+    rows, facts = with_target(table, target)
     targets = [target, *more_targets]
     if more_targets:
-        rows = _with_all_targets(table, targets, facts)
+        rows = with_all_targets(table, targets, facts)
     rows, order = _in_order(table, rows, groups=groups, in_time=in_time)
     others = [name for name in table.kinds if name not in targets]
     for word, names in (("--drop", drop), ("--category", category)):
@@ -101,9 +107,9 @@ def read_training_table(
             one_of(name, others, f"the {word} column of {table.name}")
     if task != "classification":
         cure = "; to predict it as classes, add --task classification"
-        _refuse_ambiguous(table, target, "numbers or classes in the target", cure)
+        refuse_ambiguous(table, target, "numbers or classes in the target", cure)
     reason = "several targets" if more_targets else SET[bool(censored)]
-    task, why = (task, reason) if task else _recognise_task(table, rows[target])
+    task, why = (task, reason) if task else task_of(table, rows[target])
     y = read_target(rows[target], task, table.name)
     if more_targets:
         y = np.column_stack([read_target(rows[name], task, table.name) for name in targets])
@@ -118,7 +124,7 @@ def read_training_table(
         mask, said = censored_rows(rows[censored], table.name), {censored: table.kinds[censored]}
         left_out[censored] = f"says which values of {target} are censored: {mask.sum():,}"
     candidates = {n: table.kinds[n] for n in others if n not in left_out}
-    useless = _useless(rows, candidates)
+    useless = useless_columns(rows, candidates)
     # A column that could be of use, read otherwise, says so in the same line.
     doubts = {
         name: table.notes[name].partition(" is ")[2] for name in useless if name in table.notes
@@ -133,7 +139,7 @@ def read_training_table(
         )
     how = _read_how(table, [*columns, *targets])
     facts["notes"] += how.pop("notes")
-    for name in _row_numbers(table.frame, columns):
+    for name in row_numbers(table.frame, columns):
         facts["notes"] += (f"{name!r} numbers the rows; if it means nothing, add --drop {name}",)
     origin = Origin(
         task=task, why=why, columns=columns, left_out=left_out, censored=said, **facts, **how
@@ -202,9 +208,9 @@ def read_training_series(
 ) -> TrainingData:
     """A long table of series for a forecast."""
     table = read_file(path, names=[series], options=options)
-    rows, facts = _with_target(table, target)
-    _refuse_ambiguous(table, target, "numbers in the target")
-    _refuse_ambiguous(table, time, "dates or whole numbers as times")
+    rows, facts = with_target(table, target)
+    refuse_ambiguous(table, target, "numbers in the target")
+    refuse_ambiguous(table, time, "dates or whole numbers as times")
     if table.kinds[target] != "number":
         read_target(rows[target], "regression", table.name)  # raises the error that fits
     roles: dict[str | None, str] = {time: "--time", series: "--series"}
@@ -218,7 +224,7 @@ def read_training_series(
     if len({*every}) < len(every):
         raise ValueError(
             "expected different columns for --target, --time, --series, --future, --past and "
-            f"--static, got {every}"
+            f"--static, got {every}; name each column once"
         )
     names: Any = {"time": time, "series": series, "is_zoned": time in table.zoned}
     df = long_frame(rows, table.kinds, table.name, table.unit, **names)
@@ -241,44 +247,6 @@ def read_training_series(
             "static_columns": list(static),
         },
     )
-
-
-def _with_target(table: FileTable, target: str) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The rows that have one, and facts for the origin."""
-    try:
-        one_of(target, table.kinds, f"the target column of {table.name}")
-    except ValueError as error:
-        raise ValueError("; ".join([str(error), *table.file_notes])) from None
-    rows = table.frame[table.frame[target].notna()]
-    if rows.empty:
-        raise ValueError(
-            f"{table.name}: the target {target!r} is empty in every row; choose another --target"
-        )
-    n = len(table.frame)
-    nameless = f"left out {counted(table.nameless, 'column')} without a name"
-    return rows, {
-        "file": table.name,
-        "target": target,
-        "n_rows": n,
-        "n_without_target": n - len(rows),
-        "notes": (*table.file_notes, *([nameless] if table.nameless else [])),
-    }
-
-
-def _with_all_targets(
-    table: FileTable, targets: Sequence[str], facts: dict[str, Any]
-) -> pd.DataFrame:
-    """The rows that have all targets; facts about them are mended."""
-    if len({*targets}) < len(targets):
-        raise ValueError(f"expected different --target columns, got {', '.join(targets)}")
-    for name in targets:
-        one_of(name, table.kinds, f"the target column of {table.name}")
-        _refuse_ambiguous(table, name, "numbers in the target")
-    rows = table.frame.dropna(subset=list(targets))
-    if rows.empty:
-        raise ValueError(f"{table.name}: no row has all targets, {', '.join(targets)}")
-    facts |= {"target": ", ".join(targets), "n_without_target": len(table.frame) - len(rows)}
-    return rows
 
 
 def _read_how(table: FileTable, names: Collection[str]) -> dict[str, Any]:
@@ -311,51 +279,3 @@ def _in_order(
             f"{in_time!r}, got {table.kinds[in_time]} values or gaps; choose another column"
         )
     return rows.sort_values(in_time, kind="stable"), Order(in_time=True)
-
-
-def _refuse_ambiguous(table: FileTable, name: str, wanted: str, cure: str = "") -> None:
-    """Raise if a column is almost, but not quite, what is needed."""
-    if name in table.notes and table.kinds[name] == "category":
-        raise ValueError(f"{table.name}: expected {wanted}, but {table.notes[name]}{cure}")
-
-
-def _recognise_task(table: FileTable, y: pd.Series) -> tuple[str, str]:
-    """The task and the reason for it."""
-    task, why = recognise_task(y)
-    if table.kinds[str(y.name)] == "category" and y.nunique() > len(y) / 2:
-        raise ValueError(
-            f"{table.name}: expected a target of numbers, or of classes that occur several times, "
-            f"but {why} in {len(y):,} rows; choose another --target, or add --task classification"
-        )
-    return task, why
-
-
-def _useless(rows: pd.DataFrame, kinds: Mapping[str, Kind]) -> dict[str, str]:
-    """The columns from which nothing can be learned, and why; numbers that vary at once."""
-    numbers = [name for name, kind in kinds.items() if kind == "number"]
-    block = rows[numbers].to_numpy(dtype=np.float64)
-    varies = (block != block[0]).any(axis=0) & ~np.isnan(block).any(axis=0)
-    fine = {name for name, is_fine in zip(numbers, varies.tolist(), strict=True) if is_fine}
-    why = {n: _why_useless(rows[n], k) for n, k in kinds.items() if n not in fine}
-    return {name: reason for name, reason in why.items() if reason}
-
-
-def _why_useless(column: pd.Series, kind: Kind) -> str:
-    """Why nothing can be learned from a column; empty if something can."""
-    n_values, n_gaps = column.nunique(), int(column.isna().sum())
-    if n_values == 0:
-        return "is empty"
-    if n_values == 1 and not n_gaps:
-        return "is the same in every row"
-    if kind == "category" and n_values == len(column) and len(column) > 2:
-        return "differs in every row, like an ID"
-    return ""
-
-
-def _row_numbers(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> list[str]:
-    """The columns that count the rows."""
-    numbers = [name for name, kind in kinds.items() if kind == "number"]
-    if len(frame) < 10:
-        return []
-    counts = (np.diff(frame[numbers].to_numpy(dtype=np.float64), axis=0) == 1).all(axis=0)
-    return [name for name, is_count in zip(numbers, counts.tolist(), strict=True) if is_count]

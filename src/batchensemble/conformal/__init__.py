@@ -8,13 +8,9 @@ unless the rows of each kind are ranked among themselves.
 """
 
 from batchensemble.conformal.adaptation import Adaptation
+from batchensemble.conformal.deviations import interval_scores, widened
 from batchensemble.conformal.groups import check_enough, quantiles_by_group, read_groups
-from batchensemble.conformal.intervals import (
-    IntervalCalibration,
-    interval_scores,
-    predicted_interval,
-    widened,
-)
+from batchensemble.conformal.intervals import IntervalCalibration, predicted_interval
 from batchensemble.conformal.ranks import (
     REPORTED,
     assured_coverage,

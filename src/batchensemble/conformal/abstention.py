@@ -25,8 +25,8 @@ def largest_threshold(thresholds: Array, kept: Array, errors: Array, max_error: 
     if not fits.any():
         best = min(errors[enough], default=math.nan)
         raise ValueError(
-            f"max_error: expected an error that the {FEWEST_KEPT} surest calibration rows or more "
-            f"reach, got {max_error:g}, and the smallest of {kept.max():.0f} rows is {best:g}; "
-            "allow more, calibrate with more rows, or fit a better model"
+            f"max_error: expected an error that can be reached by keeping {FEWEST_KEPT} or more of "
+            f"the {kept.max():.0f} calibration rows, the most certain first, got {max_error:g}; "
+            f"the smallest is {best:g}: allow more, calibrate with more rows, or fit a better model"
         )
     return float(np.max(thresholds[fits]))

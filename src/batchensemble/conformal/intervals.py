@@ -1,26 +1,26 @@
 """Intervals of numbers: the error in units of the predicted standard deviation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from batchensemble.conformal import interval_report
 from batchensemble.conformal.abstention import largest_threshold
 from batchensemble.conformal.adaptation import Adaptation
+from batchensemble.conformal.deviations import latent_errors, scaled_errors, widened
 from batchensemble.conformal.groups import quantiles_by_group
 from batchensemble.conformal.ranks import (
     REPORTED,
     SLACK,
-    assured_coverage,
     conformal_quantile,
     conformal_rank,
     fewest_rows,
-    left_out_quantiles,
 )
-from batchensemble.conformal.sides import FEWEST_TWO_SIDED, left_out_reaches, two_sided_reaches
-from batchensemble.metrics import interval_coverage, interval_width, risk_curve
+from batchensemble.conformal.sides import FEWEST_TWO_SIDED, two_sided_reaches
+from batchensemble.metrics import risk_curve
 from batchensemble.metrics.calibration import LEVELS, CoverageCurve
 from batchensemble.predictive import (
     Array,
@@ -31,31 +31,7 @@ from batchensemble.predictive import (
     check_array,
 )
 
-NARROWEST_STD = 1e-100  # a zero is treated as this
-ROUNDING = 4 * np.finfo(np.float64).eps
-IMPOSSIBLE = 1e150  # the score of a truth that no interval can hold
-
 Dist = GaussianPredictive | TransformedPredictive | SamplePredictive
-
-
-def interval_scores(y: ArrayLike, *, mean: ArrayLike, std: ArrayLike) -> Array:
-    """|y - mean| / std, of any shape."""
-    truth = check_array("y", y)
-    error = truth - check_array("mean", mean, *truth.shape)
-    return np.abs(error) / np.maximum(check_array("std", std, *truth.shape), NARROWEST_STD)
-
-
-def widened(mean: Array, std: Array, factor: Array, above: Array | None = None) -> Array:
-    """(..., 2), mean -+ factor * std, and so much more that a score of `factor` is inside.
-
-    With `above`, that is the factor above the mean, and `factor` the one below it.
-    """
-    above = factor if above is None else above
-    unit, rounding = np.maximum(std, NARROWEST_STD), ROUNDING * np.abs(mean)
-    below, above = (
-        each * unit + SLACK * np.abs(each) * unit + rounding for each in (factor, above)
-    )
-    return np.stack([mean - below, mean + above], axis=-1)
 
 
 def predicted_interval(
@@ -157,9 +133,9 @@ class IntervalCalibration:
     def deviations(self) -> Array:
         """(rows, steps), errors in standard deviations; before the transform, if there is one."""
         if self.transform is None:
-            return _deviations(self.y, self.means, self.stds)
+            return scaled_errors(self.y, self.means, self.stds)
         assert self.latent_means is not None
-        return _latent_deviations(self.y, self.latent_means, self._latent_stds, self.transform)
+        return latent_errors(self.y, self.latent_means, self._latent_stds, self.transform)
 
     @property
     def scores(self) -> Array:
@@ -183,7 +159,7 @@ class IntervalCalibration:
 
     def reaches(self, coverage: float, groups: NDArray[Any] | None = None) -> tuple[Array, Array]:
         """How many standard deviations intervals reach below and above the mean; as `factors`."""
-        if not self._is_two_sided:
+        if not self.is_two_sided:
             factors = self.factors(coverage, groups)
             return factors, factors
         if self.groups is None:
@@ -196,12 +172,12 @@ class IntervalCalibration:
         return sides[:, :1], sides[:, 1:]
 
     @property
-    def _is_two_sided(self) -> bool:
+    def is_two_sided(self) -> bool:
         """Whether it is asked for, and there are enough rows, in each group if there are groups."""
-        return self.two_sided and self.cutoffs is None and self._fewest >= FEWEST_TWO_SIDED
+        return self.two_sided and self.cutoffs is None and self.fewest >= FEWEST_TWO_SIDED
 
     @property
-    def _fewest(self) -> int:
+    def fewest(self) -> int:
         """Rows; those of the smallest group, if there are groups."""
         if self.groups is None:
             return len(self)
@@ -209,7 +185,7 @@ class IntervalCalibration:
 
     def _checked(self, groups: NDArray[Any] | None) -> NDArray[Any]:
         if groups is None:
-            raise ValueError("calibrated by groups: pass the groups of these rows, too")
+            raise ValueError("calibrated by groups; pass the groups of these rows, too")
         return groups
 
     @property
@@ -258,7 +234,7 @@ class IntervalCalibration:
 
         Of `LEVELS`, as far as the calibration reaches.
         """
-        levels = [level for level in LEVELS if self._fewest >= fewest_rows(level)]
+        levels = [level for level in LEVELS if self.fewest >= fewest_rows(level)]
         deviations = check_array("new", new)
         held = []
         for level in levels:
@@ -272,7 +248,7 @@ class IntervalCalibration:
         assert self.latent_variances is not None
         return np.sqrt(self.latent_variances)
 
-    def _widened(self, below: Array, above: Array) -> Array:
+    def widened_by(self, below: Array, above: Array) -> Array:
         """(rows, steps, 2), the intervals of these rows with other reaches."""
         if self.transform is None:
             return widened(self.means, self.stds, below, above)
@@ -287,80 +263,8 @@ class IntervalCalibration:
 
     def report(self) -> dict[str, Array]:
         """By level: coverage and mean width, each row of a table judged by all others."""
-        deviations = self.deviations[:, 0]
-        groups = np.zeros(len(self)) if self.groups is None else self.groups
-        n = self._fewest
-
-        def reaches(level: float) -> tuple[Array, Array] | None:
-            if n <= fewest_rows(level):
-                return None
-            out = np.empty((2, len(self), 1))
-            for label in np.unique(groups):
-                own = groups == label
-                if self._is_two_sided:
-                    out[:, own, 0] = left_out_reaches(deviations[own], level)
-                else:
-                    out[:, own, 0] = left_out_quantiles(np.abs(deviations[own]), level)
-            return out[0], out[1]
-
-        assured = [
-            assured_coverage(n, level) if n >= fewest_rows(level) else np.nan for level in REPORTED
-        ]
-        return {**self._compared(reaches), "assured_after": np.array(assured)}
+        return interval_report.by_row(self)
 
     def report_in_time(self) -> dict[str, Array]:
         """By level: coverage and mean width, the later half judged by the earlier half."""
-        half = len(self) // 2
-        earlier = self.scores[:half]
-
-        def factors(level: float) -> Array | None:
-            if half < fewest_rows(level):
-                return None
-            if self.cutoffs is None:
-                return conformal_quantile(earlier, level)
-            adaptation = self.adaptation
-            found = adaptation.factors(level, adaptation.times[half:])
-            return np.where(np.isnan(found), conformal_quantile(earlier, level), found)
-
-        def reaches(level: float) -> tuple[Array, Array] | None:
-            same = factors(level)
-            return None if same is None else (same, same)
-
-        return self.latest(len(self) - half)._compared(reaches)
-
-    def _compared(self, reaches: Callable[[float], tuple[Array, Array] | None]) -> dict[str, Array]:
-        """The model's own intervals, and those that the reaches give; NaN where there are none."""
-        lines = []
-        for i, level in enumerate(REPORTED):
-            own = self.lower[..., i], self.upper[..., i]
-            both = reaches(level)
-            calibrated = None
-            if both is not None:
-                bounds = self._widened(*both)
-                calibrated = bounds[..., 0], bounds[..., 1]
-            lines.append([*self._judged(own), *self._judged(calibrated)])
-        names = "coverage_before", "width_before", "coverage_after", "width_after"
-        return dict(zip(names, np.array(lines).T, strict=True))
-
-    def _judged(self, bounds: tuple[Array, Array] | None) -> tuple[float, float]:
-        if bounds is None:
-            return np.nan, np.nan
-        lower, upper = bounds
-        coverage = interval_coverage(self.y, lower=lower, upper=upper)
-        return coverage, interval_width(lower=lower, upper=upper)
-
-
-def _deviations(y: Array, mean: Array, std: Array) -> Array:
-    """(y - mean) / std."""
-    deviations: Array = (y - mean) / np.maximum(std, NARROWEST_STD)
-    return deviations
-
-
-def _latent_deviations(y: Array, mean: Array, std: Array, transform: Transform) -> Array:
-    """The same before the transform, where all beyond an end stands for that end."""
-    z = transform.inverse(y)
-    z = np.where(y <= transform.low, np.minimum(z, mean), z)
-    z = np.where(y >= transform.high, np.maximum(z, mean), z)
-    deviations = _deviations(z, mean, std)
-    deviations = np.where(y < transform.low, -IMPOSSIBLE, deviations)
-    return np.where(y > transform.high, IMPOSSIBLE, deviations)
+        return interval_report.in_time(self)

@@ -167,7 +167,7 @@ class SetCalibration:
         if self.groups is None:
             return conformal_quantile(self.scores, coverage)
         if groups is None:
-            raise ValueError("calibrated by groups: pass the groups of these rows, too")
+            raise ValueError("calibrated by groups; pass the groups of these rows, too")
         return quantiles_by_group(self.scores, coverage, groups=self.groups, of=groups)
 
     @property

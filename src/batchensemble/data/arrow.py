@@ -28,7 +28,7 @@ def import_arrow(path: Path) -> tuple[Any, Any]:
         from pyarrow import parquet
     except ImportError as error:
         raise ImportError(
-            f"{path.name} needs pyarrow: pip install batchensemble[parquet], or use a .csv"
+            f"{path.name} needs pyarrow: pip install 'batchensemble[parquet]', or use a .csv"
         ) from error
     return pyarrow, parquet
 

@@ -1,11 +1,11 @@
 """Columns of texts that are all dates: recognised at fit, read in the same format ever after."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from batchensemble.data import date_texts
-from batchensemble.data.frames import Column, Columns
+from batchensemble.data.columns import Column, Columns
 
 
 def recognise_dates(
@@ -64,3 +64,19 @@ def _as_dates(column: Column, form: str) -> Column:
         )
     is_zoned = bool(len(words)) and not form and date_texts.has_zone(words[0])
     return Column(column.name, "date", dates, is_zoned)
+
+
+def check_zones(columns: Columns, zoned: Iterable[bool]) -> None:
+    """A time with a zone is not the same time without; `zoned` says what the columns of fit had."""
+    for column, was_zoned in zip(columns, zoned, strict=False):
+        if column.kind == "date" and column.is_zoned != was_zoned and not column.missing.all():
+            had, has = ("with", "without") if was_zoned else ("without", "with")
+            raise ValueError(
+                f"column {column.name!r}: expected dates {had} a time zone as at fit, got "
+                f"dates {has} one; convert them with .dt.tz_localize(...) or .dt.tz_convert"
+            )
+
+
+def has_time_of_day(column: Column) -> bool:
+    moments = column.values[~column.missing]
+    return bool(np.any(moments != moments.astype("datetime64[D]")))

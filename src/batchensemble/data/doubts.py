@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from batchensemble.data.frames import Column, Columns
+from batchensemble.data.columns import Column, Columns
 from batchensemble.data.notation import Survey
 from batchensemble.data.table_encoder import TableEncoder
 

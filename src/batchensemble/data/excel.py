@@ -36,7 +36,8 @@ class ExcelFile:
             import openpyxl  # noqa: F401
         except ImportError as error:
             raise ImportError(
-                f"{path.name} needs openpyxl: pip install batchensemble[excel], or save it as .csv"
+                f"{path.name} needs openpyxl: pip install 'batchensemble[excel]', or save it as "
+                ".csv"
             ) from error
         self.name, self.options, self._share = str(path), options, 0.0
         try:
@@ -56,7 +57,8 @@ class ExcelFile:
         if len(cells) <= head:
             raise ValueError(
                 f"{self.name}: expected a row of column names after {head} skipped rows, got "
-                f"{len(cells)} rows in the sheet"
+                f"{len(cells)} rows in the sheet; choose another --sheet, or skip fewer rows "
+                "(--skip-lines)"
             )
         names = ["" if pd.isna(cell) else str(cell).strip() for cell in cells.iloc[head]]
         rows = cells.iloc[head + 1 :]

@@ -31,7 +31,8 @@ class FileOptions:
             one_of(self.thousands, THOUSANDS, "--thousands")
         if self.decimal is not None and self.decimal == self.thousands:
             raise ValueError(
-                f"expected different marks for --decimal and --thousands, got {self.decimal!r}"
+                "expected different marks for --decimal and --thousands, got "
+                f"{self.decimal!r} for both; omit one of the two"
             )
         if self.encoding is not None:
             try:

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.data.stamps import rounding_advice
+from batchensemble.data.time_words import freq_word, shown, some, when
 
 Ints = NDArray[np.int64]
 
@@ -48,11 +49,13 @@ def read_freq(freq: Any, times: Any) -> Any:
             f"expected freq= such as 'D', 'h' or 'MS', got {freq!r}: {cause}"
         ) from None
     if (step if whole else step.n) < 1:
-        raise ValueError(f"expected freq= to go forward in time, got {freq!r}")
+        raise ValueError(f"expected freq= to go forward in time, got {freq!r}; make it positive")
     try:
         _fixed_step(times, step)
     except (OverflowError, pd.errors.OutOfBoundsTimedelta):
-        raise ValueError(f"expected freq= such as 'D' or 1, got the long step {freq!r}") from None
+        raise ValueError(
+            f"expected freq= such as 'D' or 1, got {freq!r}, too long a step; choose a shorter one"
+        ) from None
     return step
 
 
@@ -283,28 +286,9 @@ def alike(times: Any, like: Any) -> Any:
     zones = [getattr(each, "tz", None) for each in (times, like)]
     dated = [isinstance(each, pd.DatetimeIndex) for each in (times, like)]
     if dated[0] is not dated[1] or (zones[0] is None) is not (zones[1] is None):
-        raise ValueError(f"expected times of the type {like.dtype} as at fit, got {times.dtype}")
+        raise ValueError(
+            f"expected times of the type {like.dtype} as at fit, got {times.dtype}; convert them"
+        )
     if not dated[0]:
         return times
     return (times if zones[1] is None else times.tz_convert(zones[1])).as_unit(like.unit)
-
-
-def shown(values: NDArray[Any], i: int) -> str:
-    """As Python writes it: 3, not np.int64(3)."""
-    return repr(values[i : i + 1].tolist()[0])
-
-
-def when(time: Any) -> str:
-    midnight = isinstance(time, pd.Timestamp) and time == time.normalize()
-    return str(time.date()) if midnight else str(time)
-
-
-def some(times: pd.Index, n: int | None = None) -> str:
-    """The first of n times."""
-    n = len(times) if n is None else n
-    more = f" and {n - 5:,} more" if n > 5 else ""
-    return ", ".join(map(when, times[:5])) + more
-
-
-def freq_word(freq: pd.offsets.BaseOffset | int) -> str:
-    return repr(freq if isinstance(freq, int) else freq.freqstr)

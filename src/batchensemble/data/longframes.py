@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from batchensemble.data import date_texts
 from batchensemble.data.frames import as_array, as_frame
-from batchensemble.data.grids import guess_freq, shown, when
+from batchensemble.data.grids import guess_freq
+from batchensemble.data.time_words import shown, when
 
 YEARS = "expected times between the years 1 and 9999"
 FIRST_DATE, LAST_DATE = np.datetime64("0001-01-02", "us"), np.datetime64("9999-12-30", "us")
@@ -50,7 +51,7 @@ def one_series(data: Any, names: Names) -> "nw.DataFrame[Any]":
         return table.with_row_index(names.time).with_columns(nw.col(names.time).cast(nw.Int64))
     accepted = "expected a long frame, a pandas or polars series, or a 1-D array of numbers"
     if not isinstance(data, (np.ndarray, list, tuple)):
-        raise TypeError(f"{accepted}, got {type(data).__name__}")
+        raise TypeError(f"{accepted}, got {type(data).__name__}; make it one of these")
     values = as_array(data)
     if values.ndim != 1:
         column = values.ndim == 2 and values.shape[1] == 1

@@ -10,9 +10,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.data import grids
-from batchensemble.data.frames import Column, Columns
+from batchensemble.data.columns import Column, Columns
 from batchensemble.data.grids import Ints
 from batchensemble.data.longframes import Names
+from batchensemble.data.time_words import freq_word, shown, some, when
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ class Panel:
 
     def label(self, i: int) -> str:
         """Series i as errors call it."""
-        return f"series {grids.shown(self.ids, i)}"
+        return f"series {shown(self.ids, i)}"
 
     def numbers_of(self, ids: NDArray[Any]) -> Ints:
         """(ids,), the number of the series with each id, -1 for an id that is not here."""
@@ -110,7 +111,9 @@ class Panel:
         which = self.numbers_of(wanted)
         for k in np.flatnonzero(which < 0)[:1]:
             known = ", ".join(map(repr, self.ids[:5].tolist())) + ", ..." * (len(self) > 5)
-            raise ValueError(f"expected ids of the series {known}, got {wanted[k]!r}")
+            raise ValueError(
+                f"expected ids of the series {known}, got {wanted[k]!r}; ask for series of these"
+            )
         picked = self.cut(self.starts[which], self.starts[which + 1])
         return replace(picked, ids=self.ids[which])
 
@@ -124,8 +127,8 @@ class Panel:
             )
         if new.freq != self.freq:
             raise ValueError(
-                f"expected new rows of the frequency {grids.freq_word(self.freq)}, got "
-                f"{grids.freq_word(new.freq)}; resample them to the frequency of the history"
+                f"expected new rows of the frequency {freq_word(self.freq)}, got "
+                f"{freq_word(new.freq)}; resample them to the frequency of the history"
             )
         times = grids.alike(new.times, self.times)
         _check_joins(self, new, times, which)
@@ -199,8 +202,8 @@ def _check_joins(old: Panel, new: Panel, times: Any, which: Ints) -> None:
     lasts, firsts = old.last_times[which], times[new.starts[:-1]]
     for j in np.flatnonzero(grids.ticks(firsts) <= grids.ticks(lasts))[:1]:
         raise ValueError(
-            f"{new.label(j)}: expected new rows after its end at {grids.when(lasts[j])}, got one "
-            f"at {grids.when(firsts[j])}; pass only rows that are new"
+            f"{new.label(j)}: expected new rows after its end at {when(lasts[j])}, got one "
+            f"at {when(firsts[j])}; pass only rows that are new"
         )
     pairs = lasts.append(firsts)[np.arange(2 * len(new)).reshape(2, -1).T.ravel()]
     steps = grids.positions(pairs, 2 * np.arange(len(new) + 1), old.freq)[1::2]
@@ -209,15 +212,17 @@ def _check_joins(old: Panel, new: Panel, times: Any, which: Ints) -> None:
     for j in np.flatnonzero(steps > 1)[:1]:
         missing = grids.grid(lasts[j : j + 1], steps[[j]], old.freq)[1:]
         raise ValueError(
-            f"{new.label(j)}: expected new rows right after its end at {grids.when(lasts[j])}, "
-            f"got none for {grids.some(missing)}; add them (gaps before new rows are not filled)"
+            f"{new.label(j)}: expected new rows right after its end at {when(lasts[j])}, "
+            f"got none for {some(missing)}; add them (gaps before new rows are not filled)"
         )
 
 
 def _stacked(old: Columns | None, new: Columns | None, order: Ints) -> Columns | None:
     expected, got = old.names if old else [], new.names if new else []
     if sorted(expected) != sorted(got):
-        raise ValueError(f"expected the exogenous columns {expected} as at fit, got {got}")
+        raise ValueError(
+            f"expected the future and past columns of fit, {expected}, got {got}; pass the same"
+        )
     if old is None or new is None:
         return None
     pairs = [(column, new[got.index(column.name)].as_kind(column.kind)) for column in old]

@@ -15,11 +15,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data import grids, longframes
-from batchensemble.data.frames import MISSING, Column, Columns, as_frame, read_columns
+from batchensemble.data.columns import MISSING, Column, Columns
+from batchensemble.data.frames import as_frame, read_columns
 from batchensemble.data.grids import Ints
 from batchensemble.data.longframes import Names, has_times
 from batchensemble.data.panel import Panel, check_lengths, check_static
 from batchensemble.data.stamps import moved_to_start
+from batchensemble.data.time_words import freq_word, some, when
 from batchensemble.words import one_of
 
 __all__ = [
@@ -29,7 +31,6 @@ __all__ = [
     "check_lengths",
     "check_static",
     "has_times",
-    "read_future",
     "read_panel",
 ]
 
@@ -87,61 +88,26 @@ def read_panel(
     return panel
 
 
-def read_future(panel: Panel, frame: Any, h: int, columns: Sequence[str]) -> Columns:
-    """The exogenous `columns` at `panel.future_times(h)`, in that order; other rows are ignored."""
-    table = as_frame(frame)
-    if not isinstance(table, nw.DataFrame):
-        raise TypeError(
-            f"expected a frame with the next {h} times of each series and the columns "
-            f"{list(columns)}, got {type(frame).__name__}"
-        )
-    if not len(table):
-        raise ValueError(f"expected rows for the next {h} times of each series, got none")
-    needs_ids = len(panel) > 1 or panel.names.id in table.columns
-    needed = [*([panel.names.id] if needs_ids else []), panel.names.time, *columns]
-    longframes.check_present(table, needed, panel.names, "the frame of the future")
-    series = np.zeros(len(table), np.int64)
-    if needs_ids:
-        series = panel.numbers_of(longframes.read_ids(table, panel.names))
-    times = grids.alike(longframes.read_times(table[panel.names.time])[0], panel.times)
-    # A row is found by series and time: one number for both, -1 for a series not in the panel.
-    wanted = panel.future_times(h)
-    moments, _ = pd.factorize(wanted.append(times))
-    both = np.concatenate([np.repeat(np.arange(len(panel)), h), series])
-    keys = np.where(both < 0, -1, both * (moments.max() + 1) + moments)
-    asked, offered = pd.Index(keys[: len(wanted)]), pd.Index(keys[len(wanted) :])
-    is_asked = offered.isin(asked)
-    for row in np.flatnonzero(offered.duplicated() & is_asked)[:1]:
-        raise ValueError(
-            f"expected one row for each series and time, got more than one for "
-            f"{panel.label(series[row])} at {grids.when(times[row])}; drop the others"
-        )
-    kept = np.flatnonzero(is_asked)
-    at = offered[kept].get_indexer(asked)
-    absent = np.flatnonzero(at < 0)
-    for row in absent[:1]:
-        raise ValueError(
-            f"expected a row for each of the next {h} times of every series, got none for "
-            f"{panel.label(row // h)} at {grids.when(wanted[row])} ({absent.size} of "
-            f"{len(wanted)} rows are missing); add them"
-        )
-    return read_columns(table.select(columns).to_native()).take(kept[at])
-
-
 def _read(data: Any, names: Names, columns: list[str]) -> Panel:
     """Rows sorted by series and time, gaps and all; the frequency is None unless data carry it."""
     roles = [names.id, names.time, names.target]
     if set(roles) & set(columns):
-        raise ValueError(f"expected exogenous columns besides {roles}, got {columns}")
+        raise ValueError(
+            "expected future_columns, past_columns and static_columns other than the columns of "
+            f"ids, times and values, {roles}, got {columns}; leave those out"
+        )
     table = as_frame(data)
     if isinstance(table, nw.DataFrame):
         _check_columns(table, names, columns)
     elif columns:
-        raise ValueError(f"expected a long frame, to find the columns {columns} in, got none")
+        raise ValueError(
+            f"expected a long frame with the columns {columns}, got {type(data).__name__}; pass a "
+            "frame, or name no such columns"
+        )
     else:
         table = longframes.one_series(data, names)
     if not len(table):
-        raise ValueError("expected at least one row, got none: the data are empty")
+        raise ValueError("expected at least one row, got none: the data are empty; pass some rows")
     ids = longframes.read_ids(table, names)
     codes, unique = pd.factorize(ids)
     times, freq = longframes.read_times(table[names.time])
@@ -184,7 +150,7 @@ def _check_duplicates(panel: Panel) -> None:
         cure = "name the column that tells series apart" if is_one else "check the ids"
         raise ValueError(
             f"expected one row for each series and time, got more than one for "
-            f"{panel.label(series[row])} at {grids.when(panel.times[row])} "
+            f"{panel.label(series[row])} at {when(panel.times[row])} "
             f"({again.size} rows too many in all); drop them, average them, or {cure}"
         )
 
@@ -206,7 +172,7 @@ def _check_values(panel: Panel, closes_gaps: bool) -> None:
     series = grids.series_of(panel.starts)
     for row in np.flatnonzero(np.abs(panel.values) > LARGEST)[:1]:
         raise ValueError(
-            f"{panel.label(series[row])} at {grids.when(panel.times[row])}: expected a finite "
+            f"{panel.label(series[row])} at {when(panel.times[row])}: expected a finite "
             f"number of size at most {LARGEST:g}, got {panel.values[row]}; correct it, or make it "
             "missing and say how to fill it"
         )
@@ -222,7 +188,7 @@ def _check_values(panel: Panel, closes_gaps: bool) -> None:
         cure = "they are at the end of the series: drop these rows"
     raise ValueError(
         f"{panel.label(series[row])}: expected a value at every time, got {missing[rows].sum()} "
-        f"missing, the first at {grids.when(panel.times[row])}{also}; {cure}"
+        f"missing, the first at {when(panel.times[row])}{also}; {cure}"
     )
 
 
@@ -239,7 +205,7 @@ def _check_complete(panel: Panel, at: Ints, counts: Ints) -> None:
         also = f" (and {len(gaps) - 1} other series have gaps)" if len(gaps) > 1 else ""
         raise ValueError(
             f"{panel.label(i)}: expected a row at every time of the frequency "
-            f"{grids.freq_word(panel.freq)}, got none for {grids.some(missing, n_missing)}{also}; "
+            f"{freq_word(panel.freq)}, got none for {some(missing, n_missing)}{also}; "
             f"{HOW_TO_FILL}, or add the rows"
         )
 
@@ -249,7 +215,7 @@ def _check_size(panel: Panel, counts: Ints) -> None:
     n_filled, n_rows = sum(counts.tolist()), len(panel.values)
     if n_filled > MOST_FILLED and n_filled > MOST_FILLED_A_ROW * n_rows:
         raise ValueError(
-            f"at the frequency {grids.freq_word(panel.freq)} these {n_rows:,} rows would be filled "
+            f"at the frequency {freq_word(panel.freq)} these {n_rows:,} rows would be filled "
             f"up to {n_filled:,}; choose a coarser freq, or resample the series first"
         )
 

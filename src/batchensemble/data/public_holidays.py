@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batchensemble.data.frames import Column, Columns
-from batchensemble.data.grids import freq_word
+from batchensemble.data.columns import Column, Columns
+from batchensemble.data.time_words import freq_word
 from batchensemble.words import one_of
 
 _DAY = pd.Timedelta(days=1)

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data import date_texts
-from batchensemble.data.frames import Column, Kind
+from batchensemble.data.columns import Column, Kind
 from batchensemble.data.notation import PLAIN, Notation, Survey, is_plain, parse, plain_numbers
 from batchensemble.data.reading import TableFile
 from batchensemble.data.text import (

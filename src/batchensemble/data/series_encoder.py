@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,55 +10,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data.calendars import calendar
-from batchensemble.data.frames import Columns
+from batchensemble.data.columns import Columns
+from batchensemble.data.encoded_series import Encoded
 from batchensemble.data.grids import series_of
 from batchensemble.data.intermittent import is_intermittent, reordered
 from batchensemble.data.panels import Panel
 from batchensemble.data.table_encoder import TableEncoder
+from batchensemble.data.windows import continued_back, mean_change, window_scales
 from batchensemble.words import one_of
 
 Floats = NDArray[np.float64]
 
 SCALINGS = ("minmax", "standard", "window", "difference")
-WINDOW_FLOATS = 2**20
-LEAST_WINDOW_SCALE = 0.1  # of the series' own: a quiet stretch must not blow up what follows
 RIDGE = 1e-3
-NO_SEASON = 6  # without a season, changes over a sixth of the known values count
 FARTHEST = 1e4  # from fit's location, in fit's scales: beyond it float32 blurs what is known
 SMALLEST = 1e-4  # of fit's numbers: a history below it is one in other units
-
-
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """Rows of series as numbers for a network.
-
-    values     (rows,) scaled by series
-    covariates (rows, covariates): known ahead first, then those known up to the present only
-    location, scale  (rows,): value * scale + location gives back the user's units
-    effect     (rows,): what columns that act linearly added, taken out of the scaled values
-    raw        (rows,): the values as they came
-    lowest     (rows,): what no forecast of the series is below, as they came
-    """
-
-    values: NDArray[np.float32]
-    covariates: NDArray[np.float32]
-    location: Floats
-    scale: Floats
-    effect: Floats
-    raw: Floats
-    lowest: Floats
-
-    def take(self, rows: NDArray[np.int64], is_repeated: NDArray[np.bool_]) -> "Encoded":
-        """These rows; of those that are repeated, the first covariate says that they are."""
-        taken = Encoded(*(getattr(self, field.name)[rows] for field in fields(self)))
-        if is_repeated.any():
-            taken.covariates[is_repeated, 0] = 0.0
-        return taken
-
-    def known(self, rows: slice) -> Floats:
-        """The values of these rows that were observed."""
-        observed: Floats = self.raw[rows][self.covariates[rows, 0] > 0]
-        return observed
 
 
 class SeriesEncoder:
@@ -151,7 +117,7 @@ class SeriesEncoder:
         if self.scaling == "minmax":
             location, scale = values.min(), np.ptp(values)
         elif self.scaling == "difference":
-            location, scale = values.mean(), _mean_change(values[None], self.period)[0]
+            location, scale = values.mean(), mean_change(values[None], self.period)[0]
             scale = scale or values.std()
         else:
             location, scale = values.mean(), values.std()
@@ -305,51 +271,8 @@ class SeriesEncoder:
         return self.encoders_[when].transform(_chosen(columns, names))
 
     def window_scales(self, values: NDArray[np.float32], reach: int) -> tuple[Floats, Floats]:
-        """Location and scale of the window that starts at each row, from its `reach` known values.
-
-        Windows that would run past the last row get 0 and 1.
-        """
-        location, scale = np.zeros(len(values)), np.ones(len(values))
-        n = len(values) - reach + 1
-        if self.scaling not in ("window", "difference") or n < 1:
-            return location, scale
-        # Not by running sums: an enormous value would spoil those of all windows after it.
-        every = np.lib.stride_tricks.sliding_window_view(values, reach)
-        size = max(1, WINDOW_FLOATS // reach)
-        for first in range(0, n, size):
-            windows = every[first : first + size].astype(np.float64)
-            rows = slice(first, first + len(windows))
-            if self.scaling == "difference":
-                location[rows] = windows[:, -min(self.period, reach) :].mean(axis=1)
-                scale[rows] = _mean_change(windows, self.period)
-            else:
-                location[rows], scale[rows] = windows.mean(axis=1), windows.std(axis=1)
-        scale[:n] = np.maximum(scale[:n], LEAST_WINDOW_SCALE)
-        return location, scale
-
-
-def window_starts(starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
-    """Rows at which a whole window of `length` starts, of series that start at `starts`."""
-    counts = np.maximum(np.diff(starts) - length + 1, 0)
-    offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    found: NDArray[np.int64] = np.repeat(starts[:-1], counts) + offsets
-    return found
-
-
-def continued_back(
-    starts: NDArray[np.int64], n_before: NDArray[np.int64], period: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Series with `n_before` more rows in front, which repeat the first season.
-
-    The old row of each new one, the new starts, and which rows are repeated.
-    """
-    rows, repeated = [], []
-    for first, stop, n in zip(starts[:-1], starts[1:], n_before, strict=True):
-        before = np.arange(-n, 0) % min(period, stop - first)
-        rows.append(first + np.concatenate([before, np.arange(stop - first)]))
-        repeated.append(np.arange(n + stop - first) < n)
-    new_starts = np.concatenate([[0], np.cumsum(np.diff(starts) + n_before)])
-    return np.concatenate(rows), new_starts, np.concatenate(repeated)
+        """Of the window that starts at each row, from its `reach` known values."""
+        return window_scales(values, reach, scaling=self.scaling, period=self.period)
 
 
 def _seasonally_filled(panel: Panel, period: int) -> Panel:
@@ -362,21 +285,6 @@ def _seasonally_filled(panel: Panel, period: int) -> Panel:
         if period > 1 and row - period > starts[row]:
             values[row] += values[row - period] - values[row - period - 1]
     return replace(panel, values=values)
-
-
-def season_lag(known: int, season: int) -> int:
-    """Over how many steps changes are measured: a season, or a sixth of the known values."""
-    return season if 1 < season < known else max(1, known // NO_SEASON)
-
-
-def _mean_change(values: Floats, season: int) -> Floats:
-    """(windows, known) -> (windows,): mean absolute change over a season, or over a sixth."""
-    known = values.shape[1]
-    lag = season_lag(known, season)
-    if lag >= known:
-        return np.zeros(len(values))
-    change: Floats = np.abs(values[:, lag:] - values[:, :-lag]).mean(axis=1)
-    return change
 
 
 def _chosen(columns: Columns | None, names: Sequence[str]) -> Columns:

@@ -16,9 +16,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.data.calendars import cycle_waves, days_since_1970
-from batchensemble.data.date_columns import recognise_dates, with_dates
+from batchensemble.data.columns import Column, Columns, Kind
+from batchensemble.data.date_columns import (
+    check_zones,
+    has_time_of_day,
+    recognise_dates,
+    with_dates,
+)
 from batchensemble.data.encodings import Bins, Codes, Numbers, Words, without_gaps
-from batchensemble.data.frames import Column, Columns, Kind, category_text, read_columns
+from batchensemble.data.frames import read_columns
+from batchensemble.data.powers_of_two import exponents_of, in_units
+from batchensemble.data.vocabulary import read_vocabulary
 from batchensemble.words import one_of
 
 Scaling = Literal["minmax", "standard", "robust", "quantile"]
@@ -101,7 +109,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         self._check_parameters()
         columns = read_columns(X)
-        vocabulary = self._vocabulary(columns)
+        vocabulary = read_vocabulary(self.categories or {}, columns)
         self.names_ = columns.names
         self.date_formats_, self.date_doubts_ = recognise_dates(columns, vocabulary)
         columns = self.with_dates(columns)
@@ -111,14 +119,15 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         ]
         self.empty_ = np.array([c.name not in vocabulary and c.missing.all() for c in columns])
         self.zoned_ = [column.is_zoned for column in columns]
-        self.clocks_ = np.array([c.kind == "date" and _has_time_of_day(c) for c in columns])
+        self.clocks_ = np.array([c.kind == "date" and has_time_of_day(c) for c in columns])
         words = self._of_kind("category")
         self.learned_ = [j for j in words if self.names_[j] not in vocabulary]
         self.given_ = [j for j in words if self.names_[j] in vocabulary]
 
         numbers = self._numbers(columns)
-        self._learn_scales(numbers)
-        units = self._units(numbers)
+        self.flags_ = np.all(np.isnan(numbers) | (numbers == 0) | (numbers == 1), axis=0)
+        self.exponents_ = np.where(self.flags_, 0, exponents_of(numbers))
+        units = in_units(numbers, self.exponents_)
         self.numbers_ = Numbers.learn(
             units, np.flatnonzero(~self.flags_), self.scaling, self.random_state
         )
@@ -154,18 +163,8 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
                 f"{self.n_features_in_} features as input: {[c.name for c in self.columns_]}"
             )
         columns = self.with_dates(columns)
-        self._check_zones(columns)
+        check_zones(columns, getattr(self, "zoned_", ()))  # files of 0.2 do not say
         return self._encode(columns)
-
-    def _check_zones(self, columns: Columns) -> None:
-        """A time with a zone is not the same time without; files of 0.2 do not say."""
-        for column, was_zoned in zip(columns, getattr(self, "zoned_", ()), strict=False):
-            if column.kind == "date" and column.is_zoned != was_zoned and not column.missing.all():
-                had, has = ("with", "without") if was_zoned else ("without", "with")
-                raise ValueError(
-                    f"column {column.name!r}: expected dates {had} a time zone as at fit, got "
-                    f"dates {has} one; convert them with .dt.tz_localize(...) or .dt.tz_convert"
-                )
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """One name per output; `input_features` is ignored, the names are those seen at fit."""
@@ -177,14 +176,6 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         return with_dates(columns, self.names_, self.date_formats_)
 
     # ------------------------------------------------------------------------------- learning
-
-    def _learn_scales(self, numbers: NDArray[np.float64]) -> None:
-        """numbers (rows, columns): no column is all NaN."""
-        self.flags_ = np.all(np.isnan(numbers) | (numbers == 0) | (numbers == 1), axis=0)
-        # Divided by a power of two, which is exact, the largest value lies in [0.5, 1):
-        # no sum or square below can overflow, and no column is constant for being tiny.
-        largest = np.nanmax(np.abs(numbers), axis=0, initial=0.0)
-        self.exponents_ = np.where(self.flags_, 0, np.frexp(largest)[1])
 
     def __getattr__(self, name: str) -> Any:
         # What encoders lack that were saved before there were embeddings: they have none.
@@ -211,33 +202,15 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         one_of(self.scaling, SCALINGS, "scaling")
         most = self.max_categories
         if most is not None and (not isinstance(most, (int, np.integer)) or most < 1):
-            raise ValueError(f"max_categories must be an integer from 1 or None, got {most!r}")
+            raise ValueError(
+                f"max_categories must be None or an integer of at least 1, got {most!r}"
+            )
         if self.bins is not None and (
             not isinstance(self.bins, (int, np.integer)) or self.bins < 1
         ):
-            raise ValueError(f"bins must be an integer from 1 or None, got {self.bins!r}")
+            raise ValueError(f"bins must be None or an integer of at least 1, got {self.bins!r}")
         if not isinstance(self.clip, Real) or not 0 < self.clip <= 1e30:
             raise ValueError(f"clip must be a number in (0, 1e30], got {self.clip!r}")
-
-    def _vocabulary(self, columns: Columns) -> dict[str, list[str | None]]:
-        vocabulary: dict[str, list[str | None]] = {}
-        for name, words in (self.categories or {}).items():
-            one_of(name, columns.names, "a column named in categories")
-            texts = [category_text(word) for word in words]
-            if not texts or len(set(texts)) < len(texts):
-                raise ValueError(
-                    f"categories of column {name!r} must be at least one and all different, "
-                    f"got {list(words)}"
-                )
-            seen = set(columns[columns.names.index(name)].as_kind("category").values)
-            unlisted = sorted(seen - {*texts, None})
-            if unlisted:
-                raise ValueError(
-                    f"column {name!r} holds {unlisted[:5]}, not in its given categories {texts}; "
-                    "add what is absent, or leave the column out of `categories`"
-                )
-            vocabulary[name] = texts
-        return vocabulary
 
     @property
     def embedding(self) -> dict[str, Any]:
@@ -251,7 +224,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------------------- encoding
 
     def _encode(self, columns: Columns) -> NDArray[np.float32]:
-        units = self._units(self._numbers(columns))
+        units = in_units(self._numbers(columns), self.exponents_)
         dense = np.where(self.constant_, 0.0, self._dense(columns, units))
         blocks = [np.clip(dense, -self.clip, self.clip).astype(np.float32)]
         for words, positions in self._words():
@@ -282,14 +255,6 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
                 is_date = column.kind == "date"
                 numbers[:, i] = days_since_1970(column.values) if is_date else column.values
         return numbers
-
-    def _units(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Each column divided by a power of two of its own."""
-        with np.errstate(over="ignore"):
-            units = np.ldexp(numbers, -self.exponents_)
-        # Room for the scaler to multiply and divide, far beyond any clip and below any rounding.
-        units[np.abs(units) < 2.0**-500] = 0.0
-        return np.clip(units, -(2.0**500), 2.0**500)
 
     def _texts(self, columns: Columns, positions: Sequence[int]) -> NDArray[Any]:
         texts = np.empty((columns.n_rows, len(positions)), dtype=object)
@@ -333,8 +298,3 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
 
 def _n_words(column: Column) -> int:
     return len(set(column.as_kind("category").values))
-
-
-def _has_time_of_day(column: Column) -> bool:
-    moments = column.values[~column.missing]
-    return bool(np.any(moments != moments.astype("datetime64[D]")))

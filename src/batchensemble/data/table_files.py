@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from batchensemble.data.arrow import ArrowDataset
+from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.frames import Kind
 from batchensemble.data.notation import Notation
 from batchensemble.data.reading import TableFile, is_table, open_table
 from batchensemble.data.recognition import Recognised, check_words, recognise
@@ -122,7 +122,9 @@ class TableFiles:
         numbers = [name for name, kind in self.kinds.items() if kind == "number"]
         sample = draw_sample(self.counted_batches(), numbers, self.target, n, self.seed)
         if not sample.n_rows:
-            raise ValueError(f"{self.name}: the target {self.target!r} is empty in every row")
+            raise ValueError(
+                f"{self.name}: the target {self.target!r} is empty in every row; choose another"
+            )
         return sample
 
     def batches(self) -> Iterator[pd.DataFrame]:
@@ -199,7 +201,10 @@ def open_files(
         check_words(words, columns, head, file)
         name = file.name if len(sources) == 1 else str(where)
     if len(columns) < 2:
-        raise ValueError(f"{name}: expected a column besides the target {target!r}, got none")
+        raise ValueError(
+            f"{name}: expected a column besides the target {target!r}, got none; add columns to "
+            "learn from"
+        )
     columns = {
         n: Recognised("category") if n in words else replace(c, numbers=None)
         for n, c in columns.items()

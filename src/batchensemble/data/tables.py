@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batchensemble.data.columns import MOST_EXACT, Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.frames import MOST_EXACT, Kind
 from batchensemble.data.notation import PLAIN, Notation
 from batchensemble.data.reading import open_table
 from batchensemble.data.recognition import check_words, read_recognised, recognise
@@ -106,7 +106,10 @@ def read_table(path: str | Path, target: str, task: Task | None = None) -> Table
     frame = read_file(path).frame.reset_index(drop=True)
     one_of(target, frame.columns, f"the target column of {path.name}")
     if len(frame.columns) < 2:
-        raise ValueError(f"expected a column besides the target {target!r} in {path}")
+        raise ValueError(
+            f"expected a column besides the target {target!r} in {path}, got none; add columns to "
+            "learn from"
+        )
     gaps = np.flatnonzero(frame[target].isna())
     if len(gaps):
         raise ValueError(
@@ -144,7 +147,10 @@ def read_target(y: pd.Series, task: str, file: str) -> NDArray[Any]:
     if task == "classification":
         check_told_apart(y, "classes", file)
     if y.nunique() < 2:
-        raise ValueError(f"expected {y.name!r} to vary in {file}, got one value in all rows")
+        raise ValueError(
+            f"expected {y.name!r} to vary in {file}, got one value in all rows; choose another "
+            "target"
+        )
     if pd.api.types.is_datetime64_any_dtype(y):
         raise ValueError(
             f"expected numbers or classes in the target {y.name!r} of {file}, got dates; "
@@ -164,7 +170,11 @@ def read_target(y: pd.Series, task: str, file: str) -> NDArray[Any]:
         )
     values: NDArray[np.float64] = y.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
-        raise ValueError(f"expected finite numbers in the target {y.name!r} of {file}")
+        odd = values[~np.isfinite(values)][0]
+        raise ValueError(
+            f"expected finite numbers in the target {y.name!r} of {file}, got {odd}; correct or "
+            "drop such rows"
+        )
     return values
 
 

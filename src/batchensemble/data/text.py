@@ -13,7 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data import date_texts
-from batchensemble.data.frames import MISSING, Column, Kind, read_columns
+from batchensemble.data.columns import MISSING, Column, Kind
+from batchensemble.data.frames import read_columns
 from batchensemble.data.notation import BY_DECIMAL, PLAIN, Notation, Survey, parse, plain_numbers
 from batchensemble.data.reading import TableFile
 from batchensemble.data.scalars import GAPS

@@ -7,7 +7,7 @@ import pandas as pd
 import torch
 
 from batchensemble.conformal import predicted_interval
-from batchensemble.data.frames import Columns
+from batchensemble.data.columns import Columns
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.regressor import Regressor
 from batchensemble.estimators.targets import group_labels

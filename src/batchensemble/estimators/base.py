@@ -3,7 +3,7 @@
 import dataclasses
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,25 +19,23 @@ from torch import Tensor
 
 from batchensemble.conformal import IntervalCalibration, SetCalibration
 from batchensemble.data.doubts import BatchEnsembleWarning
-from batchensemble.estimators.forms import CODEC, shown
+from batchensemble.estimators.forms import shown
 from batchensemble.estimators.parameters import CONSTRAINTS
 from batchensemble.estimators.settings import Settings
+from batchensemble.estimators.size_limits import check_masks, check_size
+from batchensemble.estimators.stored import stored
 from batchensemble.modelfile.codec import Arrays, set_fields
 from batchensemble.modelfile.persistence import FilePath, write_model
 from batchensemble.plots.training import plot_training
 from batchensemble.training.bank import Bank
 from batchensemble.training.checkpoint import Checkpoint
 from batchensemble.training.engines.data import Source
-from batchensemble.training.engines.shapes import linear_layers
 from batchensemble.training.loop import History, Training
 from batchensemble.training.losses import Loss
 from batchensemble.training.methods import MakeNetwork, Method, make_method, share_of
 from batchensemble.training.models import Ensemble, Rows, fit_models
 from batchensemble.training.processes import Team
 from batchensemble.training.shards import Shards
-
-MOST_BYTES = 2**34  # of a training
-MOST_MASK_UNITS = 2**22
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -249,19 +247,6 @@ class Estimator(Settings):
         }
 
 
-def stored(parameters: dict[str, Any], learned: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
-    """Parameters and what was learned, as JSON and arrays."""
-    if isinstance(parameters["random_state"], np.random.RandomState):
-        parameters["random_state"] = None
-    if "categories" in parameters:
-        parameters["categories"] = plain_lists(parameters["categories"])
-    arrays: Arrays = {}
-    contents: dict[str, Any] = {}
-    for part, values in (("parameters", parameters), ("learned", learned)):
-        contents[part] = {name: CODEC.encode(value, name, arrays) for name, value in values.items()}
-    return contents, arrays
-
-
 def run_digest(data: Source, *settings: Any) -> str:
     """Of all that decides what a training learns, but for how long it may take."""
     digest = sha256()
@@ -286,54 +271,6 @@ def _was_cut_short(history: History) -> bool:
     losses = np.array(history.losses).reshape(len(history.losses), -1).mean(axis=1)
     last = max(1, len(losses) // 10)
     return len(losses) < 2 or bool(losses[-last:].min() < losses[:-last].min())
-
-
-def check_size(method: Method, make: MakeNetwork, batch_size: int) -> None:
-    """Refuse what would fill the memory: the system might end the process without a word.
-
-    An estimate: weights of all members in both precisions, and three times the activations of a
-    batch.
-    """
-    with torch.device("meta"):
-        network = method.network(make, torch.Generator("cpu"))
-    layers = linear_layers(network)
-    weights = sum(layer.in_features * layer.out_features for layer in layers)
-    units = batch_size * sum(layer.out_features for layer in layers)
-    n_bytes = method.n_networks * network.n_members * 12 * (weights + units)
-    if n_bytes > MOST_BYTES:
-        n_members = method.n_networks * network.n_members
-        raise ValueError(
-            f"{n_members:,} members of {weights:,} weights each need about {n_bytes / 2**30:,.0f} "
-            f"GiB in training, and at most {MOST_BYTES // 2**30} are allowed; choose fewer "
-            "members, smaller hidden layers or a smaller batch_size"
-        )
-
-
-def check_masks(ensemble: Ensemble) -> None:
-    """A file could ask for more masks of MC dropout than fit into memory."""
-    units = getattr(ensemble.method, "n_passes", 1) * max(1, ensemble.bank.module.mask_features)
-    if units > MOST_MASK_UNITS:
-        raise ValueError(
-            f"the dropout masks of all passes have {units:,} units in total, and a saved model may "
-            f"have at most {MOST_MASK_UNITS:,}; fit with a smaller n_passes"
-        )
-
-
-def plain_lists(categories: Mapping[str, Sequence[Any]] | None) -> dict[str, Any] | None:
-    """Lists instead of other libraries' arrays, which no file can keep."""
-    if categories is None:
-        return None
-    plain = (list, tuple, np.ndarray)
-    for name, words in categories.items():
-        if isinstance(words, str) or not isinstance(words, Iterable):
-            raise ValueError(
-                f"expected categories={{{name!r}: [...]}}, a list for each column, got "
-                f"{words!r:.80}"
-            )
-    return {
-        name: words if isinstance(words, plain) else list(words)
-        for name, words in categories.items()
-    }
 
 
 def pick_device(word: str) -> torch.device:

@@ -18,8 +18,8 @@ from batchensemble.conformal import (
     fit_temperature,
     halves,
 )
+from batchensemble.data.columns import Columns
 from batchensemble.data.doubts import BatchEnsembleWarning
-from batchensemble.data.frames import Columns
 from batchensemble.estimators.examples import Examples
 from batchensemble.estimators.explanation import CHANCE
 from batchensemble.estimators.heads import ClassHead

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from batchensemble.data.frames import Columns
+from batchensemble.data.columns import Columns
 from batchensemble.estimators.splits import ANY_ORDER, Order
 from batchensemble.estimators.targets import read_weight, some_censored
 from batchensemble.training.engines import Data

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.data.frames import Column, Columns
+from batchensemble.data.columns import Column, Columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.plots.page import need
 from batchensemble.plots.reasons import plot_reasons

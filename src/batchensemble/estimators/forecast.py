@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.conformal import Adaptation, IntervalCalibration, fewest_rows, widened
-from batchensemble.conformal.intervals import NARROWEST_STD
+from batchensemble.conformal.deviations import NARROWEST_STD
 from batchensemble.data.grids import ticks
 from batchensemble.data.panels import Names, Panel
 from batchensemble.estimators.series_model import Ahead, SeriesModel

@@ -16,14 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from batchensemble.conformal import REPORTED, IntervalCalibration, fewest_rows
-from batchensemble.data.frames import Columns
+from batchensemble.data.columns import Columns
+from batchensemble.data.future_rows import read_future
 from batchensemble.data.panels import (
     Names,
     Panel,
     check_lengths,
     check_static,
     has_times,
-    read_future,
     read_panel,
 )
 from batchensemble.data.public_holidays import check_holidays, holiday_columns, holiday_names
@@ -530,7 +530,8 @@ class Forecaster(Estimator):
         taken = [self.id_col, self.time_col, self.target_col, "cutoff", "sample_id"]
         if len({*taken, name}) <= len(taken):
             raise ValueError(
-                f"expected different names for the columns {taken} and the forecast's, got {name!r}"
+                f"expected another name for the forecast than the columns {taken}, got {name!r}; "
+                "choose another alias"
             )
         return name
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from batchensemble.conformal import IntervalCalibration, SetCalibration
+from batchensemble.data.columns import Column, Columns
 from batchensemble.data.encodings import Bins, Codes, Numbers, Words
-from batchensemble.data.frames import Column, Columns
 from batchensemble.data.panels import Names, Panel
 from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.data.table_encoder import EncodedColumn, TableEncoder

@@ -146,7 +146,10 @@ class ClassHead:
             check_classification_targets(values)
         classes = np.unique(values)
         if len(classes) < 2:
-            raise ValueError(f"expected at least 2 classes in y, got one class: {classes.tolist()}")
+            raise ValueError(
+                f"expected at least 2 classes in y, got one class: {classes.tolist()}; add rows of "
+                "another class"
+            )
         return cls(classes)
 
     @property

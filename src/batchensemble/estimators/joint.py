@@ -18,10 +18,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.frames import read_columns
 from batchensemble.data.table_files import is_in_files
-from batchensemble.estimators.base import stored
 from batchensemble.estimators.copula import FEWEST_ROWS, learned_correlation
-from batchensemble.estimators.forms import shown
 from batchensemble.estimators.heads import read_numbers
+from batchensemble.estimators.joint_file import BY_NAME, stored_jointly
 from batchensemble.estimators.parameters import (
     NUMBER_CONSTRAINTS,
     NUMBER_PARAMETERS,
@@ -37,9 +36,6 @@ from batchensemble.predictive import JointPredictive, NumberPredictive
 from batchensemble.predictive.joint import check_correlation
 from batchensemble.training.loop import History
 from batchensemble.words import one_of
-
-BY_NAME = ("target", "target_bounds")  # parameters that may differ between targets
-PREFIX = "target {}: "  # of the names of a target's arrays in a file
 
 Floats = NDArray[np.float64]
 
@@ -114,7 +110,10 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         """
         self._validate_params()
         if is_in_files(X):
-            raise ValueError("X names files, and JointRegressor needs a table in memory; read it")
+            raise ValueError(
+                "X names files, and JointRegressor needs a table in memory; read it first, for "
+                "example with pandas.read_csv"
+            )
         if Y is None:
             raise ValueError("JointRegressor requires y to be passed, but the target y is None")
         is_update = self.warm_start and hasattr(self, "regressors_")
@@ -238,27 +237,7 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
     def save(self, path: FilePath) -> None:
         """Write the fitted model to one file, for `batchensemble.load(path)`; see `Regressor`."""
         check_is_fitted(self, "regressors_")
-        parameters = self.get_params(deep=False)
-        skipped = (*parameters, "regressors_")
-        learned = {name: each for name, each in vars(self).items() if name not in skipped}
-        for name in BY_NAME:
-            if isinstance(parameters[name], Mapping):
-                parameters[name] = dict(parameters[name])
-        contents, arrays = stored(parameters, dict(sorted(learned.items())))
-        parts = []
-        for i, regressor in enumerate(self.regressors_.values()):
-            part, of_part = regressor.stored()
-            parts.append(part)
-            arrays |= {PREFIX.format(i) + name: array for name, array in of_part.items()}
-        about = parts[0]["about"] | {
-            "estimator": type(self).__name__,
-            "target": {"name": ", ".join(self.target_names_)},
-            "targets": [part["about"]["target"] for part in parts],
-            "correlation": shown(self.correlation_),
-            "n_parameters": self.n_parameters_,
-            "settings": parts[0]["about"]["settings"] | {n: shown(parameters[n]) for n in BY_NAME},
-        }
-        write_model(path, {"about": about, **contents, "targets": parts}, arrays)
+        write_model(path, *stored_jointly(self))
 
     def restore(self, learned: dict[str, Any], regressors: Sequence[Regressor]) -> None:
         """Become the estimator that learned this; for `load`."""

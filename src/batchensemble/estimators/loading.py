@@ -10,9 +10,11 @@ from batchensemble.estimators.base import pick_device
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.forms import CODEC
-from batchensemble.estimators.joint import PREFIX, JointRegressor
+from batchensemble.estimators.joint import JointRegressor
+from batchensemble.estimators.joint_file import PREFIX
 from batchensemble.estimators.regressor import Regressor
-from batchensemble.estimators.soundness import check_described, check_sound, require
+from batchensemble.estimators.requirements import require
+from batchensemble.estimators.soundness import check_described, check_sound
 from batchensemble.modelfile.persistence import FilePath, read_model, unusable
 from batchensemble.words import one_of
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from batchensemble.conformal import IntervalCalibration, fewest_rows, predicted_interval
-from batchensemble.data.frames import Columns
+from batchensemble.data.columns import Columns
 from batchensemble.estimators.examples import Examples
 from batchensemble.estimators.heads import AS_TRAINED, NumberHead, read_numbers
 from batchensemble.estimators.parameters import (

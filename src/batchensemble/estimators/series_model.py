@@ -11,14 +11,11 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from batchensemble.data.frames import Columns
+from batchensemble.data.columns import Columns
+from batchensemble.data.encoded_series import Encoded
 from batchensemble.data.panels import Panel, check_lengths
-from batchensemble.data.series_encoder import (
-    Encoded,
-    SeriesEncoder,
-    continued_back,
-    window_starts,
-)
+from batchensemble.data.series_encoder import SeriesEncoder
+from batchensemble.data.windows import continued_back, window_starts
 from batchensemble.predictive import SamplePredictive
 from batchensemble.training.direct import Direct
 from batchensemble.training.engines import Windows

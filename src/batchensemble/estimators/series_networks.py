@@ -10,8 +10,9 @@ import numpy as np
 
 from batchensemble.data.calendars import season_length, seasons_of
 from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.encoded_series import Encoded
 from batchensemble.data.panels import Panel, check_lengths
-from batchensemble.data.series_encoder import Encoded, continued_back
+from batchensemble.data.windows import continued_back
 from batchensemble.estimators.path_spread import errors_of, path_spread
 from batchensemble.estimators.series_model import FEWEST_KNOWN, Ints, reach_of
 from batchensemble.estimators.table_model import by_layer

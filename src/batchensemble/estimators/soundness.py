@@ -4,29 +4,24 @@ Files may be written by anybody. What is wrong in one is found here, when it is 
 whoever predicts with it.
 """
 
-import math
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, get_args
 
 import numpy as np
 
-from batchensemble.conformal import (
-    REPORTED,
-    IntervalCalibration,
-    SetCalibration,
-    read_groups,
-)
-from batchensemble.data.frames import MISSING, Column, Columns, Kind
+from batchensemble.data.columns import MISSING, Column, Columns, Kind
 from batchensemble.data.grids import positions, series_of
 from batchensemble.data.panels import Panel
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.estimators.base import Estimator, plain_lists
+from batchensemble.estimators.base import Estimator
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.regressor import Regressor
+from batchensemble.estimators.requirements import is_count, is_number, is_positive, require
+from batchensemble.estimators.sound_calibrations import check_intervals, check_sets
+from batchensemble.estimators.stored import plain_lists
 from batchensemble.predictive import GaussianPredictive, Transform, TransformedPredictive
-from batchensemble.predictive.checks import check_array, check_labels, check_probabilities
+from batchensemble.predictive.checks import check_array
 from batchensemble.training.engines.shapes import linear_layers
 from batchensemble.training.loop import History
 from batchensemble.training.models import Ensemble
@@ -72,20 +67,15 @@ def check_described(about: dict[str, Any]) -> None:
         require(isinstance(part, dict) and "name" in part, "names of columns in the description")
 
 
-def require(holds: object, what: str) -> None:
-    if not holds:
-        raise ValueError(f"expected {what}")
-
-
 def _check_common(model: Estimator) -> None:
     ensemble: Ensemble = model.model_.ensemble
     require(ensemble.bank.theta.isfinite().all(), "finite parameters")
     for name in ("n_members", "n_passes", "n_networks"):
         count = getattr(ensemble.method, name, 1)
-        require(_is_count(count), f"{name} to be a number of at least 1, got {count!r:.80}")
+        require(is_count(count), f"{name} to be a number of at least 1, got {count!r:.80}")
     n_members = getattr(ensemble.method, "n_members", 1)
     require(n_members <= ensemble.bank.n_parameters, "fewer members than parameters")
-    require(_is_count(ensemble.seed, least=0), "a seed of at least 0")
+    require(is_count(ensemble.seed, least=0), "a seed of at least 0")
     require(isinstance(model.fitted_at_, str), "the time of the fit as text")
     require(isinstance(model.settings_, dict), "settings by name")
     require(type(model.history_) is list, "a list of histories")
@@ -98,9 +88,9 @@ def _check_history(history: History) -> None:
     rows = [*history.losses, *history.scores]
     require(all(type(row) is list and row for row in rows), "losses of every epoch")
     require(type(history.best_epochs) is list, "the best epochs as a list")
-    require(all(_is_count(n, least=0) for n in history.best_epochs), "the best epochs as numbers")
+    require(all(is_count(n, least=0) for n in history.best_epochs), "the best epochs as numbers")
     require(isinstance(history.ended, str), "how the training ended as text")
-    require(_is_number(history.seconds) and history.seconds >= 0, "seconds of at least 0")
+    require(is_number(history.seconds) and history.seconds >= 0, "seconds of at least 0")
 
 
 # ------------------------------------------------------------------------------------------- tables
@@ -118,19 +108,19 @@ def _check_table(model: Regressor | Classifier) -> None:
     _check_inputs(recipe, encoder)
     require(tuple(recipe["heads"]) == model.model_.head.sizes, "a network for the target")
     require(model.target_name_ is None or isinstance(model.target_name_, str), "a target's name")
-    require(_is_positive(model.shift_scale_), "a shift scale above 0")
+    require(is_positive(model.shift_scale_), "a shift scale above 0")
     if isinstance(model, Regressor):
-        require(_is_number(model.target_location_), "a finite location of the target")
-        require(_is_positive(model.target_scale_), "a scale of the target above 0")
+        require(is_number(model.target_location_), "a finite location of the target")
+        require(is_positive(model.target_scale_), "a scale of the target above 0")
         transform = vars(model).get("transform_")  # files of 0.2 have none
         require(transform is None or isinstance(transform, Transform), "a transform or none")
         if model.calibration_ is not None:
-            _check_intervals(model.calibration_, n_steps=1)
+            check_intervals(model.calibration_, n_steps=1)
             require(model.calibration_.transform == transform, "the transform of the target")
     else:
         _check_classes(model.classes_)
         if model.calibration_ is not None:
-            _check_sets(model.calibration_, len(model.classes_))
+            check_sets(model.calibration_, len(model.classes_))
     columns = _trial_columns(encoder)
     require(np.isfinite(encoder.transform(columns)).all(), "an encoder that gives finite numbers")
     if _is_small(model.model_.ensemble):
@@ -144,7 +134,7 @@ def _check_inputs(recipe: dict[str, Any], encoder: TableEncoder) -> None:
     require(recipe["in_features"] == n_plain, "a network for the encoded columns")
     require(bool(embedding) == bool(n_embedded), "embeddings for the encoded columns")
     if n_embedded:
-        require(_is_count(embedding.pop("width", 0)), "embeddings of a width of at least 1")
+        require(is_count(embedding.pop("width", 0)), "embeddings of a width of at least 1")
         require(embedding == encoder.embedding, "embeddings for the encoded columns")
     require(len(encoder.codes_.words) == len(encoder.coded_), "words of every coded column")
     bins = encoder.binned_
@@ -201,73 +191,35 @@ def _check_classes(classes: Any) -> None:
     require(np.array_equal(np.unique(classes), classes), "classes in order, each of them once")
 
 
-def _check_sets(calibration: Any, n_classes: int) -> None:
-    require(isinstance(calibration, SetCalibration), "a calibration of classes")
-    require(_is_positive(calibration.temperature), "a temperature above 0")
-    n = len(check_probabilities("probabilities", calibration.probabilities, "rows", n_classes))
-    check_probabilities("untempered", calibration.untempered, n, n_classes)
-    check_labels("labels", calibration.labels, n_rows=n, n_classes=n_classes)
-    require(calibration.labels.dtype.kind in "iu" and n, "labels of the calibration rows")
-    require(type(calibration.per_class) is bool, "whether sets are by class")
-    if calibration.groups is not None:
-        read_groups(calibration.groups, n)
-
-
-def _check_intervals(calibration: Any, n_steps: int) -> None:
-    require(isinstance(calibration, IntervalCalibration), "a calibration of intervals")
-    n = len(check_array("y", calibration.y, "rows", n_steps))
-    require(n, "rows of the calibration")
-    check_array("means", calibration.means, n, n_steps)
-    variances = check_array("variances", calibration.variances, n, n_steps, largest=math.inf)
-    require((variances >= 0).all() and np.isfinite(variances).all(), "variances of at least 0")
-    ends = [
-        check_array(name, getattr(calibration, name), n, n_steps, len(REPORTED))
-        for name in ("lower", "upper")
-    ]
-    require((ends[0] <= ends[1]).all(), "intervals whose lower end is below the upper one")
-    if calibration.transform is not None:
-        check_array("latent_means", calibration.latent_means, n, n_steps)
-        latent = check_array("variances", calibration.latent_variances, n, n_steps, largest=1e300)
-        require((latent >= 0).all(), "variances of at least 0")
-    if calibration.groups is not None:
-        read_groups(calibration.groups, n)
-    require(type(calibration.two_sided) is bool, "whether intervals have two sides")
-    cutoffs = calibration.cutoffs
-    require(
-        cutoffs is None or (cutoffs.dtype == np.int64 and cutoffs.shape == (n,)),
-        "times of the calibration",
-    )
-
-
 # ------------------------------------------------------------------------------------------- series
 
 
 def _check_forecaster(model: Forecaster) -> None:
     recipe, encoder, panel = model.model_.ensemble.recipe, model.model_.encoder, model.panel_
     for value, name in ((model.context_, "context"), (model.settings_["horizon"], "horizon")):
-        require(_is_count(value) and value == recipe[name], f"the {name} of the networks")
+        require(is_count(value) and value == recipe[name], f"the {name} of the networks")
     lags = model.lags_
-    require(lags == tuple(recipe["lags"]) and all(map(_is_count, lags)), "the lags of the networks")
-    require(_is_count(model.season_), "a season of at least 1 step")
+    require(lags == tuple(recipe["lags"]) and all(map(is_count, lags)), "the lags of the networks")
+    require(is_count(model.season_), "a season of at least 1 step")
     _check_panel(panel, model)
     columns = (*model.future_names, *model.past_columns, *model.static_columns)
     named = (*encoder.future, *encoder.past, *vars(encoder).get("static", ()))
     require(
         columns == named and all(type(name) is str for name in columns), "the encoder's columns"
     )
-    require(type(encoder.calendar) is bool and _is_count(encoder.period), "a calendar or none")
+    require(type(encoder.calendar) is bool and is_count(encoder.period), "a calendar or none")
     for each in encoder.encoders_.values():
         _check_encoder(each)
     for name in panel.ids.tolist():
         location, scale = encoder.scales_[name]
-        require(_is_number(location) and _is_positive(scale), "a scale of every series")
+        require(is_number(location) and is_positive(scale), "a scale of every series")
         require(
             name in model._observed.learned_until, "the end of what was learned of every series"
         )
     require(set(model._observed.forgotten) <= set(panel.ids.tolist()), "only known series")
-    require(all(map(_is_count, model._observed.forgotten.values())), "counts of forgotten rows")
+    require(all(map(is_count, model._observed.forgotten.values())), "counts of forgotten rows")
     if model.calibration_ is not None:
-        _check_intervals(model.calibration_, n_steps=model.model_.horizon)
+        check_intervals(model.calibration_, n_steps=model.model_.horizon)
     model._alias()
     _try_forecaster(model)
 
@@ -329,15 +281,3 @@ def _is_small(ensemble: Ensemble) -> bool:
     weights = sum(layer.in_features * layer.out_features for layer in layers)
     n_members = ensemble.bank.module.n_members * getattr(ensemble.method, "n_passes", 1)
     return weights * len(ensemble.bank) * n_members <= MOST_TRIED
-
-
-def _is_count(value: Any, least: int = 1) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_positive(value: Any) -> bool:
-    return _is_number(value) and value > 0

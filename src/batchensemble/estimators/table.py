@@ -19,11 +19,12 @@ from batchensemble.conformal import (
     SetCalibration,
     check_enough,
 )
+from batchensemble.data.columns import Columns
 from batchensemble.data.doubts import BatchEnsembleWarning, doubts_about
-from batchensemble.data.frames import Columns, read_columns
+from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.table_files import is_in_files, open_files, target_values
-from batchensemble.estimators.base import Estimator, pick_device, plain_lists
+from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.effort import length_for
 from batchensemble.estimators.examples import Examples, read_eval_set, training_data
 from batchensemble.estimators.explanation import Explanation, as_at_fit, explained
@@ -41,6 +42,7 @@ from batchensemble.estimators.splits import (
     read_order,
     rows_of,
 )
+from batchensemble.estimators.stored import plain_lists
 from batchensemble.estimators.table_model import (
     Dist,
     HeldOut,

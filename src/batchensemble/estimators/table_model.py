@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from batchensemble.data.frames import Columns
+from batchensemble.data.columns import Columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators.heads import Head
 from batchensemble.predictive import Predictive

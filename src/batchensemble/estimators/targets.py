@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, column_or_1d
 
 from batchensemble.conformal import read_groups
-from batchensemble.data.frames import Columns
+from batchensemble.data.columns import Columns
 from batchensemble.data.scalars import is_missing
 from batchensemble.words import one_of
 

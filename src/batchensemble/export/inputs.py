@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from batchensemble.data.frames import Column, Columns, Kind
+from batchensemble.data.columns import Column, Columns, Kind
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators import Forecaster
 from batchensemble.export.interface import GAP, Model, column_slots, inputs_of, outputs_of

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from batchensemble.data.frames import Kind
+from batchensemble.data.columns import Kind
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from batchensemble.data.series_encoder import LEAST_WINDOW_SCALE, SeriesEncoder, season_lag
+from batchensemble.data.series_encoder import SeriesEncoder
+from batchensemble.data.windows import LEAST_WINDOW_SCALE, season_lag
 from batchensemble.estimators import Forecaster
 from batchensemble.export import direct, recurrent
 from batchensemble.export.graph import Graph, Value

@@ -44,8 +44,9 @@ from batchensemble.study.claim_words import (
     trend,
 )
 from batchensemble.study.faster import Faster
+from batchensemble.study.limits import Bound
 from batchensemble.study.results import ID, SHIFT, Place
-from batchensemble.study.statements import ALL, BE, DE, MC, Best, Bound, Reading, S, Statement
+from batchensemble.study.statements import ALL, BE, DE, MC, Best, Reading, S, Statement
 
 
 @dataclass(frozen=True)

@@ -3,19 +3,10 @@
 from typing import Literal
 
 from batchensemble.study.ablations import ABLATIONS
-from batchensemble.study.results import AREA, CHANGE, ID, SHIFT, Place, Quantity, points
-from batchensemble.study.statements import (
-    ALL,
-    BE,
-    DE,
-    MC,
-    Best,
-    Bound,
-    Extreme,
-    Reading,
-    S,
-    Statement,
-)
+from batchensemble.study.limits import Bound
+from batchensemble.study.results import CHANGE, ID, SHIFT, Place, Quantity
+from batchensemble.study.statements import ALL, BE, DE, MC, Best, Extreme, Reading, S, Statement
+from batchensemble.study.tidy import AREA, points
 
 RMSE = Quantity("RMSE", ("rmse",))
 NLL = Quantity("NLL", ("nll",))

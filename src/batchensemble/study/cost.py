@@ -27,7 +27,8 @@ from batchensemble.study.runner import training_of
 from batchensemble.study.spec import Settings, Unit
 from batchensemble.study.store import describe_machine
 from batchensemble.training.bank import Bank
-from batchensemble.training.loop import Training, check_finite, plan_and_engine
+from batchensemble.training.feed import plan_and_engine
+from batchensemble.training.loop import Training, check_finite
 from batchensemble.training.methods import METHODS, Members, Method, make_method
 from batchensemble.training.models import make_members
 from batchensemble.words import one_of

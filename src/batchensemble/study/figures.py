@@ -22,7 +22,8 @@ from batchensemble.plots.sheets import MeanSE, near_range, show
 from batchensemble.plots.svg import SOFT, tip
 from batchensemble.study.ablations import ABLATIONS, Ablation, plain_of
 from batchensemble.study.overview import claim_strengths, nll_gaps
-from batchensemble.study.results import CURVES, ID, SHIFT, Place, Study
+from batchensemble.study.results import ID, SHIFT, Place, Study
+from batchensemble.study.tidy import CURVES
 
 REGRESSION, CLASSES, SERIES = "regression", "classification", "forecasting"
 NUMBERS = ("rmse", "nll", "rmsce", "miscalibration_area")

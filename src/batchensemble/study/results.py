@@ -1,8 +1,8 @@
-"""The study's numbers as one tidy frame, and the one way to ask for means over seeds."""
+"""The results of a study, and the one way to ask them for means over seeds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,24 +10,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.metrics import COVERAGES, LEVELS
 from batchensemble.plots.looks import LOOKS
 from batchensemble.plots.sheets import MeanSE
 from batchensemble.study.published import SHAPES
 from batchensemble.study.spec import PLAIN, VARIANTS, Settings
 from batchensemble.study.store import Result, Store
+from batchensemble.study.tidy import numbers_of, points, tidy
 
 Floats = NDArray[np.float64]
 
-COLUMNS = ("dataset", "variant", "entrant", "seed", "quantity", "value")
 N_SEEDS = 5  # of the full study
 FULL, SEEDS = Settings(), frozenset(range(N_SEEDS))
 QUICK = "QUICK: fewer epochs, seeds and rows; draw no conclusions"
 UNFINISHED = "UNFINISHED: not all five seeds; draw no conclusions"
 ID, SHIFT = VARIANTS
 CHANGE = "shift - id"
-CURVES = {"selective": COVERAGES, "coverage": LEVELS}
-AREA = "selective_area"
 
 
 class Place(NamedTuple):
@@ -88,42 +85,6 @@ class Sample:
         if len(means) == 1:
             return [means[0], errors[0]]
         return {"mean": list(means), "se": list(errors)}
-
-
-@cache
-def points(curve: str, low: float = 0, high: float = 100) -> tuple[str, ...]:
-    """The names of a curve's points in the frame, from `low` to `high` per cent."""
-    percents = np.round(100 * CURVES[curve], 6)
-    return tuple(f"{curve} at {at:g} %" for at in percents if low <= at <= high)
-
-
-def numbers_of(result: Result) -> dict[str, float]:
-    """Metrics, size, points of curves, and the area under the selective curve."""
-    numbers = dict(result.metrics)
-    if "n_parameters" in result.about:
-        numbers["n_parameters"] = result.about["n_parameters"]
-    for curve, at in CURVES.items():
-        if curve in result.curves:
-            values = np.asarray(result.curves[curve], dtype=np.float64)
-            if values.shape != at.shape:
-                raise ValueError(
-                    f"expected {at.size} points of the curve {curve!r} in {result.run.name}, got "
-                    f"{values.size}; delete that result and run it again with this version"
-                )
-            numbers |= zip(points(curve), values.tolist(), strict=True)
-            if curve == "selective":  # by trapezoids
-                numbers[AREA] = float(np.sum(np.diff(at) * (values[1:] + values[:-1]) / 2))
-    return numbers
-
-
-def tidy(results: Iterable[Result]) -> pd.DataFrame:
-    """Every number of every run, a row each."""
-    rows = [
-        (run.dataset, run.variant, run.entrant, run.seed, quantity, value)
-        for run, numbers in ((result.run, numbers_of(result)) for result in results)
-        for quantity, value in numbers.items()
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 class Study:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -12,12 +12,12 @@ from torch import Generator, Tensor
 from batchensemble.training.bank import Bank
 from batchensemble.training.checkpoint import Checkpoint
 from batchensemble.training.early_stopping import EarlyStopping
-from batchensemble.training.engines import Adam, Engine, Source, choose_engine
+from batchensemble.training.engines import Source
+from batchensemble.training.feed import Feed, adam_of
 from batchensemble.training.losses import Loss
-from batchensemble.training.plan import BATCHING, Plan
+from batchensemble.training.plan import BATCHING
 from batchensemble.training.processes import Team
 from batchensemble.training.progress import progress_bar
-from batchensemble.training.shards import Shards
 from batchensemble.training.state import State
 from batchensemble.training.threads import ONE_TORCH_THREAD
 from batchensemble.words import one_of
@@ -126,9 +126,9 @@ def train(
     mine, training = bank, _training_of(own, training)
     if team.splits_networks(n):
         mine = bank[own]
-    adam = _adam(mine, training)
+    adam = adam_of(mine, training)
     together = team if team.splits_rows(n) else None
-    feed = _Feed(mine, loss, data, training, adam, rows[own], generators[own], together)
+    feed = Feed(mine, loss, data, training, adam, rows[own], generators[own], together)
     active, stopper = [True] * len(bank), None
     if training.patience is not None and held_out is not None:
         stopper = EarlyStopping(
@@ -208,98 +208,11 @@ def train(
     return history
 
 
-class _Feed:
-    """What cuts each epoch into steps, and what runs them; anew for every shard that is read."""
-
-    def __init__(
-        self,
-        bank: Bank,
-        loss: Loss,
-        data: Source,
-        training: Training,
-        adam: Adam,
-        rows: Sequence[Tensor],
-        generators: Sequence[Generator],
-        team: Team | None,
-    ) -> None:
-        self.parts = (bank, loss, training, adam, generators)
-        self.team = team
-        self.data, self.rows = data, rows
-        self.is_pass = training.epoch_steps is None
-        self.multiplications = bank.n_parameters * training.batch_size * bank.module.n_members
-        if not isinstance(data, Shards):
-            self.whole = self._planned(data, rows)
-            self.multiplications = self.whole[0].multiplications
-
-    def epoch(self, number: int) -> Iterator[tuple[Plan, Engine]]:
-        if not isinstance(self.data, Shards):
-            yield self.whole
-            return
-        for shard, parts in self.data.epoch(number, is_pass=self.is_pass):
-            yield self._planned(
-                shard, [torch.isin(parts, own).argwhere()[:, 0] for own in self.rows]
-            )
-
-    def _planned(self, data: Source, rows: Sequence[Tensor]) -> tuple[Plan, Engine]:
-        bank, loss, training, adam, generators = self.parts
-        return plan_and_engine(
-            bank, loss, data, training, rows=rows, generators=generators, adam=adam, team=self.team
-        )
-
-
-def plan_and_engine(
-    bank: Bank,
-    loss: Loss,
-    data: Source,
-    training: Training,
-    *,
-    rows: Sequence[Tensor],
-    generators: Sequence[Generator],
-    adam: Adam | None = None,
-    team: Team | None = None,
-) -> tuple[Plan, Engine]:
-    """What cuts epochs into steps, and what runs them; with `adam`, from where that is.
-
-    With a `team`, each of its processes takes its share of the rows of a step.
-    """
-    plan = Plan(
-        bank,
-        data,
-        rows,
-        generators,
-        batch_size=training.batch_size,
-        batching=training.batching,
-        epoch_steps=training.epoch_steps,
-    )
-    engine = choose_engine(
-        bank,
-        loss,
-        data,
-        adam or _adam(bank, training),
-        penalty=training.penalty,
-        batch=plan.batch,
-        n_steps=training.epochs * plan.n_steps,
-        n_threads=torch.get_num_threads(),
-        team=team,
-    )
-    return plan, engine
-
-
 def _training_of(own: slice, training: Training) -> Training:
     """With the penalties of some networks, where each has its own."""
     if not isinstance(training.penalty, tuple):
         return training
     return replace(training, penalty=training.penalty[own])
-
-
-def _adam(bank: Bank, training: Training) -> Adam:
-    return Adam.over(
-        bank.theta,
-        bank.parameter_names(),
-        lr=training.lr,
-        weight_decay=training.weight_decay,
-        clip_norm=training.clip_norm,
-    )
 
 
 def train_one_by_one(

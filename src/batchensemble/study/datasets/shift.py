@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import train_test_split
 
-from batchensemble.data.frames import Column, Columns, read_columns
+from batchensemble.data.columns import Column, Columns
+from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.words import one_of
 

@@ -1,0 +1,69 @@
+"""The target of a file: the rows that have one, and the task that it makes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from batchensemble.cli.format import counted
+from batchensemble.data.tables import FileTable, recognise_task
+from batchensemble.words import one_of
+
+
+def with_target(table: FileTable, target: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The rows that have one, and facts for the origin."""
+    try:
+        one_of(target, table.kinds, f"the target column of {table.name}")
+    except ValueError as error:
+        raise ValueError("; ".join([str(error), *table.file_notes])) from None
+    rows = table.frame[table.frame[target].notna()]
+    if rows.empty:
+        raise ValueError(
+            f"{table.name}: the target {target!r} is empty in every row; choose another --target"
+        )
+    n = len(table.frame)
+    nameless = f"left out {counted(table.nameless, 'column')} without a name"
+    return rows, {
+        "file": table.name,
+        "target": target,
+        "n_rows": n,
+        "n_without_target": n - len(rows),
+        "notes": (*table.file_notes, *([nameless] if table.nameless else [])),
+    }
+
+
+def with_all_targets(
+    table: FileTable, targets: Sequence[str], facts: dict[str, Any]
+) -> pd.DataFrame:
+    """The rows that have all targets; facts about them are mended."""
+    if len({*targets}) < len(targets):
+        raise ValueError(
+            f"expected different --target columns, got {', '.join(targets)}; name each once"
+        )
+    for name in targets:
+        one_of(name, table.kinds, f"the target column of {table.name}")
+        refuse_ambiguous(table, name, "numbers in the target")
+    rows = table.frame.dropna(subset=list(targets))
+    if rows.empty:
+        raise ValueError(
+            f"{table.name}: no row has all targets, {', '.join(targets)}; fit a model for each"
+        )
+    facts |= {"target": ", ".join(targets), "n_without_target": len(table.frame) - len(rows)}
+    return rows
+
+
+def refuse_ambiguous(table: FileTable, name: str, wanted: str, cure: str = "") -> None:
+    """Raise if a column is almost, but not quite, what is needed."""
+    if name in table.notes and table.kinds[name] == "category":
+        raise ValueError(f"{table.name}: expected {wanted}, but {table.notes[name]}{cure}")
+
+
+def task_of(table: FileTable, y: pd.Series) -> tuple[str, str]:
+    """The task and the reason for it."""
+    task, why = recognise_task(y)
+    if table.kinds[str(y.name)] == "category" and y.nunique() > len(y) / 2:
+        raise ValueError(
+            f"{table.name}: expected a target of numbers, or of classes that occur several times, "
+            f"but {why} in {len(y):,} rows; choose another --target, or add --task classification"
+        )
+    return task, why

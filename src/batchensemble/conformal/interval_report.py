@@ -1,0 +1,90 @@
+"""What calibration changed: coverage and width of intervals before and after it, by level."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from batchensemble.conformal.ranks import (
+    REPORTED,
+    assured_coverage,
+    conformal_quantile,
+    fewest_rows,
+    left_out_quantiles,
+)
+from batchensemble.conformal.sides import left_out_reaches
+from batchensemble.metrics import interval_coverage, interval_width
+from batchensemble.predictive import Array
+
+if TYPE_CHECKING:
+    from batchensemble.conformal.intervals import IntervalCalibration
+
+Reaches = Callable[[float], tuple[Array, Array] | None]
+
+
+def by_row(calibration: "IntervalCalibration") -> dict[str, Array]:
+    """Each row of a table judged by all others."""
+    deviations = calibration.deviations[:, 0]
+    groups = np.zeros(len(calibration)) if calibration.groups is None else calibration.groups
+    n = calibration.fewest
+
+    def reaches(level: float) -> tuple[Array, Array] | None:
+        if n <= fewest_rows(level):
+            return None
+        out = np.empty((2, len(calibration), 1))
+        for label in np.unique(groups):
+            own = groups == label
+            if calibration.is_two_sided:
+                out[:, own, 0] = left_out_reaches(deviations[own], level)
+            else:
+                out[:, own, 0] = left_out_quantiles(np.abs(deviations[own]), level)
+        return out[0], out[1]
+
+    assured = [
+        assured_coverage(n, level) if n >= fewest_rows(level) else np.nan for level in REPORTED
+    ]
+    return {**_compared(calibration, reaches), "assured_after": np.array(assured)}
+
+
+def in_time(calibration: "IntervalCalibration") -> dict[str, Array]:
+    """The later half of the forecasts judged by the earlier half."""
+    half = len(calibration) // 2
+    earlier = calibration.scores[:half]
+
+    def factors(level: float) -> Array | None:
+        if half < fewest_rows(level):
+            return None
+        if calibration.cutoffs is None:
+            return conformal_quantile(earlier, level)
+        adaptation = calibration.adaptation
+        found = adaptation.factors(level, adaptation.times[half:])
+        return np.where(np.isnan(found), conformal_quantile(earlier, level), found)
+
+    def reaches(level: float) -> tuple[Array, Array] | None:
+        same = factors(level)
+        return None if same is None else (same, same)
+
+    return _compared(calibration.latest(len(calibration) - half), reaches)
+
+
+def _compared(calibration: "IntervalCalibration", reaches: Reaches) -> dict[str, Array]:
+    """The model's own intervals, and those that the reaches give; NaN where there are none."""
+
+    def judged(bounds: tuple[Array, Array] | None) -> tuple[float, float]:
+        if bounds is None:
+            return np.nan, np.nan
+        lower, upper = bounds
+        coverage = interval_coverage(calibration.y, lower=lower, upper=upper)
+        return coverage, interval_width(lower=lower, upper=upper)
+
+    lines = []
+    for i, level in enumerate(REPORTED):
+        own = calibration.lower[..., i], calibration.upper[..., i]
+        both = reaches(level)
+        calibrated = None
+        if both is not None:
+            bounds = calibration.widened_by(*both)
+            calibrated = bounds[..., 0], bounds[..., 1]
+        lines.append([*judged(own), *judged(calibrated)])
+    names = "coverage_before", "width_before", "coverage_after", "width_after"
+    return dict(zip(names, np.array(lines).T, strict=True))

@@ -1,0 +1,27 @@
+"""Times, frequencies and ids as people read them, for messages."""
+
+from typing import Any
+
+import pandas as pd
+from numpy.typing import NDArray
+
+
+def shown(values: NDArray[Any], i: int) -> str:
+    """As Python writes it: 3, not np.int64(3)."""
+    return repr(values[i : i + 1].tolist()[0])
+
+
+def when(time: Any) -> str:
+    midnight = isinstance(time, pd.Timestamp) and time == time.normalize()
+    return str(time.date()) if midnight else str(time)
+
+
+def some(times: pd.Index, n: int | None = None) -> str:
+    """The first of n times."""
+    n = len(times) if n is None else n
+    more = f" and {n - 5:,} more" if n > 5 else ""
+    return ", ".join(map(when, times[:5])) + more
+
+
+def freq_word(freq: pd.offsets.BaseOffset | int) -> str:
+    return repr(freq if isinstance(freq, int) else freq.freqstr)

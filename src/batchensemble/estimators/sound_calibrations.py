@@ -1,0 +1,53 @@
+"""Whether a loaded calibration can widen intervals or choose sets."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from batchensemble.conformal import (
+    REPORTED,
+    IntervalCalibration,
+    SetCalibration,
+    read_groups,
+)
+from batchensemble.estimators.requirements import is_positive, require
+from batchensemble.predictive.checks import check_array, check_labels, check_probabilities
+
+
+def check_sets(calibration: Any, n_classes: int) -> None:
+    require(isinstance(calibration, SetCalibration), "a calibration of classes")
+    require(is_positive(calibration.temperature), "a temperature above 0")
+    n = len(check_probabilities("probabilities", calibration.probabilities, "rows", n_classes))
+    check_probabilities("untempered", calibration.untempered, n, n_classes)
+    check_labels("labels", calibration.labels, n_rows=n, n_classes=n_classes)
+    require(calibration.labels.dtype.kind in "iu" and n, "labels of the calibration rows")
+    require(type(calibration.per_class) is bool, "whether sets are by class")
+    if calibration.groups is not None:
+        read_groups(calibration.groups, n)
+
+
+def check_intervals(calibration: Any, n_steps: int) -> None:
+    require(isinstance(calibration, IntervalCalibration), "a calibration of intervals")
+    n = len(check_array("y", calibration.y, "rows", n_steps))
+    require(n, "rows of the calibration")
+    check_array("means", calibration.means, n, n_steps)
+    variances = check_array("variances", calibration.variances, n, n_steps, largest=math.inf)
+    require((variances >= 0).all() and np.isfinite(variances).all(), "variances of at least 0")
+    ends = [
+        check_array(name, getattr(calibration, name), n, n_steps, len(REPORTED))
+        for name in ("lower", "upper")
+    ]
+    require((ends[0] <= ends[1]).all(), "intervals whose lower end is below the upper one")
+    if calibration.transform is not None:
+        check_array("latent_means", calibration.latent_means, n, n_steps)
+        latent = check_array("variances", calibration.latent_variances, n, n_steps, largest=1e300)
+        require((latent >= 0).all(), "variances of at least 0")
+    if calibration.groups is not None:
+        read_groups(calibration.groups, n)
+    require(type(calibration.two_sided) is bool, "whether intervals have two sides")
+    cutoffs = calibration.cutoffs
+    require(
+        cutoffs is None or (cutoffs.dtype == np.int64 and cutoffs.shape == (n,)),
+        "times of the calibration",
+    )

@@ -1,0 +1,69 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sample_files import QUICK, sales
+
+from batchensemble import load
+from batchensemble.cli.comparison import evaluate_file
+
+
+def judged(model):
+    return evaluate_file(load(model), Path("test.csv"), target=None, coverage=0.9)
+
+
+def test_forecasts_are_judged_from_every_time_that_leaves_a_horizon(shell):
+    sales().query("month >= '2021-11-01'").to_csv("test.csv", index=False)
+    found = judged("sales.be")
+    # By hand: the model goes on month by month, and never learns.
+    model, errors = load("sales.be"), []
+    df = sales().assign(month=lambda f: pd.to_datetime(f["month"])).drop(columns="holidays")
+    for last in pd.date_range("2021-12-01", "2022-08-01", freq="MS"):
+        ahead = model.predict(df=df[df["month"] <= last])
+        both = ahead.merge(df, on=["store", "month"])
+        errors.append(both["BatchEnsemble"] - both["sales"])
+    expected = np.sqrt(np.mean(np.square(np.concatenate(errors))))
+    assert len(found.doubtful.rows) == 18
+    assert found.scores["rmse"] == pytest.approx(expected, rel=1e-6)
+    assert (found.n_windows, found.horizon, found.n_rows) == (18, 4, 24)
+    assert found.judged_on == "18 windows of 4 steps (24 rows)"
+
+
+def test_repeating_the_past_is_judged_as_one_would_by_hand(shell):
+    sales().query("month >= '2022-01-01'").to_csv("test.csv", index=False)
+    found = judged("sales.be").scores
+    last, season = [], []
+    for _, own in sales().groupby("store"):
+        y = own["sales"].to_numpy()
+        for first in range(48, 57):
+            truth = y[first : first + 4]
+            last.append(y[first - 1] - truth)
+            season.append(y[first - 12 : first - 8] - truth)
+    assert found["rmse_of_last"] == pytest.approx(np.sqrt(np.mean(np.square(last))))
+    assert found["rmse_of_season"] == pytest.approx(np.sqrt(np.mean(np.square(season))))
+
+
+def test_a_season_shorter_than_the_horizon_is_repeated_more_than_once(shell):
+    y = np.random.default_rng(0).normal(size=90).round(3)
+    days = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=90), "sold": y})
+    days[:70].to_csv("days.csv", index=False)
+    days[70:].to_csv("test.csv", index=False)
+    words = ("-t", "sold", "--time", "day", "--horizon", 10)
+    shell("fit", "days.csv", *words, "-o", "days.be", *QUICK)
+    found = judged("days.be").scores
+    errors = [np.resize(y[i - 7 : i], 10) - y[i : i + 10] for i in range(70, 81)]
+    assert found["rmse_of_season"] == pytest.approx(np.sqrt(np.mean(np.square(errors))))
+
+
+def test_rows_of_series_without_a_target_are_counted(shell):
+    late = sales().query("month >= '2022-01-01'").copy()
+    late.loc[late["month"] >= "2022-12-01", "sales"] = None
+    late.to_csv("test.csv", index=False)
+    assert judged("sales.be").n_without_target == 2
+
+
+def test_series_that_fit_has_not_seen_are_refused(shell):
+    sales().query("month >= '2022-01-01'").replace("north", "west").to_csv("test.csv", index=False)
+    with pytest.raises(ValueError, match=r"expected only series of fit, got \['west'\]"):
+        judged("sales.be")
