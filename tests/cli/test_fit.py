@@ -159,6 +159,20 @@ def test_the_kind_of_a_target_is_said_and_can_be_chosen(shell):
         assert "--target-kind is for a regression" in plain_words(refused.stderr)
 
 
+def test_intermittent_series_are_said_to_be(shell):
+    random, days = np.random.default_rng(0), pd.date_range("2024-01-01", periods=80)
+    rare = np.where(random.random(80) < 0.2, random.integers(1, 9, 80), 0)
+    items = {"rare": rare, "common": random.integers(3, 9, 80)}
+    parts = [pd.DataFrame({"item": k, "day": days, "sold": v}) for k, v in items.items()]
+    pd.concat(parts).to_csv("items.csv", index=False)
+    words = ("-t", "sold", "--time", "day", "--series", "item", "--horizon", 7)
+    said = plain_words(shell("fit", "items.csv", *words, *QUICK).stdout)
+    assert "Note: 1 of 2 series are intermittent" in said
+    pd.concat(parts[1:]).to_csv("items.csv", index=False)
+    said = plain_words(shell("fit", "items.csv", *words, *QUICK).stdout)
+    assert "intermittent" not in said
+
+
 def test_rows_of_a_group_or_the_last_rows_are_held_out_together(shell):
     shell("fit", "houses.csv", "-t", "price", "--groups", "town", "--holdout", 0.3, *QUICK)
     found = json.loads(shell("inspect", "houses.be", "--json").stdout)["origin"]

@@ -67,3 +67,19 @@ def test_series_that_fit_has_not_seen_are_refused(shell):
     sales().query("month >= '2022-01-01'").replace("north", "west").to_csv("test.csv", index=False)
     with pytest.raises(ValueError, match=r"expected only series of fit, got \['west'\]"):
         judged("sales.be")
+
+
+def test_months_on_different_days_count_for_their_month(shell):
+    random = np.random.default_rng(0)
+    starts = pd.date_range("2015-01-01", periods=60, freq="MS")
+    days = pd.to_timedelta(random.integers(0, 25, 60), "D")
+    table = pd.DataFrame({"month": starts + days, "sold": random.normal(size=60).round(3)})
+    table[:48].to_csv("months.csv", index=False)
+    words = ("-t", "sold", "--time", "month", "--horizon", 4, "--freq", "MS")
+    shell("fit", "months.csv", *words, "-o", "months.be", *QUICK)
+    found = []
+    for rows in (table, table[48:]):  # with what the model knows, and without
+        rows.to_csv("test.csv", index=False)
+        found.append(judged("months.be"))
+    assert [one.n_windows for one in found] == [9, 9]
+    assert found[0].scores == found[1].scores

@@ -46,6 +46,13 @@ def print_kind(console: Console, model: Any) -> None:
     """What a number was recognised to be, how to say otherwise, and what may help."""
     from batchensemble.estimators.target_kinds import described
 
+    if rare := getattr(model, "intermittent_", []):
+        history = model.model_.encoder.draws_history
+        drawn_from = "past values, which did better than the network" if history else "the network"
+        console.print(
+            f"[yellow]Note[/]: {len(rare):,} of {len(model.panel_):,} series are intermittent, "
+            f"with zeros between the values; their forecasts are drawn from {drawn_from}"
+        )
     kind = getattr(model, "target_kind_", "real")
     if kind == "real" and not getattr(model, "target", None):
         return

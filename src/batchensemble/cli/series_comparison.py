@@ -14,6 +14,7 @@ from batchensemble.cli.forecast_scores import score_forecast
 from batchensemble.cli.interval_curves import compare_intervals
 from batchensemble.data.file_options import FileOptions
 from batchensemble.data.public_holidays import holiday_names
+from batchensemble.data.stamps import moved_to_start
 from batchensemble.estimators import Forecaster
 
 MOST_WINDOWS = 100
@@ -96,6 +97,10 @@ def _continued(model: Forecaster, new: pd.DataFrame, path: Path) -> tuple[pd.Dat
         raise ValueError(
             f"{path}: expected only series of fit, got {unknown[:5]}; delete the rows of the others"
         )
+    each = np.arange(len(new) + 1)  # by itself: rows of a file may be of times that are known
+    moved = moved_to_start(pd.Index(new[model.time_col]), each, panel.freq)
+    if moved is not None:
+        new = new.assign(**{model.time_col: moved})
     new = new[new[model.time_col] > new[model.id_col].map(last)]
     counts = new[model.id_col].value_counts().reindex(last.index, fill_value=0)
     return pd.concat([known, new], ignore_index=True), counts
