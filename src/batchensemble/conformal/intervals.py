@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.conformal.abstention import largest_threshold
 from batchensemble.conformal.adaptation import Adaptation
-from batchensemble.conformal.groups import quantiles_by_group
+from batchensemble.conformal.groups import each_group, quantiles_by_group
 from batchensemble.conformal.ranks import (
     REPORTED,
     SLACK,
@@ -295,8 +295,7 @@ class IntervalCalibration:
             if n <= fewest_rows(level):
                 return None
             out = np.empty((2, len(self), 1))
-            for label in np.unique(groups):
-                own = groups == label
+            for own in each_group(groups):
                 if self._is_two_sided:
                     out[:, own, 0] = left_out_reaches(deviations[own], level)
                 else:
