@@ -130,6 +130,19 @@ def test_rows_without_a_number_are_a_group_of_their_own():
         check_enough(groups[:25], 0.9)
 
 
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_a_report_knows_rows_without_a_number_by_any_other_label_as_well(two_sided):
+    random = np.random.default_rng(5)
+    y, dist, _ = rows(random, 200)
+    named, numbered = np.repeat(["a", "b"], 100), np.repeat([1.0, np.nan], 100)
+    plain = replace(IntervalCalibration.of(y, dist), two_sided=two_sided)
+    labels, p = class_rows(random, 200)
+    sets = SetCalibration(1.0, labels, p, p)
+    for calibration in (plain, sets):
+        expected = replace(calibration, groups=named).report()
+        np.testing.assert_equal(replace(calibration, groups=numbered).report(), expected)
+
+
 def test_a_group_that_is_new_or_too_small_is_refused_by_name():
     scores, groups = np.arange(25.0), np.array(["a"] * 20 + ["b"] * 5)
     with pytest.raises(ValueError, match=r"at least 9 .* every group .* got fewer of 'b' \(5\)"):

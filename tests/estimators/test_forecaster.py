@@ -313,6 +313,29 @@ def test_a_history_far_from_fits_keeps_its_width(data, settings, shift):
     )
 
 
+@pytest.mark.parametrize("settings", [QUICK, RECURRENT])
+@pytest.mark.parametrize("slip", [1e9, 1e30])
+def test_a_slip_long_before_what_a_forecast_reads_does_not_decide_its_scale(
+    data, settings, slip, tmp_path
+):
+    slipped = data.assign(y=data["y"].where(data.index != 2, slip))
+    model = Forecaster(**settings, context=12).fit(slipped)
+    found = model.predict(level=[80])
+    model.save(tmp_path / "m.be")  # keeps the end of each series alone
+    kept = load(tmp_path / "m.be")
+    assert len(kept.panel_.values) < len(data)
+    pd.testing.assert_frame_equal(kept.predict(level=[80]), found)
+    pd.testing.assert_frame_equal(model.predict(level=[80], df=kept.panel_), found)
+    _, lower, upper = numbers(found).T
+    assert (upper - lower).max() < 100 * data["y"].std()
+
+
+@pytest.mark.parametrize("factor", [1e-300, 5e-324])
+def test_numbers_too_small_to_tell_apart_are_forecast_as_constants(data, factor):
+    model = Forecaster(**QUICK).fit(data.assign(y=factor * data["y"].round()))
+    assert np.abs(numbers(model.predict(level=[80]))).max() < 1e-5
+
+
 def test_a_history_below_zero_is_forecast_below_zero_though_fit_saw_none(data):
     model = Forecaster(**QUICK).fit(data.assign(y=data["y"] - data["y"].min()))
     below = data.assign(y=data["y"] - 2 * data["y"].max())

@@ -1,7 +1,7 @@
 """A guarantee for each group of rows instead of one for all together (Mondrian)."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,12 @@ def quantiles_by_group(
     check_enough(groups, coverage, labels.tolist(), what)
     limits = [quantile(scores[_are(groups, one)], coverage) for one in labels]
     return np.array(limits)[places.ravel()]
+
+
+def each_group(groups: NDArray[Any]) -> Iterator[NDArray[np.bool_]]:
+    """Which rows belong to a group, for one group after the other."""
+    for label in np.unique(groups):
+        yield _are(groups, label)
 
 
 def check_enough(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from batchensemble.conformal.groups import each_group
 from batchensemble.conformal.ranks import (
     REPORTED,
     assured_coverage,
@@ -32,8 +33,7 @@ def by_row(calibration: "IntervalCalibration") -> dict[str, Array]:
         if n <= fewest_rows(level):
             return None
         out = np.empty((2, len(calibration), 1))
-        for label in np.unique(groups):
-            own = groups == label
+        for own in each_group(groups):
             if calibration.is_two_sided:
                 out[:, own, 0] = left_out_reaches(deviations[own], level)
             else:

@@ -15,7 +15,7 @@ from scipy.special import entr, log_softmax, logsumexp
 from scipy.stats import binom
 
 from batchensemble.conformal.abstention import largest_threshold
-from batchensemble.conformal.groups import quantiles_by_group
+from batchensemble.conformal.groups import each_group, quantiles_by_group
 from batchensemble.conformal.ranks import (
     REPORTED,
     SLACK,
@@ -180,8 +180,7 @@ class SetCalibration:
     def _left_out_limits(self, level: float) -> Array:
         """Of each row, by all others: (rows,), or by class (rows, classes)."""
         limits = np.empty(len(self))
-        for kind in np.unique(self._kinds):
-            own = self._kinds == kind
+        for own in each_group(self._kinds):
             limits[own] = left_out_quantiles(self.scores[own], level)
         if not self.per_class:
             return limits

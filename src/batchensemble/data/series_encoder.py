@@ -122,13 +122,11 @@ class SeriesEncoder:
         else:
             location, scale = values.mean(), values.std()
         if scale <= 1e-14 * abs(location) or scale < 1e-100:  # one and the same number all along
-            scale = np.float64(1e-6 * (abs(location) or 1.0))
+            scale = np.float64(1e-6 * (abs(location) if abs(location) > 1e-100 else 1.0))
         return float(location), float(scale)
 
     def _scale_of(self, key: Any, values: Floats) -> tuple[float, float]:
         """Fit's, unless float32 could not tell these values apart by it."""
-        if key not in self.scales_:
-            return self._scale(values)
         location, scale = self.scales_[key]
         if self.scaling not in ("window", "difference"):
             return location, scale
@@ -145,16 +143,22 @@ class SeriesEncoder:
         """Covariates that are known up to the present only, a flag for that among them."""
         return self.encoders_["past"].n_features_out_ + 1 if self.past else 0
 
-    def encode(self, panel: Panel, *, learned_from: Panel | None = None) -> Encoded:
+    def encode(
+        self, panel: Panel, *, learned_from: Panel | None = None, recent: Panel | None = None
+    ) -> Encoded:
         """The rows of a panel.
 
-        A series that fit has not seen, or whose numbers are of another size than those that it
-        has, is scaled by `learned_from`'s.
+        A series that fit has not seen is scaled by `learned_from`'s. One whose `recent` numbers,
+        those that a forecast reads, are of another size than what fit has seen is scaled by these.
         """
         source = _seasonally_filled(learned_from or panel, self.period)
+        latest = source if recent is None else _seasonally_filled(recent, self.period)
         panel = _seasonally_filled(panel, self.period)
         scales = [
-            self._scale_of(_key(i), source.values[source.rows(k)]) for k, i in enumerate(panel.ids)
+            self._scale_of(_key(i), latest.values[latest.rows(k)])
+            if _key(i) in self.scales_
+            else self._scale(source.values[source.rows(k)])
+            for k, i in enumerate(panel.ids)
         ]
         location, scale = np.repeat(np.array(scales), panel.lengths, axis=0).T
         effect = self._effect(len(panel.values), panel.columns)
@@ -185,7 +189,7 @@ class SeriesEncoder:
         """The last `reach` rows of each series followed by times to forecast, without values."""
         panel = history.tail(reach)
         rows, starts, repeated = continued_back(panel.starts, reach - panel.lengths, self.period)
-        known = self.encode(panel, learned_from=history).take(rows, repeated)
+        known = self.encode(panel, learned_from=history, recent=panel).take(rows, repeated)
         h = len(times) // len(panel)
         parts = self._known_ahead(times, panel.freq, columns)
         parts.append(np.repeat(self._static(history), h, axis=0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from batchensemble.data.columns import Column, Columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.plots.page import need
 from batchensemble.plots.reasons import plot_reasons
+from batchensemble.training.importing import import_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,6 +84,8 @@ def explained(
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # importing it warns of its own future
+        if find_spec("shap") is not None:
+            import_whole("shap")
         need("shap", "explanations need", "explain")
         import shap
 

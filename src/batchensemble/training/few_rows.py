@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from batchensemble.nn.embeddings import FoldedEmbeddings
 from batchensemble.nn.linear import FoldedLinear
+from batchensemble.training.importing import import_whole
 from batchensemble.training.networks import MLP, Network
 
 FEW_ROWS = 32  # with more, torch is as fast
@@ -34,6 +35,7 @@ def forward_of(network: Network) -> Forward | None:
     fits = all(n % m == 0 and n_in == n_out for (m, _, n_out), (n, n_in, _) in pairwise(shapes))
     if None in layers or len(network.heads) != 1 or not fits:
         return None
+    import_whole("numba")
     from batchensemble.training.engines.fused.forward import dense
 
     first = _plain(network.n_inputs) if embeddings is None else _embedded(embeddings)

@@ -18,6 +18,7 @@ from batchensemble.training.engines.plain import (
 )
 from batchensemble.training.engines.shapes import is_plain
 from batchensemble.training.engines.shared import SharedEngine
+from batchensemble.training.importing import import_whole
 from batchensemble.training.losses import Loss
 from batchensemble.training.processes import Team
 
@@ -80,5 +81,6 @@ def choose_engine(
     kind = "table" if is_plain(bank.module, loss) else "embedded"
     kind = "series" if isinstance(data, Windows) else kind
     if plain.penalty is None and pays(kind) and covers(bank, loss, data):
+        import_whole("numba")
         return FusedEngine(bank, loss, data, adam, n_threads=n_threads)
     return plain
