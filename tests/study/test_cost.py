@@ -17,7 +17,7 @@ from batchensemble.study.costs_file import ENTRANTS, ONE_BY_ONE, cost_sheet, rea
 from batchensemble.study.experiments import prepare
 from batchensemble.study.runner import training_of
 from batchensemble.study.spec import Settings, Unit
-from batchensemble.training import loop
+from batchensemble.training import feed
 from batchensemble.training.methods import make_method
 
 CPU = torch.device("cpu")
@@ -120,9 +120,9 @@ def test_what_is_timed_trains_the_networks_of_the_study(dataset, word):
 
 def test_the_engine_is_the_one_of_a_training_of_all_epochs(monkeypatch):
     asked = []
-    choose = loop.choose_engine
+    choose = feed.choose_engine
     monkeypatch.setattr(
-        loop, "choose_engine", lambda *a, **k: asked.append(k["n_steps"]) or choose(*a, **k)
+        feed, "choose_engine", lambda *a, **k: asked.append(k["n_steps"]) or choose(*a, **k)
     )
     experiment, training = first_run("diabetes", CPU, Settings())
     Model(experiment, make_method("single"), training)

@@ -87,16 +87,16 @@ def test_training_from_shards_learns_what_training_from_memory_learns(shards, ep
 
 
 def test_a_network_never_learns_from_the_part_it_is_judged_by(shards, monkeypatch):
-    from batchensemble.training import loop
+    from batchensemble.training import feed
 
     seen = []
 
-    class Plan(loop.Plan):
+    class Plan(feed.Plan):
         def __init__(self, bank, data, rows, generators, **more):
             seen.append([{*data.x[own, 0].long().tolist()} for own in rows])
             super().__init__(bank, data, rows, generators, **more)
 
-    monkeypatch.setattr(loop, "Plan", Plan)
+    monkeypatch.setattr(feed, "Plan", Plan)
     make = maker(MLP, FEATURES, heads=(1, 1), hidden=(4,), dropout=0.0, init="random_sign")
     rows = [Rows(k, torch.tensor([j for j in range(3) if j != k])) for k in range(3)]
     fit_models(make_method("single"), make, GaussianNLL(), shards, Training(epochs=1), rows=rows)

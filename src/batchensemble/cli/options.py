@@ -26,7 +26,9 @@ CoverageOption = Annotated[
     float,
     option("Share of true values that intervals and sets should contain.", min=0.01, max=0.999),
 ]
-DeviceOption = Annotated[str, option('"auto", "cpu" or "cuda".')]
+DeviceOption = Annotated[
+    str, option('Where to compute: "cpu", "cuda", or "auto" for a GPU if there is one.')
+]
 JsonOption = Annotated[bool, option("Print one JSON object instead of text.", "--json")]
 
 file_option = partial(option, rich_help_panel="Files")

@@ -83,10 +83,12 @@ def reproduce(
 
 
 def report(
-    results: Annotated[Path, typer.Argument(help="Results folder written by reproduce.")],
+    results: Annotated[
+        Path, typer.Argument(metavar="RESULTS", help="Results folder written by reproduce.")
+    ],
     out: Annotated[Path, option("The page to write.", "--out", "-o")] = Path("report.html"),
 ) -> None:
-    """Write the results as one HTML page that works offline in any browser."""
+    """Write the results of a study as one HTML page that works offline in any browser."""
     from batchensemble.study.report import write_report
 
     path = write_report(results, out)

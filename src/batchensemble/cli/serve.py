@@ -22,7 +22,7 @@ def serve(
     ] = 500_000,
     device: DeviceOption = "auto",
 ) -> None:
-    """Answer predictions over HTTP, until Ctrl-C or SIGTERM.
+    """Answer requests for predictions over HTTP, until Ctrl-C or SIGTERM.
 
     `POST /predict` takes rows as JSON or CSV and answers with the columns of `predict`, and with
     `shift`, how unusual a row is (above 1: more so than 95 % of the rows of fit). A forecaster
