@@ -8,7 +8,7 @@ ray = pytest.importorskip("ray", reason="ray is not installed: see `make test-sc
 
 from ray.cluster_utils import Cluster  # noqa: E402
 
-from batchensemble import Regressor  # noqa: E402
+from batchensemble import Regressor, load  # noqa: E402
 from batchensemble.adapters.ray import connected, map_by_tasks  # noqa: E402
 from batchensemble.cli.folders import predict_folder  # noqa: E402
 from batchensemble.data.file_options import AS_FOUND  # noqa: E402
@@ -74,6 +74,37 @@ def test_files_are_predicted_as_here_though_a_node_is_killed(cluster, folder):
     ids = pd.read_parquet(folder / "there")["id"]
     assert ids.is_unique
     assert len(ids) == 360_000
+
+
+def test_models_by_group_are_those_fitted_here_though_a_node_is_killed(cluster, tmp_path):
+    from batchensemble.cli.per_group import fit_groups
+    from batchensemble.cli.training_data import read_training_table
+
+    random = np.random.default_rng(0)
+    rows = pd.DataFrame(random.normal(size=(720, 3)), columns=list("abc"))
+    rows = rows.assign(y=rows["a"] + rows["b"] ** 2, town=[f"town {i % 12:02}" for i in range(720)])
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    data = read_training_table(tmp_path / "rows.csv", "y", task=None, drop=(), by="town")
+    settings = {"epochs": 20, "n_members": 3, "device": "cpu"}
+    listen, killed = killer(cluster)
+    how = {"holdout": 0.2, "seed": 0, "calibrate": True}
+    here = fit_groups(data, "town", tmp_path / "here", settings, **how)
+    there = fit_groups(
+        data, "town", tmp_path / "there", settings, ray=cluster.address, progress=listen, **how
+    )
+    assert killed
+    assert there == here == {"n_groups": 12, "n_fitted": 12, "n_kept": 0}
+    index = (tmp_path / "here" / "index.json").read_text()
+    assert (tmp_path / "there" / "index.json").read_text() == index
+    files = sorted(path.name for path in (tmp_path / "here").glob("*.be"))
+    assert files == sorted(path.name for path in (tmp_path / "there").glob("*.be"))
+    for name in files:
+        one, two = (load(tmp_path / folder / name) for folder in ("here", "there"))
+        assert np.array_equal(
+            one.predict_interval(rows[[*"abc"]]), two.predict_interval(rows[[*"abc"]])
+        )
+    again = fit_groups(data, "town", tmp_path / "there", settings, ray="127.0.0.1:1", **how)
+    assert again["n_kept"] == 12  # nothing to do: nobody is asked
 
 
 def square(x):

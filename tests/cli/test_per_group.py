@@ -1,14 +1,20 @@
 import dataclasses
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sample_files import QUICK, houses
 
+from batchensemble import load
 from batchensemble.cli import per_group
 from batchensemble.cli.holdout import train
 from batchensemble.cli.training_data import read_training_table
@@ -82,6 +88,74 @@ def test_a_run_that_was_killed_goes_on_and_gives_the_same_models(towns, monkeypa
     for folder in ("models", "again"):
         towns("predict", folder, "towns.csv", "-o", f"{folder}.csv")
     assert Path("models.csv").read_text() == Path("again.csv").read_text()
+
+
+@pytest.mark.slow  # two processes import torch
+def test_models_fitted_two_at_a_time_are_those_fitted_one_by_one(towns):
+    towns(*FIT)
+    other = [*FIT[:7], "again", *FIT[8:]]
+    assert "Models: again (3 groups)" in towns(*other, "--jobs", "2").output
+    assert Path("again/index.json").read_text() == Path("models/index.json").read_text()
+    for name in files():
+        one, two = (load(f"{folder}/{name}").model_ for folder in ("models", "again"))
+        assert torch.equal(*(model.ensemble.bank.theta for model in (one, two)))
+    for folder in ("models", "again"):
+        towns("predict", folder, "towns.csv", "-o", f"{folder}.csv")
+    assert Path("models.csv").read_text() == Path("again.csv").read_text()
+    assert "3 were there already" in towns(*other).output  # whoever fitted them
+
+
+START = "from batchensemble.cli.app import app; app()"
+
+
+def workers_of(pid):
+    """The processes that joblib started for this one."""
+    every = [path for path in Path("/proc").iterdir() if path.name.isdigit()]
+    for path in every:
+        with suppress(OSError):
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == pid and b"popen_loky" in (path / "cmdline").read_bytes():
+                yield int(path.name)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no list of processes in /proc")
+@pytest.mark.parametrize(
+    ("who", "how", "code", "words"),
+    [
+        ("worker", signal.SIGKILL, 1, "a worker process was killed"),
+        ("parent", signal.SIGINT, 130, "run the same command again to fit those that are missing"),
+        ("parent", signal.SIGTERM, 143, "run the same command again to fit those that are missing"),
+        ("parent", signal.SIGKILL, -signal.SIGKILL, ""),
+    ],
+)
+def test_what_is_finished_stays_when_a_worker_or_the_parent_is_struck(towns, who, how, code, words):
+    frame = houses(600)
+    frame["town"] = np.arange(len(frame)) // 50  # twelve of them
+    frame.to_csv("towns.csv", index=False)
+    command = [*FIT, "--jobs", "2"]
+    run = subprocess.Popen(
+        [sys.executable, "-c", START, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in run.stdout:
+        if line.strip() == "3: 50 rows":
+            break
+    os.kill(next(workers_of(run.pid)) if who == "worker" else run.pid, how)
+    _, said = run.communicate(timeout=100)
+    assert run.returncode == code
+    assert words in " ".join(said.split())
+    before = json.loads(Path("models/index.json").read_text())["groups"]
+    assert 1 <= len(before) < 12
+    kept = {name: Path("models", entry["file"]).read_bytes() for name, entry in before.items()}
+    assert f"(12 groups; {len(before)} were there already)" in towns(*command).output
+    for name, content in kept.items():
+        assert Path("models", before[name]["file"]).read_bytes() == content
+    other = [*FIT[:7], "again", *FIT[8:]]
+    towns(*other)
+    assert Path("again/index.json").read_text() == Path("models/index.json").read_text()
 
 
 def test_other_rows_or_settings_are_fitted_again_and_groups_that_are_gone_are_removed(towns):
@@ -179,7 +253,7 @@ def test_a_group_that_cannot_be_fitted_a_gap_and_a_missing_folder_are_one_line_e
     )
     frame.to_csv("kinds.csv", index=False)
     said = towns("fit", "kinds.csv", "-t", "kind", "--by", "town", "-o", "k", *QUICK, code=1).stderr
-    assert "group 'Ulm'" in said
+    assert "group 'Ulm' could not be fitted" in said
     assert "run the same command again" in said
     assert (
         "needs a folder" in towns("fit", "towns.csv", "-t", "price", "--by", "town", code=2).stderr
@@ -188,6 +262,31 @@ def test_a_group_that_cannot_be_fitted_a_gap_and_a_missing_folder_are_one_line_e
     assert "another column for --by" in towns("fit", "towns.csv", *same, code=2).stderr
     Path("empty").mkdir()
     assert "cannot be read" in towns("predict", "empty", "new.csv", code=1).stderr
+
+
+def test_groups_that_cannot_be_fitted_are_named_and_do_not_keep_the_others_from_it(towns):
+    frame = pd.read_csv("towns.csv", dtype=str).assign(kind=lambda f: f["plot"])
+    frame.assign(kind=np.where(frame["town"].isin(["Bonn", "Jena"]), "a", frame["kind"])).to_csv(
+        "kinds.csv", index=False
+    )
+    words = ("fit", "kinds.csv", "-t", "kind", "--by", "town", "-o", "k", *QUICK)
+    said = " ".join(towns(*words, code=1).stderr.split())
+    assert re.search(r"group 'Bonn' could not be fitted \(\d+ rows: .*; nor could 'Jena';", said)
+    assert [name[:4] for name in files("k")] == ["Ulm-"]
+    frame.to_csv("kinds.csv", index=False)
+    assert "(3 groups; 1 were there already)" in towns(*words).output
+
+
+def test_jobs_and_clusters_are_for_groups_and_groups_for_tables(towns):
+    alone = ("fit", "towns.csv", "-t", "price", *QUICK)
+    for words in (("--jobs", "2"), ("--ray", "local")):
+        assert "add --by COLUMN" in towns(*alone, *words, code=2).stderr
+    for words in (("--jobs", "0"), ("--jobs", "2", "--ray", "local")):
+        assert "expected --jobs of at least 1" in towns(*FIT, *words, code=2).stderr
+    series = ("fit", "sales.csv", "-t", "sales", "--time", "month", "--by", "store", "-o", "k")
+    said = " ".join(towns(*series, code=2).stderr.replace("│", " ").split())
+    assert "one forecaster learns all series together" in said
+    assert "--series instead" in said
 
 
 def test_groups_of_other_types_than_texts_are_found_again(towns):

@@ -5,7 +5,7 @@ All machines of the cluster must see the same folders under the same paths, and 
 
 import logging
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -72,7 +72,7 @@ def map_by_actors(
     yield from done.iter_rows()
 
 
-def map_by_tasks(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+def map_by_tasks(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
     """The results of calls as they are finished; a task whose machine is lost is run again."""
     ray = _ray()
     from ray.exceptions import RayTaskError

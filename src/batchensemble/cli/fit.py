@@ -92,6 +92,13 @@ def fit(
         str | None,
         option("A column: one model for each of its values, in the folder -o; may be resumed."),
     ] = None,
+    jobs: Annotated[
+        int, option("Groups of --by to fit at a time; -1 for one per core.", metavar="N")
+    ] = 1,
+    ray: Annotated[
+        str | None,
+        option("Fit the groups of --by on this Ray cluster; local starts one.", metavar="ADDRESS"),
+    ] = None,
     drop: Annotated[Names, option("A column not to learn from; may be repeated.")] = None,
     category: Annotated[
         Names, option("A column of codes, to be read as words; may be repeated.")
@@ -212,8 +219,19 @@ def fit(
         )
     if groups and in_time:
         raise typer.BadParameter("expected --groups or --in-time, got both; omit one of the two")
-    if time and (groups or in_time or by):
-        raise typer.BadParameter("--groups, --in-time and --by are for tables, not for a forecast")
+    if time and by:
+        raise typer.BadParameter(
+            "--by is for tables: one forecaster learns all series together; name their column with "
+            "--series instead"
+        )
+    if time and (groups or in_time):
+        raise typer.BadParameter("--groups and --in-time are for tables, not for a forecast")
+    if (jobs != 1 or ray) and not by:
+        raise typer.BadParameter("--jobs and --ray are for one model per group: add --by COLUMN")
+    if jobs == 0 or (jobs != 1 and ray):
+        raise typer.BadParameter(
+            "expected --jobs of at least 1, -1 for one per core, or --ray instead of it"
+        )
     if by and (out is None or out == Path("-")):
         raise typer.BadParameter("--by needs a folder for its models: -o FOLDER")
     if by in target:
@@ -272,8 +290,11 @@ def fit(
             from batchensemble.cli.per_group import fit_groups
 
             how = {"holdout": holdout, "seed": seed, "calibrate": calibrate}
+            settings |= {"verbose": False} if jobs != 1 or ray else {}  # bars would be a tangle
             told = partial(console.print, markup=False)  # a group may be called [/]
-            counts = fit_groups(source, by, path, settings, progress=told, **how)
+            counts = fit_groups(
+                source, by, path, settings, jobs=jobs, ray=ray, progress=told, **how
+            )
             print_groups(console, path, counts)
             if json:
                 typer.echo(as_json({"models": path, "by": by, **counts}))

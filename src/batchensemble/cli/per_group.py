@@ -24,6 +24,8 @@ from batchensemble.data.reading import TableFile
 from batchensemble.data.text import read_as
 from batchensemble.estimators import Classifier, load
 from batchensemble.modelfile.files import make_folder, replacing
+from batchensemble.modelfile.persistence import write_model
+from batchensemble.training.workers import MapCalls, worker_processes
 
 INDEX = "index.json"
 FORMAT = 1
@@ -37,14 +39,16 @@ def fit_groups(
     folder: Path,
     settings: dict[str, Any],
     *,
+    jobs: int = 1,
+    ray: str | None = None,
     progress: Callable[[str], None] = lambda line: None,
     **how: Any,
 ) -> dict[str, int]:
     """Fit those models that the folder does not have yet; how many were fitted, and kept.
 
-    The index is written after each model, so a run that was killed goes on where it was.
+    `jobs` groups are fitted at a time, or as many as the cluster `ray` has processors. The index is
+    written after each model, so a run that was killed goes on where it was.
     """
-    labels = np.asarray(data.by)
     make_folder(folder)
     with _alone(folder):
         index = _read_index(folder) if (folder / INDEX).is_file() else {"groups": {}}
@@ -54,38 +58,90 @@ def fit_groups(
                 "another folder"
             )
         index |= {"format": FORMAT, "by": by, "columns": list(data.origin.columns)}
-        known, wanted = index["groups"], np.unique(labels).tolist()
-        index["groups"] = {name: known[name] for name in wanted if name in known}
-        n_fitted = 0
-
-        def left() -> str:
-            n = len(index["groups"])
-            return (
-                f"Stopped. {folder} has models of {n:,} of {counted(len(wanted), 'group')}; run "
-                "the same command again to fit those that are missing or out of date."
-            )
-
-        for name in wanted:
-            part = _rows(data, labels == name)
-            digest = _digest(part, settings, how)
-            entry = known.get(name, {})
-            if entry.get("digest") == digest and (folder / entry["file"]).is_file():
-                continue
-            file = _file_of(name)
-            progress(f"{name}: {counted(len(part.frame), 'row')}")
-            with if_stopped(left):
-                model = _fitted(part, name, settings, how)
-                model.save(folder / file)
-            classes = model.classes_.tolist() if isinstance(model, Classifier) else []
-            entry = {"file": file, "n_rows": len(part.frame), "digest": digest}
-            index["groups"][name] = entry | {"classes": [str(one) for one in classes]}
-            _write_index(folder, index)
-            n_fitted += 1
+        rows: dict[str, Any] = pd.Series(data.by).groupby(np.asarray(data.by)).indices
+        known, digests = index["groups"], dict[str, str]()
+        index["groups"] = {name: known[name] for name in rows if name in known}
+        for name in rows:
+            digest, entry = _digest(_part(data, rows[name]), settings, how), known.get(name, {})
+            if entry.get("digest") != digest or not (folder / entry["file"]).is_file():
+                digests[name] = digest
+        calls = ((name, _part(data, rows[name]), settings, how) for name in digests)
+        failures: dict[str, str] = {}
+        with (
+            if_stopped(lambda: _left(folder, len(index["groups"]), len(rows))),
+            _workers(jobs, ray if digests else None) as map_calls,
+        ):
+            for name, fitted, classes in map_calls(_fit_group, calls):
+                if isinstance(fitted, str):
+                    failures[name] = fitted
+                    continue
+                file, n_rows = _file_of(name), len(rows[name])
+                write_model(folder / file, *fitted)
+                entry = {"file": file, "n_rows": n_rows, "digest": digests[name]}
+                index["groups"][name] = entry | {"classes": classes}
+                _write_index(folder, index)
+                progress(f"{name}: {counted(n_rows, 'row')}")
         _write_index(folder, index)
         kept = {entry["file"] for entry in index["groups"].values()}
         for file in {entry["file"] for entry in known.values()} - kept:  # of groups that are gone
             (folder / file).unlink(missing_ok=True)
-    return {"n_groups": len(wanted), "n_fitted": n_fitted, "n_kept": len(wanted) - n_fitted}
+    if failures:
+        raise ValueError(_failed(failures))
+    n_fitted = len(digests)
+    return {"n_groups": len(rows), "n_fitted": n_fitted, "n_kept": len(rows) - n_fitted}
+
+
+@contextmanager
+def _workers(jobs: int, ray: str | None) -> Iterator[MapCalls]:
+    """What makes several calls at a time, here or on a cluster."""
+    if ray is None:
+        with worker_processes(jobs) as map_calls:
+            yield map_calls
+        return
+    from batchensemble.adapters.ray import connected, map_by_tasks
+
+    with connected(ray):
+        yield map_by_tasks
+
+
+def _fit_group(
+    name: str, part: TrainingData, settings: dict[str, Any], how: dict[str, Any]
+) -> tuple[str, Any, list[str]]:
+    """The group, what the file of its model holds or why there is none, and its classes.
+
+    Only the caller writes: what another run has left at work cannot spoil the folder.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a thousand groups nobody reads them
+            model = train(part, settings, **how)
+    except ValueError as error:
+        return name, f"{counted(len(part.frame), 'row')}: {error}", []
+    classes = model.classes_.tolist() if isinstance(model, Classifier) else []
+    return name, model.stored(), [str(one) for one in classes]
+
+
+def _left(folder: Path, n_models: int, n_groups: int) -> str:
+    return (
+        f"Stopped. {folder} has models of {n_models:,} of {counted(n_groups, 'group')}; run the "
+        "same command again to fit those that are missing or out of date."
+    )
+
+
+def _failed(failures: dict[str, str]) -> str:
+    first, *others = sorted(failures)
+    more = f"; nor could {_named(others)}" if others else ""
+    return (
+        f"group {first!r} could not be fitted ({failures[first]}){more}; the models of all other "
+        "groups are kept. Delete such rows or give them to another group, then run the same "
+        "command again"
+    )
+
+
+def _named(groups: list[str]) -> str:
+    """The first of many, and how many more there are."""
+    more = f" and {len(groups) - NAMED:,} more" if len(groups) > NAMED else ""
+    return ", ".join(map(repr, groups[:NAMED])) + more
 
 
 def _file_of(group: str) -> str:
@@ -94,21 +150,7 @@ def _file_of(group: str) -> str:
     return f"{plain}-{hashlib.sha256(group.encode()).hexdigest()[:8]}.be"
 
 
-def _fitted(part: TrainingData, name: str, settings: dict[str, Any], how: dict[str, Any]) -> Any:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a thousand groups nobody reads them
-            return train(part, settings, **how)
-    except ValueError as error:
-        n_rows = counted(len(part.frame), "row")
-        raise ValueError(
-            f"group {name!r} ({n_rows}): {error}; groups before it are kept. Delete its rows or "
-            "give them to another group, then run the same command again"
-        ) from error
-
-
-def _rows(data: TrainingData, mask: Any) -> TrainingData:
-    rows = np.flatnonzero(mask)
+def _part(data: TrainingData, rows: NDArray[np.int64]) -> TrainingData:
     origin = replace(data.origin, n_rows=len(rows), n_without_target=0)
     y, censored = (None if each is None else each[rows] for each in (data.y, data.censored))
     return replace(
@@ -118,6 +160,7 @@ def _rows(data: TrainingData, mask: Any) -> TrainingData:
         y=y,
         censored=censored,
         order=data.order.take(rows),
+        by=None,
     )
 
 
@@ -149,8 +192,9 @@ def _read_index(folder: Path) -> dict[str, Any]:
 
 
 def _write_index(folder: Path, index: dict[str, Any]) -> None:
+    in_order = index | {"groups": dict(sorted(index["groups"].items()))}
     with replacing(folder / INDEX) as file:
-        file.write(json.dumps(index, indent=1).encode())
+        file.write(json.dumps(in_order, indent=1).encode())
 
 
 @contextmanager
@@ -189,11 +233,9 @@ class ModelFolder:
         labels = self._labels(rows, file)
         missing = sorted({label for label in labels if label not in self.groups})
         if missing:
-            more = f" and {len(missing) - NAMED:,} more" if len(missing) > NAMED else ""
-            names = ", ".join(map(repr, missing[:NAMED]))
             raise ValueError(
                 f"{file.name}: {counted(len(missing), 'group')} of {self.by!r} not seen at fit: "
-                f"{names}{more}; fit again with rows of them, or leave their rows out"
+                f"{_named(missing)}; fit again with rows of them, or leave their rows out"
             )
         parts = [
             table_predictions(self._model(label), rows[labels == label], file, coverage)

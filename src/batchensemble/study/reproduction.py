@@ -31,11 +31,12 @@ from batchensemble.study.plans import (
     plan,
     variants_of,
 )
-from batchensemble.study.runner import Elsewhere, run_units, unfinished
+from batchensemble.study.runner import run_units, unfinished
 from batchensemble.study.sheets import main_sheet
 from batchensemble.study.spec import Unit
 from batchensemble.study.store import Result, Store
 from batchensemble.training.methods import METHODS
+from batchensemble.training.workers import MapCalls
 from batchensemble.words import one_of
 
 
@@ -50,7 +51,7 @@ def reproduce(
     n_jobs: int,
     console: Console,
     n_seeds: int | None = None,
-    elsewhere: Elsewhere | None = None,
+    elsewhere: MapCalls | None = None,
 ) -> list[Result]:
     """Run what is unfinished, write all outputs, print the main table; returns all results.
 
@@ -97,7 +98,7 @@ class Session:
     folder: Path
     n_jobs: int
     console: Console
-    elsewhere: Elsewhere | None = None
+    elsewhere: MapCalls | None = None
 
     @property
     def n_processes(self) -> int:

@@ -4,12 +4,10 @@ import dataclasses
 import datetime as dt
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 import torch
-from joblib import Parallel, delayed
-from joblib.externals.loky import get_reusable_executor
 from torch import Generator
 
 from batchensemble.study.additions import NOTHING, Additions
@@ -20,9 +18,7 @@ from batchensemble.study.store import Result, Store, describe_machine
 from batchensemble.training.loop import Training
 from batchensemble.training.losses import GaussianNLL
 from batchensemble.training.methods import MakeNetwork, Method, make_method
-
-Elsewhere = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterable[Any]]
-"""A function and the arguments of its calls -> what they return, as they are finished."""
+from batchensemble.training.workers import MapCalls, worker_processes
 
 
 def run_unit(unit: Unit, device: torch.device) -> list[Result]:
@@ -111,7 +107,7 @@ def run_units(
     n_jobs: int = 1,
     additions: Additions = NOTHING,
     tell: Callable[[Unit, list[Result]], None] = lambda unit, results: None,
-    elsewhere: Elsewhere | None = None,
+    elsewhere: MapCalls | None = None,
 ) -> None:
     """Run unfinished units, several at a time; each is written as soon as it is finished.
 
@@ -119,17 +115,9 @@ def run_units(
     calls on other machines, which see the same folders.
     """
     calls = [(unit, store, device, additions) for unit in unfinished(units, store)]
-    try:
-        if elsewhere is not None:
-            done = elsewhere(_work, calls)
-        else:
-            jobs = (delayed(_work)(*call) for call in calls)
-            done = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)
-        for unit, results in done:
+    with nullcontext(elsewhere) if elsewhere else worker_processes(n_jobs) as map_calls:
+        for unit, results in map_calls(_work, calls):
             tell(unit, results)
-    except KeyboardInterrupt:
-        get_reusable_executor().shutdown(kill_workers=True)
-        raise
 
 
 def _work(

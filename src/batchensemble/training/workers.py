@@ -1,0 +1,40 @@
+"""Calls in several processes of this machine, each with one thread: joblib runs them."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+MapCalls = Callable[[Callable[..., Any], Iterable[tuple[Any, ...]]], Iterable[Any]]
+"""A function and the arguments of its calls -> what they return, as they are finished."""
+
+
+@contextmanager
+def worker_processes(n_jobs: int) -> Iterator[MapCalls]:
+    """Runs so many calls at a time, -1 for one per core; 1 is here, in this process.
+
+    An error, Ctrl-C or the kill of a process ends all of them at once.
+    """
+    begun: list[Any] = []
+
+    def map_calls(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterable[Any]:
+        with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+            parallel = Parallel(return_as="generator_unordered", max_nbytes=None)
+        begun.append(parallel(delayed(function)(*call) for call in calls))
+        return begun[-1]  # type: ignore[no-any-return]
+
+    try:
+        yield map_calls
+    except TerminatedWorkerError as error:
+        raise ChildProcessError(
+            "a worker process was killed, perhaps for want of memory; what was finished is kept. "
+            "Run the same command again, with fewer jobs if memory is short"
+        ) from error
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib's own: there are calls that did not end
+            for results in begun:
+                results.close()

@@ -1,0 +1,66 @@
+"""Functions inside of functions travel to other processes by value, with no need of this file."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from batchensemble.training.workers import worker_processes
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_calls_give_the_same_here_and_in_processes_of_one_thread(n_jobs, monkeypatch):
+    def facts(x):
+        return 2 * x, os.getpid(), os.environ["OMP_NUM_THREADS"]
+
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+
+    with worker_processes(n_jobs) as map_calls:
+        doubled, pids, n_threads = zip(*map_calls(facts, ((x,) for x in range(9))), strict=True)
+    assert sorted(doubled) == list(range(0, 18, 2))
+    assert (os.getpid() in pids) == (n_jobs == 1)
+    assert set(n_threads) == {"2" if n_jobs == 1 else "1"}
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nothing is killed so on Windows")
+def test_a_killed_process_ends_all_in_one_line_and_the_next_calls_work():
+    def die_at(x, deadly):
+        if x == deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return x
+
+    with (
+        pytest.raises(ChildProcessError, match=r"a worker process was killed.*again"),
+        worker_processes(2) as map_calls,
+    ):
+        list(map_calls(die_at, [(x, 3) for x in range(9)]))
+    with worker_processes(2) as map_calls:
+        assert sorted(map_calls(die_at, [(x, -1) for x in range(9)])) == list(range(9))
+
+
+def interrupted_after_the_first():
+    with worker_processes(2) as map_calls:
+        for _ in map_calls(lambda seconds: time.sleep(seconds), [(0,), (100,)]):
+            raise KeyboardInterrupt
+
+
+def test_ctrl_c_does_not_wait_for_calls_that_have_begun():
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_after_the_first()
+    with worker_processes(2) as map_calls:
+        list(map_calls(lambda seconds: time.sleep(seconds), [(0,), (0,)]))
+    assert time.monotonic() - start < 50
+
+
+def test_an_error_in_a_process_is_the_error_here():
+    def refuse(x):
+        if x == 2:
+            raise ValueError(f"expected anything but {x}")
+
+    with (
+        pytest.raises(ValueError, match=r"^expected anything but 2$"),
+        worker_processes(2) as map_calls,
+    ):
+        list(map_calls(refuse, [(x,) for x in range(4)]))
