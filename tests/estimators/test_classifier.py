@@ -88,6 +88,8 @@ def test_a_class_with_one_row_and_classes_of_very_unequal_size_fit():
         (["a"] * 59 + [None], "missing value .* in row 59"),
         (["a"] * 59 + [float("nan")], "missing value .* in row 59"),
         (["a"] * 59 + [1], "labels of one kind, got \\['int', 'str'\\]"),
+        (np.array(["2020-01-01", "2021-01-01"] * 30, "M8[D]"), r"texts, .* as 2020-01-01; convert"),
+        (np.array([1, 2] * 30, "m8[D]"), "got timedelta64"),
         (np.zeros((60, 2)), "1d array"),
         (np.arange(7), "as many targets as rows"),
     ],
@@ -145,6 +147,25 @@ def test_class_weights_are_sample_weights():
         Classifier(**RARE, class_weight="balance").fit(X, y)
 
 
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        (["1"] * 300, r"numbers, one for each of 300 rows, got <U1 values such as \['1'\]"),
+        (np.ones(300, complex), r"got complex128 values such as \[\(1\+0j\)\]; convert them$"),
+        (np.ones(299), r"sample_weight.shape == \(299,\), expected \(300,\)"),
+        (np.ones((300, 1)), "1D array"),
+        ([None] * 300, "contains NaN"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused_with_class_weights_as_without(
+    class_weight, weight, words
+):
+    X, y = rare(300)
+    with pytest.raises(ValueError, match=words):
+        Classifier(**RARE, class_weight=class_weight).fit(X, y, sample_weight=weight)
+
+
 @pytest.mark.filterwarnings("ignore:the 90 % sets hold")
 def test_sets_by_class_hold_a_rare_class_and_plain_ones_do_not(tmp_path):
     X, y = rare(3000)
@@ -173,6 +194,17 @@ def test_sets_by_group_want_the_groups_of_new_rows():
     assert sets.shape == alone.shape == (1000, 2)
     with pytest.raises(ValueError, match="got both"):
         model.calibrate(X[500:], y[500:], groups=group[500:], per_class=True)
+
+
+@pytest.mark.filterwarnings("ignore:the 90 % sets hold")
+def test_whether_sets_are_by_class_is_said_by_true_or_false_so_that_a_file_can_keep_it(tmp_path):
+    X, y = rare(400)
+    model = Classifier(**RARE | {"epochs": 2}).fit(X, y)
+    for word in ("no", None, 1):
+        with pytest.raises(ValueError, match=f"per_class to be True or False, got {word!r}"):
+            model.calibrate(X, y, per_class=word)
+    model.calibrate(X, y, per_class=np.True_).save(tmp_path / "model.be")
+    assert batchensemble.load(tmp_path / "model.be").calibration_.per_class
 
 
 def test_a_class_with_too_few_calibration_rows_is_refused_when_sets_are_asked_for():

@@ -143,6 +143,34 @@ def test_an_eval_set_may_be_a_list_of_one_and_have_censored_rows_and_weights_bes
     assert not np.array_equal(both.predict(x), half.predict(x))
 
 
+def test_censored_rows_of_an_eval_set_are_judged_by_their_likelihood_even_if_fit_has_none():
+    x, y, _, _ = times(80)
+    watched = times(40, seed=1)[:3]
+    model = Regressor(**TINY).fit(x, y, eval_set=watched)
+    assert model.settings_["loss"] == "nll"
+    assert np.isfinite(model.update(x, y, eval_set=watched).predict(x)).all()
+    plain = Regressor(**TINY).fit(x, y)
+    plain.update(x, y, eval_set=watched)
+    assert plain.settings_["loss"] == "nll"
+    with pytest.raises(ValueError, match="got loss='crps'; omit it"):
+        Regressor(**TINY, loss="crps").fit(x, y, eval_set=watched)
+    with pytest.raises(ValueError, match="a Classifier predicts classes; omit censored"):
+        Classifier(**TINY).fit(x, y > 2, eval_set=(watched[0], watched[1] > 2, watched[2]))
+
+
+def test_an_update_with_censored_rows_that_fails_leaves_the_settings_as_they_were(monkeypatch):
+    x, y, censored, _ = times(80)
+    model = Regressor(**TINY).fit(x, y)
+
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(Regressor, "_learn_spread", fail)
+    with pytest.raises(MemoryError):
+        model.update(x, y, censored=censored)
+    assert model.settings_["loss"] == "crps"
+
+
 @pytest.mark.parametrize(
     ("eval_set", "words"),
     [

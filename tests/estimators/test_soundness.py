@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from fixtures import resigned
-from fuzz.model_files import altered, saved, use
+from fuzz.model_files import altered, parts, saved, use
 from safetensors.numpy import save as bytes_of
 
 import batchensemble
@@ -60,6 +60,19 @@ def test_a_file_that_could_not_predict_does_not_load(tmp_path, name):
     data = altered({"model": model, "changes": [change]})
     assert data != saved(model)
     (tmp_path / "m.be").write_bytes(data)
+    with pytest.raises(ModelFileError, match=r"m\.be cannot be built .* fit and save the model ag"):
+        batchensemble.load(tmp_path / "m.be")
+
+
+@pytest.mark.parametrize("array", ["exponents_", "numbers_.fill"])
+def test_a_row_of_numbers_that_became_a_column_does_not_load(tmp_path, array):
+    contents, arrays = parts(saved("regressor"))
+    name = f"encoder_.{array}"
+    # As many as there are rows in the trial, so that numpy would take them for one of each row.
+    assert arrays[name].shape == (3,)
+    arrays[name] = arrays[name][:, None]
+    text = json.dumps(contents, separators=(",", ":"))
+    (tmp_path / "m.be").write_bytes(resigned(bytes_of(arrays, {"batchensemble": text})))
     with pytest.raises(ModelFileError, match=r"m\.be cannot be built .* fit and save the model ag"):
         batchensemble.load(tmp_path / "m.be")
 

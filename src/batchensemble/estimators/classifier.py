@@ -30,6 +30,7 @@ from batchensemble.estimators.parameters import (
 )
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS
 from batchensemble.estimators.table import MOST_NAMED, TableEstimator
+from batchensemble.estimators.targets import check_weight
 from batchensemble.estimators.usefulness import doubt_about_classes, doubts_about_sets
 from batchensemble.predictive import CategoricalPredictive
 from batchensemble.words import one_of
@@ -137,6 +138,12 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
                 f"{values[~is_known].tolist()[0]!r}; to learn a new class, fit again with all rows"
             )
 
+    def _allow_censored(self) -> None:
+        raise ValueError(
+            "censored targets are numbers, such as the time until an event, and a Classifier "
+            "predicts classes; omit censored, or use Regressor"
+        )
+
     def _head(self) -> ClassHead:
         if self.calibration_ is None:
             return ClassHead(self.classes_)
@@ -146,7 +153,9 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
         if self.class_weight is None:
             return sample_weight
         weight = compute_sample_weight(self._known_weights(values), values)
-        return weight if sample_weight is None else weight * np.asarray(sample_weight)
+        return (
+            weight if sample_weight is None else weight * check_weight(sample_weight, len(values))
+        )
 
     def _known_weights(self, values: NDArray[Any]) -> Any:
         if isinstance(self.class_weight, str):

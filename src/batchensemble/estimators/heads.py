@@ -142,6 +142,11 @@ class ClassHead:
                 f"expected labels of one kind, got {sorted({type(v).__name__ for v in values})}; "
                 "convert all of them to strings or to numbers"
             )
+        if values.dtype.kind in "mM":
+            raise ValueError(
+                f"expected classes that are texts, numbers or booleans, got {values.dtype} values "
+                f"such as {values[0]}; convert them to texts"
+            )
         with np.errstate(invalid="ignore"):  # it casts numbers such as 1e30 to integers
             check_classification_targets(values)
         classes = np.unique(values)

@@ -159,7 +159,7 @@ class Regressor(
                 "censored targets are learned by their likelihood, loss='nll', got loss='crps'; "
                 "omit it"
             )
-        self.settings_["loss"] = "nll"
+        self.settings_ = self.settings_ | {"loss": "nll"}
 
     def _check_new_target(self, values: NDArray[Any]) -> None:
         y, transform = read_numbers(values), vars(self).get("transform_")

@@ -121,8 +121,7 @@ def _check_table(model: Regressor | Classifier) -> None:
         _check_classes(model.classes_)
         if model.calibration_ is not None:
             check_sets(model.calibration_, len(model.classes_))
-    columns = _trial_columns(encoder)
-    require(np.isfinite(encoder.transform(columns)).all(), "an encoder that gives finite numbers")
+    columns = _tried_columns(encoder)
     if _is_small(model.model_.ensemble):
         _try_table(model, columns)
 
@@ -154,6 +153,17 @@ def _try_table(model: Regressor | Classifier, columns: Columns) -> None:
         model.calibration_report()
     require(all(len(answer) == n for answer in answers), "an answer for every row")
     require(all(np.isfinite(answer).all() for answer in answers), "finite predictions")
+
+
+def _tried_columns(encoder: TableEncoder) -> Columns:
+    """Rows that it encodes, each as it would alone: no array is taken for one of another shape."""
+    columns = _trial_columns(encoder)
+    encoded = encoder.transform(columns)
+    require(np.isfinite(encoded).all(), "an encoder that gives finite numbers")
+    alone = [encoder.transform(columns.take(np.array([i]))) for i in range(columns.n_rows)]
+    same = np.concatenate(alone)
+    require(same.shape == encoded.shape and np.allclose(same, encoded), "an encoder of single rows")
+    return columns
 
 
 def _trial_columns(encoder: TableEncoder) -> Columns:
@@ -210,6 +220,7 @@ def _check_forecaster(model: Forecaster) -> None:
     require(type(encoder.calendar) is bool and is_count(encoder.period), "a calendar or none")
     for each in encoder.encoders_.values():
         _check_encoder(each)
+        _tried_columns(each)
     for name in panel.ids.tolist():
         location, scale = encoder.scales_[name]
         require(is_number(location) and is_positive(scale), "a scale of every series")

@@ -273,10 +273,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         weight = self._weighted(values, sample_weight)
         weight = None if weight is None else read_weight(weight, n)
         if censored is not None and self._task == "classification":
-            raise ValueError(
-                "censored targets are numbers, such as the time until an event, and a Classifier "
-                "predicts classes; omit censored, or use Regressor"
-            )
+            self._allow_censored()
         return Examples(columns, values, weight, read_censored(censored, n), order).that_count()
 
     def _parted(
@@ -309,6 +306,8 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         values = read_target(y, columns.n_rows)
         self._check_new_target(values)
         mask = read_censored(censored[0], columns.n_rows) if censored else None
+        if mask is not None:
+            self._allow_censored()
         return Examples(columns, values, censored=mask)
 
     def _encoder(self) -> TableEncoder:
@@ -439,7 +438,9 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
             )
         if groups is not None and per_class:
             raise ValueError("expected groups or per_class=True, got both; omit one of the two")
-        self._calibrate(columns, values, groups, per_class)
+        if not isinstance(per_class, bool | np.bool_):
+            raise ValueError(f"expected per_class to be True or False, got {per_class!r:.80}")
+        self._calibrate(columns, values, groups, bool(per_class))
         return self
 
     def _calibrate(
@@ -469,8 +470,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
 
     def predict_dist(self, X: Any) -> Dist:
         """The whole prediction, one object."""
-        columns = self.read(X)
-        return self.model_.predict(columns)
+        return self.model_.predict(self.read(X))
 
     def _ask(self, X: Any, question: Callable[[Dist], NDArray[Any]]) -> NDArray[Any]:
         columns = self.read(X)

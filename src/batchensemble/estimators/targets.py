@@ -98,9 +98,23 @@ def read_targets(
     return targets
 
 
+def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """One finite number of at least 0 for each row."""
+    given = np.asarray(sample_weight)
+    if given.dtype.kind not in "biufO":
+        raise ValueError(
+            f"expected sample_weight to be numbers, one for each of {n_rows} rows, got "
+            f"{given.dtype} values such as {given.ravel()[:1].tolist()}; convert them"
+        )
+    weight: NDArray[np.float64] = _check_sample_weight(
+        sample_weight, np.empty((n_rows, 1)), ensure_non_negative=True
+    )
+    return weight
+
+
 def read_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     """Weights of mean 1 over the rows that count."""
-    weight = _check_sample_weight(sample_weight, np.empty((n_rows, 1)), ensure_non_negative=True)
+    weight = check_weight(sample_weight, n_rows)
     if not weight.any():
         raise ValueError("expected a sample_weight above zero for some row, got only zeros")
     weight = weight / weight.max()
