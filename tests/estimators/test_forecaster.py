@@ -102,7 +102,7 @@ def test_the_callers_names_are_kept_and_the_alias_is_the_callers(data):
     assert list(model.predict(level=[80])) == ["shop", "month", "ours", "ours-lo-80", "ours-hi-80"]
     assert list(model.simulate(2)) == ["shop", "month", "sample_id", "sales"]
     for alias in ("y", "cutoff"):
-        with pytest.raises(ValueError, match=f"expected different names for .*, got '{alias}'"):
+        with pytest.raises(ValueError, match=f"another name for the forecast .*, got '{alias}'"):
             Forecaster(alias=alias, **QUICK).cross_validation(data)
 
 

@@ -15,6 +15,7 @@ from batchensemble.data.encoded_series import Encoded
 from batchensemble.data.grids import series_of
 from batchensemble.data.intermittent import is_intermittent, reordered
 from batchensemble.data.panels import Panel
+from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.windows import continued_back, mean_change, window_scales
 from batchensemble.words import one_of
@@ -57,7 +58,7 @@ class SeriesEncoder:
         self.future, self.past, self.static = tuple(future), tuple(past), tuple(static)
 
     def fit(self, panel: Panel) -> "SeriesEncoder":
-        panel = _seasonally_filled(panel, self.period)
+        panel = seasonally_filled(panel, self.period)
         self.lowest_ = {
             _key(i): self._lowest(panel.values[panel.rows(k)]) for k, i in enumerate(panel.ids)
         }
@@ -151,9 +152,9 @@ class SeriesEncoder:
         A series that fit has not seen is scaled by `learned_from`'s. One whose `recent` numbers,
         those that a forecast reads, are of another size than what fit has seen is scaled by these.
         """
-        source = _seasonally_filled(learned_from or panel, self.period)
-        latest = source if recent is None else _seasonally_filled(recent, self.period)
-        panel = _seasonally_filled(panel, self.period)
+        source = seasonally_filled(learned_from or panel, self.period)
+        latest = source if recent is None else seasonally_filled(recent, self.period)
+        panel = seasonally_filled(panel, self.period)
         scales = [
             self._scale_of(_key(i), latest.values[latest.rows(k)])
             if _key(i) in self.scales_
@@ -277,18 +278,6 @@ class SeriesEncoder:
     def window_scales(self, values: NDArray[np.float32], reach: int) -> tuple[Floats, Floats]:
         """Of the window that starts at each row, from its `reach` known values."""
         return window_scales(values, reach, scaling=self.scaling, period=self.period)
-
-
-def _seasonally_filled(panel: Panel, period: int) -> Panel:
-    """With missing values as the last one before them, changed as one season earlier."""
-    if panel.is_filled is None:
-        return panel
-    values, starts = panel.values.copy(), panel.starts[:-1][series_of(panel.starts)]
-    for row in np.flatnonzero(panel.is_filled & (np.arange(len(values)) > starts)):
-        values[row] = values[row - 1]
-        if period > 1 and row - period > starts[row]:
-            values[row] += values[row - period] - values[row - period - 1]
-    return replace(panel, values=values)
 
 
 def _chosen(columns: Columns | None, names: Sequence[str]) -> Columns:

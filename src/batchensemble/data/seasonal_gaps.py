@@ -1,0 +1,20 @@
+"""What stands in the place of missing values inside a series."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from batchensemble.data.grids import series_of
+from batchensemble.data.panel import Panel
+
+
+def seasonally_filled(panel: Panel, period: int) -> Panel:
+    """With missing values as the last one before them, changed as one season earlier."""
+    if panel.is_filled is None:
+        return panel
+    values, starts = panel.values.copy(), panel.starts[:-1][series_of(panel.starts)]
+    for row in np.flatnonzero(panel.is_filled & (np.arange(len(values)) > starts)):
+        values[row] = values[row - 1]
+        if period > 1 and row - period > starts[row]:
+            values[row] += values[row - period] - values[row - period - 1]
+    return replace(panel, values=values)

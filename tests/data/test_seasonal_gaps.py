@@ -1,0 +1,34 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from batchensemble.data.panels import read_panel
+from batchensemble.data.seasonal_gaps import seasonally_filled
+
+
+def gappy(*series):
+    """Daily series of these values, NaN where one is missing."""
+    parts = [
+        pd.DataFrame(
+            {"unique_id": i, "ds": pd.date_range("2024-01-01", periods=len(own)), "y": own}
+        )
+        for i, own in enumerate(series)
+    ]
+    return read_panel(pd.concat(parts), marks_gaps=True)
+
+
+def test_a_missing_value_changes_as_one_season_earlier():
+    values = [1.0, 5.0, 2.0, 3.0, 7.0, 4.0]
+    filled = seasonally_filled(gappy([*values[:4], np.nan, *values[5:]]), 3)
+    assert filled.values.tolist() == [1, 5, 2, 3, 3 + (5 - 1), 4]
+
+
+@pytest.mark.parametrize("period", [1, 5])
+def test_without_a_season_before_it_a_missing_value_is_the_last_one(period):
+    filled = seasonally_filled(gappy([1.0, 5.0, 2.0, 3.0], [8.0, np.nan, np.nan, 6.0]), period)
+    assert filled.values.tolist() == [1, 5, 2, 3, 8, 8, 8, 6]
+
+
+def test_a_series_without_gaps_is_left_alone():
+    panel = read_panel([1.0, 2.0, 3.0])
+    assert seasonally_filled(panel, 2) is panel
