@@ -72,6 +72,26 @@ def test_a_run_that_was_stopped_goes_on_and_no_row_is_lost_or_there_twice(shell,
     assert sizes == [20, 21]
 
 
+def test_a_duplicate_start_leaves_every_file_whole_and_once(shell, new, monkeypatch):
+    predict, begun = folders.predict_file, []
+    where = shell.folder / "price.be", new, shell.folder / "out"
+
+    def beside_another(*given, **more):
+        begun.append(given)
+        if len(begun) == 1:
+            predict_folder(*where, **HOW)
+        return predict(*given, **more)
+
+    predict_folder(*where[:2], shell.folder / "alone", **HOW)
+    monkeypatch.setattr(folders, "predict_file", beside_another)
+    assert predict_folder(*where, **HOW)["n_rows"] == 41
+    assert len(begun) == 4
+    for name in ("a.csv", "b.csv"):
+        both = [(shell.folder / folder / name).read_bytes() for folder in ("out", "alone")]
+        assert both[0] == both[1]
+    assert files_in(shell.folder / "out") == ["a.csv", "b.csv"]
+
+
 def test_predictions_of_another_model_or_coverage_are_not_mixed_in(shell, new):
     shell("predict", "price.be", "new", "-o", "out")
     for words in (("town.be",), ("price.be", "--coverage", 0.5), ("price.be", "--keep", "town")):

@@ -134,19 +134,22 @@ def test_what_is_finished_stays_when_a_worker_or_the_parent_is_struck(towns, who
     frame["town"] = np.arange(len(frame)) // 50  # twelve of them
     frame.to_csv("towns.csv", index=False)
     command = [*FIT, "--jobs", "2"]
-    run = subprocess.Popen(
-        [sys.executable, "-c", START, *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    for line in run.stdout:
-        if line.strip() == "3: 50 rows":
-            break
-    os.kill(next(workers_of(run.pid)) if who == "worker" else run.pid, how)
-    _, said = run.communicate(timeout=100)
+    with (
+        Path("said.txt").open("w") as said,
+        subprocess.Popen(
+            [sys.executable, "-c", START, *command],
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+        ) as run,
+    ):
+        for line in run.stdout:
+            if line.strip() == "3: 50 rows":
+                break
+        os.kill(next(workers_of(run.pid)) if who == "worker" else run.pid, how)
+        run.wait(timeout=100)
     assert run.returncode == code
-    assert words in " ".join(said.split())
+    assert words in " ".join(Path("said.txt").read_text().split())
     before = json.loads(Path("models/index.json").read_text())["groups"]
     assert 1 <= len(before) < 12
     kept = {name: Path("models", entry["file"]).read_bytes() for name, entry in before.items()}

@@ -1,4 +1,5 @@
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -93,6 +94,42 @@ def test_it_is_due_after_so_many_seconds(tmp_path):
     assert not Checkpoint(tmp_path / "a", "run", seconds=100).is_due
     assert Checkpoint(tmp_path / "a", "run", seconds=0).is_due
     assert Checkpoint(tmp_path / "a", "run").read() is None
+
+
+def test_a_full_disk_is_named_and_the_last_checkpoint_stays(tmp_path):
+    resource = pytest.importorskip("resource")
+    checkpoint = Checkpoint(tmp_path / "run.ckpt", "run")
+    checkpoint.write({"epoch": 1})
+    before, limits = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.RLIMIT_FSIZE
+    most = resource.getrlimit(limits)
+    resource.setrlimit(limits, (10_000, most[1]))
+    try:
+        with pytest.raises(OSError, match=r"run\.ckpt was not written"):
+            checkpoint.write({"epoch": 2, "theta": torch.zeros(100_000)})
+    finally:
+        resource.setrlimit(limits, most)
+        signal.signal(signal.SIGXFSZ, before)
+    assert checkpoint.read() == {"epoch": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["run.ckpt"]
+
+
+def test_a_duplicate_start_that_ends_first_does_not_change_the_model(
+    rows, tmp_path, often, monkeypatch
+):
+    file, meet, epochs = tmp_path / "run.ckpt", loop.State.meet, []
+
+    def meet_beside_another(self, losses):
+        epochs.append(0)
+        if len(epochs) == 4:  # the other goes on from our checkpoint, and deletes it in the end
+            Regressor(**TINY).fit(*rows, checkpoint=file)
+            assert not file.exists()
+        return meet(self, losses)
+
+    whole = Regressor(**TINY).fit(*rows)
+    monkeypatch.setattr(loop.State, "meet", meet_beside_another)
+    first = Regressor(**TINY).fit(*rows, checkpoint=file)
+    assert len(epochs) == 8 + 5
+    np.testing.assert_array_equal(first.predict(rows[0]), whole.predict(rows[0]))
 
 
 @pytest.mark.parametrize("where", ["folder", "pipe", "nowhere"])

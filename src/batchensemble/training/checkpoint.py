@@ -1,5 +1,6 @@
 """Where a training stands, in one file, from which a killed training goes on."""
 
+import io
 import time
 from pathlib import Path
 from typing import Any
@@ -47,8 +48,10 @@ class Checkpoint:
         return state
 
     def write(self, state: dict[str, Any]) -> None:
+        content = io.BytesIO()  # torch itself would not say that the disk is full
+        torch.save(state | {"run": self.run}, content)
         with replacing(self.path) as file:
-            torch.save(state | {"run": self.run}, file)
+            file.write(content.getbuffer())
         self.written = time.monotonic()
 
     def remove(self) -> None:
