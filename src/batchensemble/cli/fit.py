@@ -70,7 +70,7 @@ def fit(
     target_scaling: Annotated[
         TargetScaling | None,
         option(
-            "log: values of at least 0 count by their ratio, as prices do; standard by default.",
+            "log: learn on a logarithmic scale, for values such as prices; standard by default.",
             metavar="SCALING",
         ),
     ] = None,
@@ -85,9 +85,7 @@ def fit(
         str | None,
         option("A column: rows with the same value in it are held out together."),
     ] = None,
-    in_time: Annotated[
-        str | None, option("A column that says when: the last rows are held out.")
-    ] = None,
+    in_time: Annotated[str | None, option("A column of times: the last rows are held out.")] = None,
     by: Annotated[
         str | None,
         option("A column: one model for each of its values, in the folder -o; may be resumed."),
@@ -101,7 +99,7 @@ def fit(
     ] = None,
     drop: Annotated[Names, option("A column not to learn from; may be repeated.")] = None,
     category: Annotated[
-        Names, option("A column of codes, to be read as words; may be repeated.")
+        Names, option("A column of codes, to be read as categories; may be repeated.")
     ] = None,
     holdout: Annotated[
         float, option("Share of rows held out for scoring.", min=0, max=0.5, metavar="SHARE")
@@ -115,7 +113,7 @@ def fit(
     ] = None,
     per_class: Annotated[
         bool,
-        option("Calibrate the sets of each class apart, so that they hold rare classes, too."),
+        option("Calibrate each class by itself, so that sets contain rare classes as often, too."),
     ] = False,
     adapt: Annotated[
         bool,
@@ -168,7 +166,7 @@ def fit(
     checkpoint: Annotated[
         Path | None,
         training_option(
-            "A file that says how far training is; after a kill, the same command goes on from it."
+            "A file with the state of training; if stopped, the same command continues from it."
         ),
     ] = None,
     seed: Annotated[int, training_option("The same seed gives the same model.", min=0)] = 0,
@@ -206,7 +204,7 @@ def fit(
     ):
         raise typer.BadParameter(
             "several --target are for a regression of a table, without --time, --by, --censored "
-            "or --checkpoint"
+            "or --checkpoint; omit these, or give one --target"
         )
     of_series = (series, horizon, freq, fill, future, past, static, holidays)
     if (task == "forecast" or any(of_series)) and not time:
@@ -225,7 +223,9 @@ def fit(
             "--series instead"
         )
     if time and (groups or in_time):
-        raise typer.BadParameter("--groups and --in-time are for tables, not for a forecast")
+        raise typer.BadParameter(
+            "--groups and --in-time are for tables, not for a forecast; omit them"
+        )
     if (jobs != 1 or ray) and not by:
         raise typer.BadParameter("--jobs and --ray are for one model per group: add --by COLUMN")
     if jobs == 0 or (jobs != 1 and ray):
@@ -241,7 +241,7 @@ def fit(
     if adapt and calibrate is False:
         raise typer.BadParameter("--adapt calibrates; omit --no-calibrate")
     if checkpoint and (time or by):
-        raise typer.BadParameter("--checkpoint is for tables, not for a forecast or --by")
+        raise typer.BadParameter("--checkpoint is for tables, not for a forecast or --by; omit it")
     if target_kind and (time or task == "classification"):
         raise typer.BadParameter("--target-kind is for a regression; omit it")
     if censored and (time or task == "classification"):

@@ -78,8 +78,8 @@ def predict(
     class, and entropies in nats: `total`, the sum of `aleatoric` (noise) and `epistemic` (model).
     A calibrated model adds `set`, classes that include the true one with probability `--coverage`.
 
-    Of a folder, every file is predicted into a file of the same name; those that are there already
-    are not predicted again.
+    For a folder, each file's predictions go into a file of the same name; those that are there
+    already are not made again.
 
     A model of several targets has these columns for each, as `TARGET_mean`, `TARGET_std` and so on.
 
