@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from batchensemble.data.scalars import category_text
+from batchensemble.data.scalars import category_text, microseconds
 
 
 @pytest.mark.parametrize(
@@ -12,3 +12,12 @@ from batchensemble.data.scalars import category_text
 )
 def test_a_category_of_any_number_has_a_short_text(value, text):
     assert category_text(value) == text
+
+
+@pytest.mark.parametrize("unit", ["ns", "ps", "fs", "as"])
+def test_times_of_the_finest_units_are_read(unit):
+    values = np.array([3, "NaT"], dtype=f"datetime64[{unit}]")
+    found = microseconds("when", values)
+    assert found.dtype == "datetime64[us]"
+    assert found[0] == np.datetime64("1970-01-01")
+    assert np.isnat(found[1])

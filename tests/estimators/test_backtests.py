@@ -64,6 +64,12 @@ def test_a_value_that_is_missing_in_a_window_alone_is_no_gap_in_what_is_learned(
     assert found["y"].isna().sum() == 2
 
 
+def test_steps_between_windows_of_any_size_are_answered_in_words(frame):
+    model = Forecaster(**TINY_FORECASTER)
+    with pytest.raises(ValueError, match=f"at least {2**70 + 4} rows, got 40: it needs"):
+        model.cross_validation(frame, h=3, n_windows=2, step_size=2**70)
+
+
 def test_more_windows_than_rows_are_refused_before_they_are_counted_out(frame):
     with pytest.raises(ValueError, match="expected at least 1000000000003 rows, got 40"):
         Forecaster(**TINY_FORECASTER).cross_validation(frame, h=3, n_windows=10**12)

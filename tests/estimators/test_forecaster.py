@@ -357,6 +357,12 @@ def test_a_constant_series_among_others_does_not_disturb_them(data):
     assert np.abs(numbers(of(forecast, "s1")) - 7).max() < 1e-4
 
 
+def test_more_paths_than_any_digit_needs_are_refused_wherever_they_are_asked_for(model):
+    for ask in (model.simulate, lambda n: model.predict_dist(n_paths=n)):
+        with pytest.raises(ValueError, match="at most 1,000,000 n_paths, got 1,000,001"):
+            ask(1_000_001)
+
+
 @EVERY_METHOD
 @pytest.mark.parametrize("n_paths", [1, 20, 41])
 def test_exactly_as_many_paths_are_simulated_as_asked_for(method, n_paths):

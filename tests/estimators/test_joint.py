@@ -1,4 +1,5 @@
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -209,6 +210,35 @@ def test_what_cannot_be_learned_is_refused_in_words(related):
         related.score(x, Y[["grams", "euros"]])
     with pytest.raises(NotFittedError):
         JointRegressor().predict(x)
+
+
+def test_an_error_about_one_of_the_targets_names_it():
+    x, y = regression_table(60)
+    with pytest.raises(ValueError, match=r"^target 'y1': expected numbers as targets, got <U1"):
+        JointRegressor(**QUICK).fit(x, pd.DataFrame({"y0": y, "y1": ["a"] * 60}))
+    with pytest.raises(ValueError, match=r"^target 'y1': expected targets of at least 0"):
+        JointRegressor(**QUICK, target="positive").fit(x, np.column_stack([y**2, -(y**2)]))
+
+
+def test_targets_may_be_a_table_of_pyarrow():
+    pyarrow = pytest.importorskip("pyarrow")
+    x, y = regression_table(60)
+    quick, frame = QUICK | {"epochs": 1}, pd.DataFrame({"a": y, "b": -y})
+    model = JointRegressor(**quick).fit(x, pyarrow.Table.from_pandas(frame))
+    same = JointRegressor(**quick).fit(x, frame)
+    assert model.target_names_ == ["a", "b"]
+    assert np.array_equal(model.predict(x), same.predict(x))
+
+
+def test_a_fit_that_a_warning_ends_leaves_the_estimator_as_it_was():
+    x, y = regression_table(200)
+    model = JointRegressor(**QUICK).fit(x, np.column_stack([y, -y]))
+    before = model.n_held_out_, model.correlation_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(BatchEnsembleWarning, match="draws of several targets"):
+            model.fit(x[:29], np.column_stack([y, -y])[:29])
+    assert (model.n_held_out_, model.correlation_) == before
 
 
 def test_without_held_out_rows_draws_are_independent_and_a_warning_says_so():

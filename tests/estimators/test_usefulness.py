@@ -31,6 +31,11 @@ def told(y, mean):
     return list(doubt_about_numbers(y, mean, float(y.mean())))
 
 
+def test_numbers_too_small_to_tell_apart_are_no_doubt_and_no_warning():
+    y = np.array([0.0, 5e-324] * 50)
+    assert not [*doubt_about_numbers(y, y + 1.0, 0.0)]
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_predictions_that_explain_a_tenth_are_not_slandered(seed):
     assert not told(*numbers(0.1, seed=seed))

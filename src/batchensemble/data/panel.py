@@ -170,10 +170,10 @@ class Panel:
 
 def check_lengths(panel: Panel, fewest: int) -> None:
     """Every series has at least `fewest` rows."""
-    short = np.flatnonzero(panel.lengths < fewest)
+    short = np.flatnonzero(panel.lengths < min(fewest, np.iinfo(np.int64).max))
     if short.size:
         i = int(panel.lengths.argmin())
-        n = panel.lengths[i]
+        n = int(panel.lengths[i])
         also = f" ({short.size - 1} other series are too short as well)" if short.size > 1 else ""
         raise ValueError(
             f"{panel.label(i)}: expected at least {fewest} rows, got {n}: it needs "

@@ -63,6 +63,8 @@ def seconds(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
 
 def microseconds(name: str, values: NDArray[Any]) -> NDArray[Any]:
     """datetime64 of any unit -> datetime64[us]; outside these years the cast could overflow."""
+    if np.datetime_data(values.dtype)[0] in ("ps", "fs", "as"):  # at most half a year from 1970
+        return values.astype("datetime64[us]")
     years = values.astype("datetime64[Y]").astype(np.int64) + 1970
     outside = np.flatnonzero(~np.isnat(values) & ((years < 1) | (years > 9999)))
     if outside.size:

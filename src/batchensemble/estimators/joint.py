@@ -29,7 +29,7 @@ from batchensemble.estimators.parameters import (
 from batchensemble.estimators.regressor import Regressor
 from batchensemble.estimators.settings import NumberSettings
 from batchensemble.estimators.table_model import HeldOut
-from batchensemble.estimators.targets import read_targets
+from batchensemble.estimators.targets import about_target, read_targets
 from batchensemble.modelfile.codec import set_fields
 from batchensemble.modelfile.persistence import FilePath, write_model
 from batchensemble.predictive import JointPredictive, NumberPredictive
@@ -126,7 +126,11 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         said: dict[tuple[str, type[Warning]], list[str]] = {}
         for name, regressor in regressors.items():
             y = pd.Series(targets[name], name=name)
-            with warnings.catch_warnings(record=True) as caught, regressor._all_or_nothing():
+            with (
+                warnings.catch_warnings(record=True) as caught,
+                regressor._all_or_nothing(),
+                about_target(name),
+            ):
                 warnings.simplefilter("always")
                 regressor._validate_params()
                 told = (X, y, sample_weight, groups, in_time)
@@ -140,18 +144,18 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         for (text, category), names in said.items():
             of = "" if len(names) == len(regressors) else f" (target {', '.join(names)})"
             warnings.warn(text + of, category, stacklevel=2)
-        self.n_held_out_ = len(parts[0].rows) if parts else 0
-        self.correlation_ = np.eye(len(regressors))
-        if self.n_held_out_ >= FEWEST_ROWS:
-            self.correlation_ = learned_correlation(parts)
+        n_held_out, correlation = len(parts[0].rows) if parts else 0, np.eye(len(regressors))
+        if n_held_out >= FEWEST_ROWS:
+            correlation = learned_correlation(parts)
         else:
             warnings.warn(
                 "draws of several targets will be independent: how errors go together is learned "
                 f"from at least {FEWEST_ROWS} rows held out for early stopping, and there are "
-                f"{self.n_held_out_}; collect more rows, or choose a validation_fraction above 0",
+                f"{n_held_out}; collect more rows, or choose a validation_fraction above 0",
                 BatchEnsembleWarning,
                 stacklevel=2,
             )
+        self.n_held_out_, self.correlation_ = n_held_out, correlation
         self.regressors_, self.target_names_ = regressors, list(regressors)
         self._copy_features()
         return self

@@ -16,6 +16,7 @@ from batchensemble.data.encoded_series import Encoded
 from batchensemble.data.panels import Panel, check_lengths
 from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.data.windows import continued_back, window_starts
+from batchensemble.estimators.parameters import MOST_PATHS
 from batchensemble.predictive import SamplePredictive
 from batchensemble.training.direct import Direct
 from batchensemble.training.engines import Windows
@@ -164,6 +165,8 @@ class SeriesModel:
     def paths_per_member(self, n_paths: int) -> int:
         if not isinstance(n_paths, Integral) or n_paths < 1:
             raise ValueError(f"expected n_paths to be a whole number above 0, got {n_paths!r}")
+        if n_paths > MOST_PATHS:
+            raise ValueError(f"expected at most {MOST_PATHS:,} n_paths, got {n_paths:,}")
         return -(-int(n_paths) // self.ensemble.members.n_members)
 
 

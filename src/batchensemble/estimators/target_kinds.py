@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,10 @@ def learn_kind(
     values grows as often as not.
     """
     kind = one_of(word, KINDS, "target")
+    if logarithmic and kind == "auto" and bounds is None and y.min() < 0:
+        raise ValueError(
+            f"target_scaling='log' is for targets of at least 0, got {y.min():g}; omit it"
+        )
     if bounds is not None and kind not in ("auto", "bounded"):
         raise ValueError(
             f"target_bounds belong to target='bounded', got target={kind!r}; omit one of the two"
@@ -117,9 +122,13 @@ def _checked_bounds(y: Floats, bounds: Sequence[float] | None) -> tuple[float, f
             )
         low, high = known[0]
     else:
-        low, high = (float(end) for end in bounds)
+        is_pair = len(bounds) == 2 and all(isinstance(end, Real) for end in bounds)
+        low, high = map(float, bounds) if is_pair else (math.nan, math.nan)
     if not -1e100 <= low < high <= 1e100:
-        raise ValueError(f"expected target_bounds (low, high) with low < high, got {low}, {high}")
+        raise ValueError(
+            "expected target_bounds=(low, high), two numbers of size at most 1e100 with "
+            f"low < high, got {bounds}"
+        )
     if y.min() < low or y.max() > high:
         raise ValueError(
             f"expected targets from {low:g} to {high:g}, got values from {y.min():g} to "

@@ -1,6 +1,7 @@
 """Targets, weights and groups as they come, checked: one for each row."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
@@ -64,7 +65,7 @@ def read_targets(
     Those without names are y0, y1, ..., or have the names that are `known` since fit.
     """
     if hasattr(Y, "columns"):
-        names = list(Y.columns)
+        names = list(getattr(Y, "column_names", Y.columns))  # a Table of pyarrow has both
         if len({*names}) < len(names):
             raise ValueError(f"expected different names of targets, got {names}; rename them")
         columns = [Y[name] for name in names]
@@ -91,11 +92,20 @@ def read_targets(
         )
     targets = {}
     for name, column in zip(names, columns, strict=True):
-        try:
+        with about_target(name):
             targets[name] = read_target(column, n_rows)
-        except ValueError as error:
-            raise ValueError(f"target {name!r}: {error}") from None
     return targets
+
+
+@contextmanager
+def about_target(name: str) -> Iterator[None]:
+    """Say which of several targets an error is about."""
+    try:
+        yield
+    except ValueError as error:
+        if type(error) is not ValueError:  # of parameters, or a training that diverged
+            raise
+        raise ValueError(f"target {name!r}: {error}") from None
 
 
 def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:

@@ -63,7 +63,7 @@ def is_no_gain(gains: Floats, trivial: float) -> bool:
 def doubt_about_numbers(y: Floats, mean: Floats, answer: float) -> Iterator[str]:
     """A sentence if held-out rows show no gain over always answering the mean."""
     scale = float(np.abs(y - answer).max())
-    if scale <= 1e-9 * np.abs(y).max():  # nothing to explain
+    if scale <= max(1e-9 * np.abs(y).max(), 1e-100):  # nothing to explain
         return
     # In units of the largest deviation, and not too far: squares of squares must be finite.
     trivial, errors = (
