@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -118,6 +119,13 @@ def workers_of(pid):
                 yield int(path.name)
 
 
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no list of processes in /proc")
 @pytest.mark.parametrize(
@@ -146,9 +154,14 @@ def test_what_is_finished_stays_when_a_worker_or_the_parent_is_struck(towns, who
         for line in run.stdout:
             if line.strip() == "3: 50 rows":
                 break
-        os.kill(next(workers_of(run.pid)) if who == "worker" else run.pid, how)
+        workers = [*workers_of(run.pid)]
+        os.kill(workers[0] if who == "worker" else run.pid, how)
         run.wait(timeout=100)
     assert run.returncode == code
+    end = time.monotonic() + 100
+    while any(map(is_running, workers)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(map(is_running, workers))
     assert words in " ".join(Path("said.txt").read_text().split())
     before = json.loads(Path("models/index.json").read_text())["groups"]
     assert 1 <= len(before) < 12

@@ -1,8 +1,12 @@
 """Calls in several processes of this machine, each with one thread: joblib runs them."""
 
+import os
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
@@ -19,11 +23,12 @@ def worker_processes(n_jobs: int) -> Iterator[MapCalls]:
     An error, Ctrl-C or the kill of a process ends all of them at once.
     """
     begun: list[Any] = []
+    here = os.getpid()
 
     def map_calls(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterable[Any]:
         with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
             parallel = Parallel(return_as="generator_unordered", max_nbytes=None)
-        begun.append(parallel(delayed(function)(*call) for call in calls))
+        begun.append(parallel(delayed(_call)(here, function, *call) for call in calls))
         return begun[-1]  # type: ignore[no-any-return]
 
     try:
@@ -38,3 +43,21 @@ def worker_processes(n_jobs: int) -> Iterator[MapCalls]:
             warnings.simplefilter("ignore")  # joblib's own: there are calls that did not end
             for results in begun:
                 results.close()
+
+
+def _call(parent: int, function: Callable[..., Any], *arguments: Any) -> Any:
+    if os.getpid() != parent:
+        _end_with(parent)
+    return function(*arguments)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this process once its parent is gone: nobody would ever read what it answers."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
