@@ -23,6 +23,7 @@ ALTERED = {
     "names that are not there": ("regressor", ["value", ["learned", "feature_names_in_"], None]),
     "fewer kinds than names": ("regressor", ["remove", [*ENCODER, "kinds_", 0], None]),
     "a kind that is none": ("regressor", ["value", [*ENCODER, "kinds_", 0], "colour"]),
+    "groups in no column": ("regressor", ["value", ["learned", "group_column_"], 5]),
     "a scale of zero": ("regressor", ["value", ["learned", "target_scale_"], 0]),
     "a scale that is text": ("regressor", ["value", ["learned", "shift_scale_"], "1"]),
     "fill of another length": ("regressor", ["array", ["encoder_.numbers_.fill"], "empty"]),

@@ -109,6 +109,8 @@ def _check_table(model: Regressor | Classifier) -> None:
     require(tuple(recipe["heads"]) == model.model_.head.sizes, "a network for the target")
     require(model.target_name_ is None or isinstance(model.target_name_, str), "a target's name")
     require(is_positive(model.shift_scale_), "a shift scale above 0")
+    groups = vars(model).get("group_column_")
+    require(groups is None or groups in encoder.names_, "groups in one of the columns")
     if isinstance(model, Regressor):
         require(is_number(model.target_location_), "a finite location of the target")
         require(is_positive(model.target_scale_), "a scale of the target above 0")
