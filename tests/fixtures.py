@@ -7,6 +7,7 @@ import pandas as pd
 import torch
 from torch import Generator, nn
 
+from batchensemble import GaussianPredictive, SamplePredictive
 from batchensemble.modelfile.persistence import BEFORE_DIGEST
 from batchensemble.nn.dropout import draw_keys
 from batchensemble.training.bank import Bank
@@ -223,3 +224,20 @@ def resigned(data: bytes) -> bytes:
     at = data.index(BEFORE_DIGEST) + len(BEFORE_DIGEST)
     blank = data[:at] + b"0" * 64 + data[at + 64 :]
     return data[:at] + hashlib.sha256(blank).hexdigest().encode() + data[at + 64 :]
+
+
+def too_sure(n=200, seed=0, narrow=0.5):
+    """Two members that know the mean and the shape of the noise, but are too sure."""
+    random = np.random.default_rng(seed)
+    mean, std = random.normal(size=n), np.exp(random.normal(size=n))
+    y = mean + std * random.standard_t(4, size=n)
+    means = np.column_stack([mean - 0.1 * std, mean + 0.1 * std])
+    return y, GaussianPredictive(means, np.column_stack(2 * [(narrow * std) ** 2]))
+
+
+def few_paths(n=50, h=3, seed=0):
+    """Targets and twenty paths of each of two members, wider from step to step."""
+    random = np.random.default_rng(seed)
+    spread = np.arange(1, h + 1)
+    drawn = spread * random.normal(size=(n, 2, 20, h))
+    return spread * random.normal(size=(n, h)), SamplePredictive(drawn)

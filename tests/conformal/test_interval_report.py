@@ -1,27 +1,11 @@
 import numpy as np
+from fixtures import few_paths, too_sure
 
-from batchensemble import GaussianPredictive, SamplePredictive
 from batchensemble.conformal import REPORTED, IntervalCalibration, widened
 
 
-def made(n=200, seed=0, narrow=0.5):
-    """Two members that know the mean and the shape of the noise, but are too sure."""
-    random = np.random.default_rng(seed)
-    mean, std = random.normal(size=n), np.exp(random.normal(size=n))
-    y = mean + std * random.standard_t(4, size=n)
-    means = np.column_stack([mean - 0.1 * std, mean + 0.1 * std])
-    return y, GaussianPredictive(means, np.column_stack(2 * [(narrow * std) ** 2]))
-
-
-def paths(n=50, h=3, seed=0):
-    random = np.random.default_rng(seed)
-    spread = np.arange(1, h + 1)
-    drawn = spread * random.normal(size=(n, 2, 20, h))
-    return spread * random.normal(size=(n, h)), SamplePredictive(drawn)
-
-
 def test_the_report_is_what_leaving_each_row_out_gives():
-    y, dist = made(41)
+    y, dist = too_sure(41)
     calibration = IntervalCalibration.of(y, dist)
     report = calibration.report()
     for i, level in enumerate(REPORTED):
@@ -41,7 +25,7 @@ def test_the_report_is_what_leaving_each_row_out_gives():
 
 
 def test_levels_that_need_more_rows_are_not_reported():
-    y, dist = made(12)
+    y, dist = too_sure(12)
     report = IntervalCalibration.of(y, dist).report()
     assert np.isfinite(report["coverage_before"]).all()
     assert np.isfinite(report["coverage_after"]).tolist() == [True, True, True, False]
@@ -49,7 +33,7 @@ def test_levels_that_need_more_rows_are_not_reported():
 
 
 def test_in_time_the_later_half_is_judged_by_the_earlier_half():
-    y, dist = paths()
+    y, dist = few_paths()
     report = IntervalCalibration.of(y, dist).report_in_time()
     factor = IntervalCalibration.of(y[:25], dist[:25]).factors(0.8)
     ends = widened(dist[25:].mean, dist[25:].std, factor)

@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fixtures import few_paths, too_sure
 
-from batchensemble import GaussianPredictive, SamplePredictive
+from batchensemble import GaussianPredictive
 from batchensemble.conformal import (
     IntervalCalibration,
     conformal_quantile,
@@ -13,18 +14,9 @@ from batchensemble.conformal import (
 from batchensemble.predictive import Transform, TransformedPredictive
 
 
-def made(n=200, seed=0, narrow=0.5):
-    """Two members that know the mean and the shape of the noise, but are too sure."""
-    random = np.random.default_rng(seed)
-    mean, std = random.normal(size=n), np.exp(random.normal(size=n))
-    y = mean + std * random.standard_t(4, size=n)
-    means = np.column_stack([mean - 0.1 * std, mean + 0.1 * std])
-    return y, GaussianPredictive(means, np.column_stack(2 * [(narrow * std) ** 2]))
-
-
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
 def test_as_many_calibration_rows_as_the_rank_says_lie_inside(coverage):
-    y, dist = made()
+    y, dist = too_sure()
     factor = IntervalCalibration.of(y, dist).factors(coverage)
     low, high = widened(dist.mean, dist.std, factor).T
     slack = 1e-9 * dist.std  # the row at the border is there by rounding only
@@ -35,7 +27,7 @@ def test_new_rows_are_covered_as_often_as_asked_for_and_without_calibration_they
     # 300 calibrations with 60 rows each: the mean coverage has a standard error of 0.3 points.
     shares, own = [], []
     for seed in range(300):
-        y, dist = made(160, seed)
+        y, dist = too_sure(160, seed)
         factor = IntervalCalibration.of(y[:60], dist[:60]).factors(0.9)
         low, high = widened(dist[60:].mean, dist[60:].std, factor).T
         shares.append(np.mean((low <= y[60:]) & (y[60:] <= high)))
@@ -45,15 +37,8 @@ def test_new_rows_are_covered_as_often_as_asked_for_and_without_calibration_they
     assert np.mean(own) < 0.75
 
 
-def paths(n=50, h=3, seed=0):
-    random = np.random.default_rng(seed)
-    spread = np.arange(1, h + 1)
-    drawn = spread * random.normal(size=(n, 2, 20, h))
-    return spread * random.normal(size=(n, h)), SamplePredictive(drawn)
-
-
 def test_steps_have_factors_of_their_own():
-    y, dist = paths()
+    y, dist = few_paths()
     factors = IntervalCalibration.of(y, dist).factors(0.8)
     for step in range(3):
         scores = np.abs(y - dist.mean)[:, step] / dist.std[:, step]
@@ -61,7 +46,7 @@ def test_steps_have_factors_of_their_own():
 
 
 def test_parts_join_to_the_whole_and_the_latest_are_at_its_end():
-    y, dist = paths()
+    y, dist = few_paths()
     whole = IntervalCalibration.of(y, dist)
     parts = [IntervalCalibration.of(y[s], dist[s]) for s in (slice(0, 7), slice(7, 50))]
     joined = IntervalCalibration.joined(parts)
@@ -72,7 +57,7 @@ def test_parts_join_to_the_whole_and_the_latest_are_at_its_end():
 
 
 def test_rows_up_to_the_threshold_err_as_little_as_asked_for():
-    y, dist = made(400)
+    y, dist = too_sure(400)
     calibration = IntervalCalibration.of(y, dist)
     thresholds = [calibration.abstain_threshold(error) for error in (0.5, 1.0, 1.5)]
     assert thresholds == sorted(thresholds)
@@ -86,7 +71,7 @@ def test_rows_up_to_the_threshold_err_as_little_as_asked_for():
 
 
 def test_a_transformed_prediction_is_scored_before_its_transform_and_widened_there():
-    z, latent = made()
+    z, latent = too_sure()
     transform = Transform.logarithmic(1.0, 50.0)
     y, dist = transform(z), TransformedPredictive.of(latent, transform)
     calibration, plain = IntervalCalibration.of(y, dist), IntervalCalibration.of(z, latent)
@@ -125,7 +110,7 @@ def test_many_zeros_are_not_covered_more_often_than_promised():
 
 
 def test_a_factor_of_groups_wants_the_groups_of_the_rows():
-    y, dist = made()
+    y, dist = too_sure()
     labels = np.repeat(["a", "b"], 100)
     calibration = replace(IntervalCalibration.of(y, dist), groups=labels)
     a, b = (float(conformal_quantile(calibration.scores[labels == g, 0], 0.9)) for g in "ab")
