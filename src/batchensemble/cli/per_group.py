@@ -2,13 +2,16 @@
 
 import hashlib
 import json
+import os
 import re
+import shutil
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ from batchensemble.modelfile.persistence import write_model
 from batchensemble.training.workers import MapCalls, worker_processes
 
 INDEX = "index.json"
+FITTING = ".fitting-"  # a folder for models that workers hand over
 FORMAT = 1
 NAMED = 5  # groups, in an error
 LOADED = 64  # models at a time
@@ -65,18 +69,25 @@ def fit_groups(
             digest, entry = _digest(_part(data, rows[name]), settings, how), known.get(name, {})
             if entry.get("digest") != digest or not (folder / entry["file"]).is_file():
                 digests[name] = digest
-        calls = ((name, _part(data, rows[name]), settings, how) for name in digests)
         failures: dict[str, str] = {}
+        for old in folder.glob(f"{FITTING}*"):  # of a run that was killed
+            shutil.rmtree(old, ignore_errors=True)
         with (
             if_stopped(lambda: _left(folder, len(index["groups"]), len(rows))),
+            TemporaryDirectory(prefix=FITTING, dir=folder.resolve()) as made,
             _workers(jobs, ray if digests else None) as map_calls,
         ):
+            place = None if ray else Path(made)
+            calls = ((name, _part(data, rows[name]), settings, how, place) for name in digests)
             for name, fitted, classes in map_calls(_fit_group, calls):
                 if isinstance(fitted, str):
                     failures[name] = fitted
                     continue
                 file, n_rows = _file_of(name), len(rows[name])
-                write_model(folder / file, *fitted)
+                if isinstance(fitted, Path):
+                    os.replace(fitted, folder / file)
+                else:
+                    write_model(folder / file, *fitted)
                 entry = {"file": file, "n_rows": n_rows, "digest": digests[name]}
                 index["groups"][name] = entry | {"classes": classes}
                 _write_index(folder, index)
@@ -105,11 +116,17 @@ def _workers(jobs: int, ray: str | None) -> Iterator[MapCalls]:
 
 
 def _fit_group(
-    name: str, part: TrainingData, settings: dict[str, Any], how: dict[str, Any]
+    name: str,
+    part: TrainingData,
+    settings: dict[str, Any],
+    how: dict[str, Any],
+    place: Path | None,
 ) -> tuple[str, Any, list[str]]:
-    """The group, what the file of its model holds or why there is none, and its classes.
+    """The group, its model or why there is none, and its classes.
 
-    Only the caller writes: what another run has left at work cannot spoil the folder.
+    The model is a file in `place`: a large answer of a process that is killed would be waited for
+    forever. Without a place, it is what its file holds. Only the caller writes into the folder, so
+    what another run has left at work cannot spoil it.
     """
     try:
         with warnings.catch_warnings():
@@ -117,8 +134,12 @@ def _fit_group(
             model = train(part, settings, **how)
     except ValueError as error:
         return name, f"{counted(len(part.frame), 'row')}: {error}", []
-    classes = model.classes_.tolist() if isinstance(model, Classifier) else []
-    return name, model.stored(), [str(one) for one in classes]
+    known = model.classes_.tolist() if isinstance(model, Classifier) else []
+    classes = [str(one) for one in known]
+    if place is None:
+        return name, model.stored(), classes
+    model.save(place / _file_of(name))
+    return name, place / _file_of(name), classes
 
 
 def _left(folder: Path, n_models: int, n_groups: int) -> str:
