@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from batchensemble.cli import per_group
 from batchensemble.cli.holdout import train
 from batchensemble.cli.training_data import read_training_table
 from batchensemble.estimators.splits import Order
+from batchensemble.training.processes import Team
 
 FIT = ("fit", "towns.csv", "-t", "price", "--by", "town", "-o", "models", *QUICK)
 
@@ -303,6 +304,13 @@ def test_jobs_and_clusters_are_for_groups_and_groups_for_tables(towns):
     said = " ".join(towns(*series, code=2).stderr.replace("│", " ").split())
     assert "one forecaster learns all series together" in said
     assert "--series instead" in said
+
+
+def test_groups_are_not_for_torchrun(towns, monkeypatch):
+    monkeypatch.setattr("batchensemble.training.processes.joined", lambda: nullcontext(Team(0, 2)))
+    said = " ".join(towns(*FIT, code=2).stderr.replace("│", " ").split())
+    assert "use --jobs or --ray, not torchrun" in said
+    assert not Path("models").exists()
 
 
 def test_groups_of_other_types_than_texts_are_found_again(towns):

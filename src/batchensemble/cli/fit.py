@@ -256,6 +256,8 @@ def fit(
     from batchensemble.training.processes import joined
 
     with joined() as team:  # of processes, if torchrun started several
+        if by and team.size > 1:
+            raise typer.BadParameter("--by runs groups apart: use --jobs or --ray, not torchrun")
         options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
         console = Terminal(quiet=json or team.rank > 0, highlight=False)
         settings = {
