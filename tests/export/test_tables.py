@@ -151,16 +151,6 @@ def test_labels_are_of_the_kind_of_the_classes(classes, path):
     assert label.dtype == (object if isinstance(classes[0], str) else model.classes_.dtype)
 
 
-def test_classes_that_onnx_has_no_type_for_are_refused(path):
-    X, y = table()
-    model = Classifier(**TINY).fit(
-        X, np.array(["2020", "2021"], "datetime64[Y]")[(y > 1e6).astype(int)]
-    )
-    with pytest.raises(ValueError, match="expected classes that are numbers, booleans or texts"):
-        to_onnx(model, path)
-    assert not path.exists()
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_the_control_a_changed_weight_is_noticed(method, path):
     model = Regressor(method, **TINY).fit(*table())

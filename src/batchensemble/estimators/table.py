@@ -470,7 +470,8 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
 
     def predict_dist(self, X: Any) -> Dist:
         """The whole prediction, one object."""
-        return self.model_.predict(self.read(X))
+        columns = self.read(X)  # says if there is no model
+        return self.model_.predict(columns)
 
     def _ask(self, X: Any, question: Callable[[Dist], NDArray[Any]]) -> NDArray[Any]:
         columns = self.read(X)

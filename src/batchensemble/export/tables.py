@@ -53,11 +53,6 @@ def regressor(model: Regressor, graph: Graph) -> dict[str, Value]:
 def classifier(model: Classifier, graph: Graph) -> dict[str, Value]:
     """Outputs by name."""
     classes = model.classes_
-    if classes.dtype.kind not in "biufUT":
-        raise ValueError(
-            f"expected classes that are numbers, booleans or texts, got {classes.dtype} such as "
-            f"{classes[0]!r}; convert them and fit again"
-        )
     logits = _outputs(model, graph).transpose(1, 0, 2)
     members = _probabilities(logits, model)
     mean = members.mean(1)
