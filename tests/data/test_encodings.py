@@ -14,7 +14,15 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from batchensemble.data.encodings import BINNED_ROWS, SATURATION, Bins, Codes, Numbers, Words
+from batchensemble.data.encodings import (
+    BINNED_ROWS,
+    FARTHEST,
+    SATURATION,
+    Bins,
+    Codes,
+    Numbers,
+    Words,
+)
 
 SCALERS = {
     "minmax": MinMaxScaler(),
@@ -147,6 +155,15 @@ def test_a_value_that_most_rows_have_takes_one_edge_and_not_several():
     assert (np.diff(edges) > 0).all()
     assert (edges[0], edges[-1]) == (0, 100)
     assert len(edges) < 11
+
+
+def test_numbers_outside_the_edges_are_as_many_ranges_away_as_the_farthest():
+    seen = np.array([[0.0, 5.0, 1.0], [2.0, 5.0, 5.0], [1.0, 5.0, 2.0]])
+    bins = Bins.learn(seen, [0, 1, 2], 8, 0)
+    rows = np.array([[0, 5, 1], [2, 99, 5], [3, 5, 3], [-1, 5, 13], [1, 5, -3]], float)
+    assert bins.beyond(rows).tolist() == [0, 0, 0.5, 2, 1]
+    tiny = Bins.learn(1e-300 * seen, [0], 8, 0)
+    assert tiny.beyond(np.array([[1e308, 0.0, 0.0]])).tolist() == [FARTHEST]
 
 
 def test_of_very_many_rows_a_part_is_enough_and_the_seed_says_which():

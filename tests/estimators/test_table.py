@@ -264,7 +264,6 @@ def test_rows_that_are_kept_err_as_little_as_asked_for(estimator, fresh):
 @pytest.mark.parametrize("method", ["batch_ensemble", "deep_ensemble", "mc_dropout"])
 def test_rows_like_those_of_fit_are_usual_and_the_farther_a_row_the_less(estimator, method):
     x, y = table(estimator)
-    # Robust scaling would draw far rows in.
     model = estimator(method, scaling="standard", **QUICK).fit(x, y)
     assert abs(np.mean(model.shift_score(x) < 1) - 0.95) < 0.01
     new = table(estimator, 300, 1)[0]
@@ -282,8 +281,28 @@ def test_calibration_does_not_change_how_unusual_a_row_is(estimator, fresh):
     assert np.array_equal(model.calibrate(x, y).shift_score(x), before)
 
 
+@BOTH
+def test_a_number_adds_one_for_each_tenth_of_a_range_outside_those_of_fit(estimator, fresh):
+    x, y = table(estimator)
+    low, high = x.min(axis=0), x.max(axis=0)
+    rows = np.repeat(x[:1], 4, axis=0)
+    rows[1, 1] = high[1] + 0.35 * (high[1] - low[1])
+    rows[2, 1], rows[2, 2] = rows[1, 1], low[2] - 0.1 * (high[2] - low[2])  # the farthest counts
+    rows[3, 0] = -1e308
+    for model, added in (
+        (fresh(estimator), [0, 3.5, 3.5, 0]),
+        (estimator(preset="paper", **QUICK).fit(x, y), [0, 0, 0, 0]),
+    ):
+        (outputs,) = model.model_.outputs(model.read(rows))
+        apart = model.model_.head.disagreement(outputs) / model.shift_scale_
+        score = model.shift_score(rows)
+        assert np.allclose((score - apart)[:3], added[:3])
+        assert np.isfinite(score).all()
+    assert fresh(estimator).shift_score(rows)[3] > 1e6
+
+
 def test_disagreement_is_the_spread_of_means_or_of_logits(fresh):
-    x = table(Regressor, 20, 1)[0]
+    x = table(Regressor)[0][:20]  # no number is beyond those of fit
     model = fresh(Regressor)
     assert np.allclose(model.shift_score(x), model.uncertainty(x).epistemic / model.shift_scale_)
     model = fresh(Classifier)

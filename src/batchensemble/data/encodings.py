@@ -16,6 +16,7 @@ from scipy.special import ndtri
 SATURATION = 4.0  # how far out "robust" numbers can be
 SHARED = "infrequent_sklearn"  # the output of rare words, named as scikit-learn names it
 BINNED_ROWS = 100_000  # so many are enough to find bins
+FARTHEST = 1e300  # ranges
 FEWEST_OF_A_WORD = 3  # rows with a word, from which on it has a number of its own
 EDGE = 1e-7  # probabilities closer to 0 or 1 are beyond the quantiles
 
@@ -230,6 +231,19 @@ class Bins:
         for i, (column, edges) in enumerate(zip(self.columns.tolist(), self.edges, strict=True)):
             positions[:, i] = np.interp(numbers[:, column], edges, places[: len(edges)])
         return positions
+
+    def beyond(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(rows, columns) -> (rows,), how far outside all edges the farthest number lies.
+
+        In lengths from the first edge of its column to the last; 0 where all lie inside.
+        """
+        farthest = np.zeros(len(numbers))
+        for column, edges in zip(self.columns.tolist(), self.edges, strict=True):
+            x, first, last = numbers[:, column], edges[0], edges[-1]
+            with np.errstate(over="ignore"):
+                outside = np.abs(x - np.clip(x, first, last)) / (last - first)
+            np.maximum(farthest, outside, out=farthest)
+        return np.minimum(farthest, FARTHEST)
 
 
 def _edges(numbers: NDArray[np.float64], most: int) -> NDArray[np.float64]:

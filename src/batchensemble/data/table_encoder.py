@@ -200,15 +200,10 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         one_of(self.scaling, SCALINGS, "scaling")
-        most = self.max_categories
-        if most is not None and (not isinstance(most, (int, np.integer)) or most < 1):
-            raise ValueError(
-                f"max_categories must be None or an integer of at least 1, got {most!r}"
-            )
-        if self.bins is not None and (
-            not isinstance(self.bins, (int, np.integer)) or self.bins < 1
-        ):
-            raise ValueError(f"bins must be None or an integer of at least 1, got {self.bins!r}")
+        for name in ("max_categories", "bins"):
+            most = getattr(self, name)
+            if most is not None and (not isinstance(most, (int, np.integer)) or most < 1):
+                raise ValueError(f"{name} must be None or an integer of at least 1, got {most!r}")
         if not isinstance(self.clip, Real) or not 0 < self.clip <= 1e30:
             raise ValueError(f"clip must be a number in (0, 1e30], got {self.clip!r}")
 
@@ -222,6 +217,11 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         }
 
     # ------------------------------------------------------------------------------- encoding
+
+    def beyond(self, columns: Columns) -> NDArray[np.float64]:
+        """(rows,), how far a number lies outside those of fit, in their range; 0 without bins."""
+        units = in_units(self._numbers(columns), self.exponents_)
+        return self.binned_.beyond(without_gaps(units, self.numbers_.fill))
 
     def _encode(self, columns: Columns) -> NDArray[np.float32]:
         units = in_units(self._numbers(columns), self.exponents_)

@@ -10,6 +10,7 @@ from batchensemble.conformal import predicted_interval
 from batchensemble.data.columns import Columns
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.regressor import Regressor
+from batchensemble.estimators.table_model import shift_scores
 from batchensemble.estimators.targets import group_labels
 
 
@@ -42,7 +43,8 @@ def with_shift(model: Regressor | Classifier, columns: Columns, coverage: float)
     groups = None if name is None else group_labels(columns, name)
     frame = prediction_columns(model, head.predictive(outputs), coverage, groups)
     if outputs.shape[1] > 1:
-        frame["shift"] = head.disagreement(outputs) / model.shift_scale_
+        apart = head.disagreement(outputs)
+        frame["shift"] = shift_scores(model.model_, columns, apart, model.shift_scale_)
     return frame
 
 

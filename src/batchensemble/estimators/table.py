@@ -49,6 +49,7 @@ from batchensemble.estimators.table_model import (
     TableModel,
     recipe_of,
     shift_scale,
+    shift_scores,
     table_network,
 )
 from batchensemble.estimators.targets import (
@@ -497,13 +498,13 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         return pd.DataFrame(report, index=pd.Index(REPORTED, name="coverage"))
 
     def shift_score(self, X: Any) -> NDArray[np.float64]:
-        """How unusual each row looks: the members' disagreement, relative to the rows of fit.
+        """How unusual each row looks, by the members' disagreement and by its numbers.
 
-        95 of 100 rows of fit are below 1, of new rows like them 90 to 95; there is no upper limit.
-        For numbers it is the variance of the members' means, the epistemic uncertainty. For classes
-        it is the variance of their logits: far away all members may be sure of one class, and
-        their probabilities agree. `scaling="robust"` draws outliers in, so that very far rows
-        score like far ones. Calibration does not change it.
+        95 of 100 rows of fit are below 1, of new rows like them about 90; there is no upper limit.
+        Disagreement is relative to the rows of fit: of numbers the variance of the members' means,
+        the epistemic uncertainty; of classes that of their logits, since far away all members may
+        be sure of one class. A number that lies outside those of fit adds 1 for each tenth of their
+        range; not without bins (`preset="paper"`). Calibration does not change the score.
         """
         columns = self.read(X)
         if self.model_.ensemble.members.n_members == 1:
@@ -513,8 +514,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
             )
         head = self.model_.head
         parts = [head.disagreement(outputs) for outputs in self.model_.outputs(columns)]
-        scores: NDArray[np.float64] = np.concatenate(parts) / self.shift_scale_
-        return scores
+        return shift_scores(self.model_, columns, np.concatenate(parts), self.shift_scale_)
 
     def explain(self, X: Any, background: Any) -> Explanation:
         """Which columns drive each row's prediction and both parts of its uncertainty.

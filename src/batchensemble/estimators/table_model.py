@@ -19,6 +19,7 @@ from batchensemble.training.networks import MLP
 
 ENCODED_ROWS = 2**15  # at a time
 SHIFT_ROWS, SHIFT_LEVEL = 1000, 0.95
+TENTH = 0.1
 
 Dist = TypeVar("Dist", bound=Predictive)
 
@@ -108,6 +109,17 @@ def by_layer(words: str | Sequence[str], n_hidden: int, *, first: int) -> str | 
     if len(words) == 2:
         return (words[0],) * first + (words[1],) * (n_hidden + 1 - first)
     return tuple(words)
+
+
+def shift_scores(
+    model: TableModel[Any], columns: Columns, disagreement: NDArray[np.float64], scale: float
+) -> NDArray[np.float64]:
+    """1 for the scale of disagreement, and 1 for each tenth of a range that a number lies beyond.
+
+    Numbers outside those of fit reach the network as if they were at the edge, or nearly so.
+    """
+    scores: NDArray[np.float64] = disagreement / scale + model.encoder.beyond(columns) / TENTH
+    return scores
 
 
 def shift_scale(
