@@ -19,7 +19,7 @@ from batchensemble.training.networks import MLP
 
 ENCODED_ROWS = 2**15  # at a time
 SHIFT_ROWS, SHIFT_LEVEL = 1000, 0.95
-TENTH = 0.1
+COUNTS_ONE = 0.1  # of a range, outside it
 
 Dist = TypeVar("Dist", bound=Predictive)
 
@@ -118,7 +118,7 @@ def shift_scores(
 
     Numbers outside those of fit reach the network as if they were at the edge, or nearly so.
     """
-    scores: NDArray[np.float64] = disagreement / scale + model.encoder.beyond(columns) / TENTH
+    scores: NDArray[np.float64] = disagreement / scale + model.encoder.beyond(columns) / COUNTS_ONE
     return scores
 
 
