@@ -6,7 +6,13 @@ import pytest
 
 from batchensemble import GaussianPredictive
 from batchensemble.conformal import REPORTED, IntervalCalibration, conformal_rank
-from batchensemble.conformal.sides import FEWEST_TWO_SIDED, left_out_reaches, two_sided_reaches
+from batchensemble.conformal.sides import (
+    FEWEST_COMPARED,
+    FEWEST_TWO_SIDED,
+    left_out_reaches,
+    two_sided_reaches,
+    two_sides_are_better,
+)
 from batchensemble.predictive import Transform, TransformedPredictive
 
 
@@ -113,3 +119,54 @@ def test_a_coverage_curve_counts_both_sides():
     for level, share in zip(curve.levels, curve.empirical, strict=True):
         if level < 0.95:  # beyond, rounding decides about rows at the border
             assert share == held(calibration, y[200:], dist[200:], level)[0]
+
+
+def same(values):
+    return values
+
+
+NOISE = {
+    "gaussian": lambda random, n: random.normal(size=n),
+    "exponential": lambda random, n: random.exponential(size=n) - 1,
+    "in two heaps": lambda random, n: np.where(random.random(n) < 0.3, 2.8, -1.2),
+}
+
+
+@pytest.mark.parametrize(("kind", "better"), [*zip(NOISE, (False, True, True), strict=True)])
+def test_two_sides_are_better_where_errors_are_skewed(kind, better):
+    random = np.random.default_rng(0)
+    mean, std = random.normal(size=500), np.exp(random.normal(size=500))
+    y = mean + std * NOISE[kind](random, 500)
+    assert two_sides_are_better(y, mean, std, same) is better
+
+
+def test_two_sides_are_chosen_as_the_score_of_new_rows_would():
+    chosen = []
+    for seed, kind in enumerate(np.resize(list(NOISE), 30)):
+        random = np.random.default_rng(seed)
+        y = NOISE[kind](random, 600)
+        dist = GaussianPredictive(np.zeros((600, 1)), np.ones((600, 1)))
+        known, new = slice(0, 300), slice(300, 600)
+        sides = two_sided(y[known], dist[known])
+        scores = [judged(c, y[new], dist[new])[2] for c in (sides, replace(sides, two_sided=False))]
+        if abs(np.log(scores[0] / scores[1])) > 0.1:  # where it matters
+            found = two_sides_are_better(y[known], np.zeros(300), np.ones(300), same)
+            chosen.append(found == (scores[0] < scores[1]))
+    assert len(chosen) >= 10
+    assert all(chosen)
+
+
+def test_the_score_is_that_of_the_users_units():
+    # The logarithm of a price has symmetric errors; as prices, they were skewed.
+    random = np.random.default_rng(0)
+    y, zero, one = random.normal(size=400), np.zeros(400), np.ones(400)
+    assert not two_sides_are_better(y, zero, one, np.exp)
+    price = np.exp(y)
+    assert two_sides_are_better(price, zero + price.mean(), one * price.std(), same)
+
+
+def test_few_rows_do_not_decide_for_two_sides():
+    y = np.random.default_rng(0).exponential(size=FEWEST_COMPARED)
+    zero, one = np.zeros(len(y)), np.ones(len(y))
+    assert two_sides_are_better(y, zero, one, same)
+    assert not two_sides_are_better(y[1:], zero[1:], one[1:], same)

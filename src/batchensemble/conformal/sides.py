@@ -5,12 +5,43 @@ the guarantee stays (the asymmetric intervals of Romano et al. 2019). Where erro
 those of prices, equal sides would miss above alone, and often begin where the target does.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
+from batchensemble.conformal.deviations import widened
 from batchensemble.conformal.ranks import conformal_quantile, fewest_rows, left_out_quantiles
+from batchensemble.metrics import interval_score
 from batchensemble.predictive import Array
 
 FEWEST_TWO_SIDED = 40  # fewer rows say too little about one side alone
+FEWEST_COMPARED = 100  # and fewer than these about which are better
+USUAL = (0.8, 0.9, 0.95)  # the coverages that people ask for
+BETTER = 0.98  # equal sides are simpler: with two, the score must be lower by this factor
+
+
+def two_sides_are_better(
+    y: Array, mean: Array, std: Array, in_units: Callable[[Array], Array]
+) -> bool:
+    """Whether the intervals of these rows have a lower interval score, in the user's units.
+
+    Each row is judged by all others. The score (Winkler 1972) is the width, and how far a truth
+    is outside.
+    """
+    if len(y) < FEWEST_COMPARED:
+        return False
+    deviations, truth = (y - mean) / std, in_units(y)
+
+    def score(level: float, below: Array, above: Array) -> float:
+        lower, upper = in_units(widened(mean, std, below, above)).T
+        return interval_score(truth, lower=lower, upper=upper, coverage=level)
+
+    two = same = 0.0
+    for level in USUAL:
+        reach = left_out_quantiles(np.abs(deviations), level)
+        same += score(level, reach, reach)
+        two += score(level, *left_out_reaches(deviations, level))
+    return two < BETTER * same
 
 
 def two_sided_reaches(deviations: Array, coverage: float) -> Array:

@@ -107,6 +107,11 @@ class NumberHead:
         # A target held back for calibration may lie anywhere: float32 must hold it all the same.
         return np.clip(scaled, -1e30, 1e30).astype(np.float32)
 
+    def in_units(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Targets as the user knows them, from those that `encode` gives."""
+        y = self.location + self.scale * scaled
+        return y if self.transform is None else self.transform(y)
+
     def predictive(self, outputs: Tensor) -> GaussianPredictive | TransformedPredictive:
         latent = self._latent(outputs)
         if self.transform is None:

@@ -105,7 +105,7 @@ class Regressor(
 
         The central interval of the predicted distribution. After calibration: the mean plus or
         minus as many standard deviations as the calibration rows needed, or those of the row's
-        group; where the errors of fit were skewed, as many above as were needed above. It never
+        group; where rows of fit say that it is better, as many above as were needed above. It never
         ends outside of what the target can be, and for counts at whole numbers.
         """
         labels, whole = self.groups_in(X, groups), self.is_count
@@ -177,7 +177,8 @@ class Regressor(
     def _learn_spread(self, data: Data, splits: list[Rows]) -> None:
         if not self.settings_.get("rescale"):
             return
-        spread = held_out_spread(self.model_.ensemble, self._loss(), data, splits)
+        head = self._head()
+        spread = held_out_spread(self.model_.ensemble, head.loss, data, splits, head.in_units)
         if spread != AS_TRAINED:  # else there were too few rows, and what is known stays
             self.spread_ = replace(spread, narrowest=self.spread_.narrowest)
 

@@ -1,7 +1,7 @@
 """How wide predictions really are: learned from rows that early stopping held out."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
+from batchensemble.conformal.sides import two_sides_are_better
 from batchensemble.predictive import GaussianPredictive
 from batchensemble.training.engines import Data
 from batchensemble.training.losses import Gaussian
@@ -26,9 +27,6 @@ BOUNDS = ((-6.0, 6.0), (0.1, 2.0), (1e-3, 0.5), (math.log(1.5), math.log(30.0)))
 USUAL_SHIFT, USUAL_DISTANCE, USUAL_LOG_WIDTH = (0.0, 1.0), (1.0, 0.3), (math.log(3.0), 0.5)
 USUAL_SHARE = 0.05
 LEAST_FACTOR = 0.5
-# Gaussian errors of the fewest rows seem skewed in one of twenty cases; those of a log-normal with
-# a standard deviation of 0.3, or of an exponential, have 0.24 or 0.56.
-SKEWED, FEWEST_SKEWED = 0.2, 100
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class Spread:
     distance    of the members' distance from their mean
     tail_share  how often an error comes from a Gaussian that is `tail_width` times as wide
     narrowest   the least standard deviation of a member, in the target's units
-    skewed      whether errors reach much further to one side, which a calibration then allows for
+    skewed      whether errors reach so much further to one side that a calibration shall have two
     """
 
     variance: float = 1.0
@@ -93,11 +91,13 @@ class Spread:
         shift, distance, share, log_width = minimize(cost, start, bounds=BOUNDS).x.tolist()
         # The predictive's variance is that of both Gaussians together.
         variance = math.exp(shift) * (1 + share * (math.exp(2 * log_width) - 1))
-        skewed = False
-        if not censored.any():
-            total = variance * variances.mean(axis=1) + distance**2 * means.var(axis=1)
-            skewed = is_skewed(errors / np.sqrt(total))
-        return cls(variance, distance, share, math.exp(log_width), skewed=skewed)
+        return cls(variance, distance, share, math.exp(log_width))
+
+    def total(self, means: Floats, variances: Floats) -> Floats:
+        """The variance of each row's prediction; (rows, members) -> (rows,)."""
+        within, between = variances.mean(axis=1), means.var(axis=1)
+        total: Floats = self.variance * within + self.distance**2 * between
+        return total
 
     def predictive(self, means: Floats, variances: Floats) -> GaussianPredictive:
         """The prediction with these factors; a row's mean stays."""
@@ -113,23 +113,20 @@ class Spread:
         return self.narrowest**2 * (1 + self.tail_share * (self.tail_width**2 - 1))
 
 
-def is_skewed(errors: Floats) -> bool:
-    """Whether the 5 and 95 % quantiles are at very different distances from the median."""
-    if len(errors) < FEWEST_SKEWED:
-        return False
-    low, middle, high = np.quantile(errors, [0.05, 0.5, 0.95])
-    return bool(abs(high + low - 2 * middle) > SKEWED * (high - low))
-
-
 def held_out_spread(
-    ensemble: Ensemble, loss: Gaussian, data: Data, splits: Sequence[Rows]
+    ensemble: Ensemble,
+    loss: Gaussian,
+    data: Data,
+    splits: Sequence[Rows],
+    in_units: Callable[[Floats], Floats],
 ) -> Spread:
     """From the rows that each fold held out, by its own networks, which know nothing of them.
 
     The mean of all networks is nearer to the truth than theirs, on average by the variance between
     networks; and all members together are further apart, by the same. So the spread is narrowed
     by both. That variance is taken from the networks that trained on a row, which errs on the side
-    of wide predictions: they agree a little more than on new rows.
+    of wide predictions: they agree a little more than on new rows. `in_units` gives targets as the
+    user knows them.
     """
     if splits[0].held_out is None:
         return Spread()
@@ -151,10 +148,14 @@ def held_out_spread(
         y, censored = y[:, 0], y[:, 1] > 0
     errors = y.astype(np.float64) - means.mean(axis=1)
     spread = Spread.learned(means, variances, errors, weight, censored)
+    if censored is None and spread != Spread():
+        stds = np.sqrt(spread.total(means, variances))
+        skewed = two_sides_are_better(y, means.mean(axis=1), stds, in_units)
+        spread = replace(spread, skewed=skewed)
     if len(splits) < 3:
         return spread
     others = by_fold[~is_own].reshape(len(rows), len(splits) - 1, -1).mean(axis=2)
-    total = spread.variance * variances.mean(axis=1) + spread.distance**2 * means.var(axis=1)
+    total = spread.total(means, variances)
     share = 1 - 1 / len(splits)  # of the variance of one network, for the mean of all
     between = share * float((others.var(axis=1, ddof=1) / total).mean())
     factor = max((1 - between) / (1 + spread.distance**2 * between), LEAST_FACTOR)
