@@ -4,7 +4,13 @@ import torch
 from fixtures import TINY_FORECASTER, long_frame
 
 from batchensemble import Forecaster
-from batchensemble.estimators.path_spread import correlation, errors_of
+from batchensemble.estimators.path_spread import (
+    PRIOR_WINDOWS,
+    Errors,
+    correlation,
+    errors_of,
+    path_spread,
+)
 from batchensemble.estimators.series_model import make_windows
 
 
@@ -42,3 +48,10 @@ def test_the_naive_forecast_of_a_window_repeats_its_last_season():
     first = rows[:, None] + reach + np.arange(4)
     np.testing.assert_allclose(errors.naive * scale, values[first] - values[first - 12], atol=1e-4)
     assert (errors.stds > 0).all()
+
+
+def test_the_fewer_windows_there_are_the_less_they_stretch_paths():
+    wide = 2 * np.random.default_rng(0).normal(size=(4000, 3))
+    errors = Errors(wide, np.ones_like(wide), wide)
+    factors = [path_spread(errors, n)["factors"].mean() for n in (0, PRIOR_WINDOWS, 1e9)]
+    assert factors == pytest.approx([1, 2**0.5, 2], rel=0.03)

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 MOST_WINDOWS = 4000
 COVERAGE, IN_STDS = 0.8, 1.2815515655446004  # so many standard deviations hold so much of a normal
 LARGEST_ERROR = 4.0  # in standard deviations, that a correlation counts
-PRIOR_WINDOWS = 10.0  # how many the belief that nothing needs to change is worth
+PRIOR_WINDOWS = 40.0  # how many the belief that nothing needs to change is worth
 
 
 class Errors(NamedTuple):
