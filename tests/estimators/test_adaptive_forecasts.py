@@ -108,3 +108,20 @@ def test_of_few_forecasts_no_high_level_is_asked(learned, df):
     model = copy.copy(learned).calibrate(between(df, N_LEARNED, N_LEARNED + 9), adapt=True)
     with pytest.raises(ValueError, match="expected at least 19 calibration cases"):
         model.predict(level=[95])
+
+
+def test_a_series_that_ended_before_anything_was_known_gets_the_bounds_of_no_adaptation(
+    learned, df
+):
+    early = df[df["unique_id"] == "a"].assign(unique_id="old")
+    early["ds"] -= pd.Timedelta(days=1000)
+    intervals = [
+        calibrated(learned, df, adapt=adapt)
+        .cross_validation(early, n_windows=3, level=[80], refit="never")[
+            ["ours-lo-80", "ours-hi-80"]
+        ]
+        .to_numpy()
+        for adapt in (True, False)
+    ]
+    assert np.isfinite(intervals[0]).all()
+    assert np.allclose(*intervals)

@@ -4,7 +4,8 @@
         [--methods NAME ...]
 
 `default`, `fast`, `best` and `recurrent` are our presets and run in `.venv`; the others run in
-`.venv-peers`. What the file holds is skipped.
+`.venv-peers`. `calibrated` and `adaptive` are the default with calibrated 80 % intervals in place
+of the first and last decile, for series that are long enough. What the file holds is skipped.
 """
 
 import argparse
@@ -17,7 +18,8 @@ import numpy as np
 import pandas as pd
 from windows import DATASETS, LEVELS, Array, Dataset, known, load, truth
 
-OURS = ("default", "fast", "best", "recurrent")
+CALIBRATED = {"calibrated": {"calibrate": True}, "adaptive": {"calibrate": True, "adapt": True}}
+OURS = ("default", "fast", "best", "recurrent", *CALIBRATED)
 PEERS = ("snaive", "theta", "ets", "mean", "arima", "deepar", "patchtst", "nhits")
 COLUMNS = ["dataset", "method", "mase", "wql", "coverage", "cpu_seconds"]
 
@@ -47,8 +49,18 @@ def main() -> None:
 
 def measure(name: str, method: str) -> dict[str, str]:
     quantiles, seconds = timed(name, method)
-    values = scores(*truth(load(name), DATASETS[name]), quantiles) | {"cpu_seconds": seconds}
+    frame = series(name, method)
+    values = scores(*truth(frame, DATASETS[name]), quantiles) | {"cpu_seconds": seconds}
     return {key: f"{value:.5g}" for key, value in values.items()}
+
+
+def series(name: str, method: str) -> pd.DataFrame:
+    """All, or those that can spare rows to calibrate with."""
+    frame, task = load(name), DATASETS[name]
+    if method not in CALIBRATED:
+        return frame
+    fewest = 3 * task.horizon + (task.n_windows - 1) * task.step + 1
+    return frame.groupby("unique_id").filter(lambda own: len(own) >= fewest)
 
 
 @cache
@@ -57,7 +69,7 @@ def timed(name: str, method: str) -> tuple[Array, float]:
     if method == "mean":
         (theta, theta_seconds), (ets, ets_seconds) = timed(name, "theta"), timed(name, "ets")
         return (theta + ets) / 2, theta_seconds + ets_seconds
-    frame = load(name)
+    frame = series(name, method)
     start = time.process_time()
     quantiles = forecast(frame, DATASETS[name], method)
     return quantiles, time.process_time() - start
@@ -97,12 +109,19 @@ def ours(frame: pd.DataFrame, task: Dataset, preset: str) -> Array:
     from batchensemble import Forecaster
 
     torch.set_num_threads(1)
+    calibration = CALIBRATED.get(preset, {})
     model = Forecaster(
-        preset=preset, horizon=task.horizon, season=task.season, random_state=0, device="cpu"
-    ).fit(known(frame, task, 0))
+        preset="default" if calibration else preset,
+        horizon=task.horizon,
+        season=task.season,
+        random_state=0,
+        device="cpu",
+    ).fit(known(frame, task, 0), **calibration)
     past = model.backtest(frame, n_windows=task.n_windows, step_size=task.step, refit="never")
-    columns = past.columns(quantiles=LEVELS.tolist())
+    columns = past.columns(level=[80], quantiles=LEVELS.tolist())
     by_level = [columns[f"{past.alias}-q-{100 * level:g}"] for level in LEVELS]
+    if calibration:
+        by_level[0], by_level[-1] = (columns[f"{past.alias}-{end}-80"] for end in ("lo", "hi"))
     return np.stack(by_level, -1).reshape(-1, task.n_windows, task.horizon, len(LEVELS))
 
 

@@ -10,7 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.conformal import Adaptation, IntervalCalibration, fewest_rows, widened
+from batchensemble.conformal import (
+    Adaptation,
+    IntervalCalibration,
+    conformal_quantile,
+    fewest_rows,
+    widened,
+)
 from batchensemble.conformal.deviations import NARROWEST_STD
 from batchensemble.data.grids import ticks
 from batchensemble.data.panels import Names, Panel
@@ -88,6 +94,8 @@ class Forecast:
         if self.in_hindsight and self.calibration.cutoffs is not None:
             adaptation, made = self.adaptation(mean, std)
             factors = adaptation.factors(coverage, made)
+            static = conformal_quantile(self.calibration.scores, coverage)
+            factors = np.where(np.isnan(factors), static, factors)  # too little was known then
         else:
             factors = self.calibration.factors(coverage)
         by_step: Floats = factors[..., np.minimum(np.arange(self.ahead.h), factors.shape[-1] - 1)]
