@@ -223,23 +223,29 @@ def _lower_quantile(means: Array, stds: Array, tails: Array, weights: Array | No
     x, step = out[left], (high - low)[left]
     m, s, low, high, tails = (a[left] for a in (means, stds, low, high, tails))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        farthest = np.maximum(np.abs(low[:, None] - m), np.abs(high[:, None] - m)) / s
-        is_near = bool((farthest < LARGEST).all())
 
         def halley() -> tuple[Array, Array]:
             """The distance of log F from that of the tail, and of x from where it would be 0."""
-            z = (x[:, None] - m) / s if is_near else _standardise(x[:, None] - m, s)
+            z = (x[:, None] - m) / s
             f = np.maximum(_sum(ndtr(z) * shares), _TINY)
             densities = _density(z) * shares / s
             gap, density = np.log(f / tails), _sum(densities)
             slope, bend = density / f, _sum(densities * z / s) / density
             return gap, gap / (slope + 0.5 * gap * (slope + bend))
 
-        for _ in range(2):  # nearly all rows need so many, and to look at each takes longer
-            x = np.fmin(np.fmax(x - halley()[1], low), high)
+        # Nearly all rows need three steps, and no look at each of them.
+        size = step
+        for _ in range(3):
+            (gap, move), before = halley(), size
+            x, size = np.fmin(np.fmax(x - move, low), high), np.abs(move)
+        out[left] = x
+        # A step's error is its cube: none is left after one so much shorter than the one before.
+        rest = ~((np.abs(gap) < 1e-9) & (size <= 1e-4 * before))
         for _ in range(2000):  # the float64 range, halved to its last bit
-            if not left.size:
+            if not rest.any():
                 break
+            left, x, step = left[rest], x[rest], step[rest]
+            m, s, low, high, tails = (a[rest] for a in (m, s, low, high, tails))
             gap, move = halley()
             is_below = gap < 0
             low, high = np.where(is_below, x, low), np.where(is_below, high, x)
@@ -247,19 +253,8 @@ def _lower_quantile(means: Array, stds: Array, tails: Array, weights: Array | No
             size, miss = np.abs(move), np.abs(gap)
             trusted = (nearer > low) & (nearer < high) & (size <= 0.5 * step)
             nearer = np.where(trusted, nearer, 0.5 * (low + high))
-            is_close = miss < 1e-9
-            hit = is_close & ((miss <= 16 * _EPS) | (size <= last_bit))
-            # A step's error is its cube: one so much shorter than the one before it is the last.
-            is_last = is_close & trusted & (size <= 1e-4 * step)
+            hit = (miss < 1e-9) & ((miss <= 16 * _EPS) | (size <= last_bit))
             step = np.abs(nearer - x)
-            x = np.where(hit, x, nearer)
-            done = hit | is_last | (step <= last_bit)
-            if done.all():
-                break
-            if done.any():
-                out[left[done]] = x[done]
-                rest = ~done
-                left, x, step = left[rest], x[rest], step[rest]
-                m, s, low, high, tails = (a[rest] for a in (m, s, low, high, tails))
-    out[left] = x
+            out[left] = x = np.where(hit, x, nearer)
+            rest = ~hit & (step > last_bit)
     return out

@@ -152,16 +152,16 @@ def predict_rows(
     members: Members, x: NDArray[np.float32], device: torch.device
 ) -> Iterator[NDArray[np.float64]]:
     """(rows, predictions, outputs), in chunks of bounded memory."""
-    assert isinstance(members.network, MLP)
-    widest = max(x.shape[1], members.network.n_inputs, *members.network.hidden, 1)
-    budget = CHUNK_FLOATS_GPU if device.type == "cuda" else CHUNK_FLOATS
-    size = max(1, budget // (members.n_members * widest))
-    start = 0
     few_rows = members.of_few_rows() if len(x) <= FEW_ROWS else None
     if few_rows is not None:
         outputs = few_rows(x)
         yield outputs.repeat(members.n_members // outputs.shape[1], axis=1)
         return
+    assert isinstance(members.network, MLP)
+    widest = max(x.shape[1], members.network.n_inputs, *members.network.hidden, 1)
+    budget = CHUNK_FLOATS_GPU if device.type == "cuda" else CHUNK_FLOATS
+    size = max(1, budget // (members.n_members * widest))
+    start = 0
     while start < len(x):
         try:
             part = torch.tensor(x[start : start + size], dtype=torch.float64, device=device)
