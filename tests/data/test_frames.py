@@ -377,11 +377,13 @@ def test_a_few_rows_are_read_as_among_many():
             "word": random.choice(["a", "b"], n),
             "object": pd.Series(["x", "y"] * (n // 2), dtype=object),
             "date": pd.date_range("2026-01-01", periods=n),
+            "moment": pd.date_range("1969-12-31 23:59:59.123456789", periods=n, unit="ns"),
             "coded": pd.Categorical(random.choice(["u", "v"], n)),
         }
     )
     frame.loc[[1, 40], ["float", "word", "date"]] = None
-    for names in (list(frame), ["float", "word", "date"], ["float", "int"], ["float"]):
+    some = ["float", "word", "date", "moment"]
+    for names in (list(frame), some, ["float", "int"], ["float"]):
         whole = read_columns(frame[names])
         for rows in (slice(0, 1), slice(1, 2), slice(0, 7)):
             few = read_columns(frame[names].iloc[rows])
@@ -391,6 +393,15 @@ def test_a_few_rows_are_read_as_among_many():
                 assert (one.name, one.kind) == (other.name, other.kind)
                 np.testing.assert_array_equal(one.values, other.values)
                 assert one.values.dtype == other.values.dtype
+
+
+@pytest.mark.parametrize("n_rows", [1, 50])
+@pytest.mark.parametrize("day", ["-0500-01-01", "20000-01-01"])
+def test_years_that_python_does_not_know_are_refused_in_few_rows_and_many(day, n_rows):
+    frame = pd.DataFrame({"n": np.zeros(n_rows), "d": np.full(n_rows, day, "datetime64[s]")})
+    for table in (frame, frame.astype({"d": object})):
+        with pytest.raises(ValueError, match=r"column 'd': .* years 1 and 9999 in UTC, got -?\d"):
+            read_columns(table)
 
 
 def test_an_infinite_number_in_a_block_is_named_by_column_and_row():

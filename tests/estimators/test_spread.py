@@ -144,7 +144,7 @@ def in_folds(monkeypatch, means, *, n_rows, variance=1.0):
     outputs = torch.cat([outputs, torch.full_like(outputs, math.log(variance))], -1)
 
     def predict_rows(members, x, device):
-        yield outputs[x[:, 0].astype(int)]
+        yield outputs[x[:, 0].astype(int)].numpy()
 
     monkeypatch.setattr(module, "predict_rows", predict_rows)
     every = torch.arange(n_rows)

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import integrate, optimize, stats
+from scipy.special import ndtr
 
-from batchensemble.predictive import GaussianPredictive
+from batchensemble.predictive import GaussianPredictive, gaussian
 
 LAW = settings(deadline=None)  # a busy machine must not fail a law
 LEVELS = np.array([1e-12, 1e-4, 0.025, 0.2, 0.5, 0.8, 0.975, 1 - 1e-4])
@@ -475,3 +476,14 @@ def test_several_quantiles_at_once_have_the_bits_of_one_at_a_time_and_of_each_ro
             assert np.array_equal(dist.quantile(level), together[:, j])
         for i in range(0, 40, 7):
             assert np.array_equal(dist[i].quantile(levels), together[i : i + 1])
+
+
+def test_the_interval_of_members_that_nearly_agree_takes_three_looks_at_their_mixture(monkeypatch):
+    random, looks = np.random.default_rng(0), []
+    means, variances = 0.2 * random.normal(size=(100, 10)), random.uniform(0.7, 1.3, (100, 10))
+    dist = GaussianPredictive(means, variances, 0.1, 3.0)
+    monkeypatch.setattr(gaussian, "ndtr", lambda z: [ndtr(z), looks.append(z)][0])
+    low, high = dist.interval(0.9).T
+    assert len(looks) == 3
+    np.testing.assert_allclose(dist.cdf(low), 0.05, rtol=1e-13)
+    np.testing.assert_allclose(dist.cdf(high), 0.95, rtol=1e-13)

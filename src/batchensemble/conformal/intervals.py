@@ -12,6 +12,7 @@ from batchensemble.conformal.abstention import largest_threshold
 from batchensemble.conformal.adaptation import Adaptation
 from batchensemble.conformal.deviations import latent_errors, scaled_errors, widened
 from batchensemble.conformal.groups import quantiles_by_group
+from batchensemble.conformal.last_coverage import remembered
 from batchensemble.conformal.ranks import (
     REPORTED,
     SLACK,
@@ -159,17 +160,24 @@ class IntervalCalibration:
 
     def reaches(self, coverage: float, groups: NDArray[Any] | None = None) -> tuple[Array, Array]:
         """How many standard deviations intervals reach below and above the mean; as `factors`."""
+        if self.groups is None:
+            return self._reaches(coverage)
         if not self.is_two_sided:
             factors = self.factors(coverage, groups)
             return factors, factors
-        if self.groups is None:
-            below, above = two_sided_reaches(self.deviations, coverage)
-            return below, above
         of = self._checked(groups)
         sides = quantiles_by_group(
             self.deviations[:, 0], coverage, groups=self.groups, of=of, quantile=two_sided_reaches
         )
         return sides[:, :1], sides[:, 1:]
+
+    @remembered
+    def _reaches(self, coverage: float) -> tuple[Array, Array]:
+        if not self.is_two_sided:
+            factors = self.factors(coverage)
+            return factors, factors
+        below, above = two_sided_reaches(self.deviations, coverage)
+        return below, above
 
     @property
     def is_two_sided(self) -> bool:

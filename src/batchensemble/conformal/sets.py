@@ -16,6 +16,7 @@ from scipy.stats import binom
 
 from batchensemble.conformal.abstention import largest_threshold
 from batchensemble.conformal.groups import each_group, quantiles_by_group
+from batchensemble.conformal.last_coverage import remembered
 from batchensemble.conformal.ranks import (
     REPORTED,
     SLACK,
@@ -158,17 +159,21 @@ class SetCalibration:
 
     def _limits(self, coverage: float, groups: NDArray[Any] | None) -> Array:
         """One for all; with groups one for each row; by class (1, classes)."""
-        if self.per_class:
-            every = np.arange(self.probabilities.shape[1])
-            limits = quantiles_by_group(
-                self.scores, coverage, groups=self.labels, of=every, what="class"
-            )
-            return limits[None]
         if self.groups is None:
-            return conformal_quantile(self.scores, coverage)
+            return self._limit(coverage)
         if groups is None:
             raise ValueError("calibrated by groups; pass the groups of these rows, too")
         return quantiles_by_group(self.scores, coverage, groups=self.groups, of=groups)
+
+    @remembered
+    def _limit(self, coverage: float) -> Array:
+        if not self.per_class:
+            return conformal_quantile(self.scores, coverage)
+        every = np.arange(self.probabilities.shape[1])
+        limits = quantiles_by_group(
+            self.scores, coverage, groups=self.labels, of=every, what="class"
+        )
+        return limits[None]
 
     @property
     def _kinds(self) -> NDArray[Any]:

@@ -67,8 +67,9 @@ def cycle_waves(times: Any, cycles: Sequence[str | int], *, exact: bool) -> NDAr
     passed = np.array(_passed(times, cycles, exact), dtype=np.float64)
     lengths = np.array([cycle if isinstance(cycle, int) else 1.0 for cycle in cycles])
     angles = 2 * np.pi * passed.reshape(len(cycles), len(times)) / lengths[:, None]
-    waves: NDArray[np.float64] = np.stack([np.sin(angles), np.cos(angles)])
-    return np.nan_to_num(waves, copy=False)
+    waves = np.array([np.sin(angles), np.cos(angles)])
+    waves[np.isnan(waves)] = 0.0
+    return waves
 
 
 def days_since_1970(moments: NDArray[np.datetime64]) -> NDArray[np.float64]:

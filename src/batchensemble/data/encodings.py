@@ -64,7 +64,9 @@ class Numbers:
         filled = without_gaps(numbers, self.fill)
         if len(self.scaled):
             filled[:, self.scaled] = self._scale(filled[:, self.scaled])
-        return np.hstack([filled, np.isnan(numbers[:, self.gaps])])
+        if not len(self.gaps):
+            return filled
+        return np.concatenate([filled, np.isnan(numbers[:, self.gaps])], axis=1)
 
     def _scale(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         if len(self.quantiles):

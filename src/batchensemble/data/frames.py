@@ -41,7 +41,7 @@ def read_columns(X: Any) -> Columns:
         return X
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "iuf" and X.size:
         return Columns(tuple(_read_block([f"x{j}" for j in range(X.shape[1])], X)))
-    if type(X) is pd.DataFrame and X.size and X.columns.is_unique:
+    if type(X) is pd.DataFrame and len(X) and len(X.columns) and X.columns.is_unique:
         columns = _read_pandas(X)
         if columns is not None:
             return columns
@@ -123,6 +123,8 @@ def _read_pandas(frame: pd.DataFrame) -> Columns | None:
         for name, j in zip(own, places, strict=True):
             if cells is not None and is_object:
                 columns[j] = _read_array(name, cells[:, j])
+            elif cells is not None and dtype.kind == "M":
+                columns[j] = Column(name, "date", scalars.dates(name, cells[:, j])[0])
             else:
                 columns[j] = _read_array(name, frame[labels[j]].to_numpy())
     return Columns(tuple(columns[j] for j in range(len(names))))

@@ -22,4 +22,4 @@ def in_units(numbers: Floats, exponents: NDArray[np.int32]) -> Floats:
         units = np.ldexp(numbers, -exponents)
     # Room for the scaler to multiply and divide, far beyond any clip and below any rounding.
     units[np.abs(units) < 2.0**-500] = 0.0
-    return np.clip(units, -(2.0**500), 2.0**500)
+    return np.minimum(np.maximum(units, -(2.0**500)), 2.0**500)

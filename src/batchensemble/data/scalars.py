@@ -84,11 +84,14 @@ def dates(name: str, values: NDArray[Any]) -> tuple[NDArray[Any], bool]:
                 zoned.add(False)
             moments[row] = microseconds(name, np.array([value]))[0]
         elif not is_missing(value):
+            aware = isinstance(value, dt.datetime) and value.tzinfo is not None
             try:
-                aware = isinstance(value, dt.datetime) and value.tzinfo is not None
-                moments[row] = value.astimezone(dt.UTC).replace(tzinfo=None) if aware else value
+                moment = value.astimezone(dt.UTC).replace(tzinfo=None) if aware else value
             except OverflowError:
-                raise ValueError(f"column {name!r}: {_YEARS}, got {value}") from None
+                moment = None
+            if moment is None or not 1 <= moment.year <= 9999:  # pandas knows others
+                raise ValueError(f"column {name!r}: {_YEARS}, got {value}")
+            moments[row] = moment
             zoned.add(aware)
         if len(zoned) == 2:
             raise ValueError(

@@ -226,14 +226,13 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
     def _encode(self, columns: Columns) -> NDArray[np.float32]:
         units = in_units(self._numbers(columns), self.exponents_)
         dense = np.where(self.constant_, 0.0, self._dense(columns, units))
-        blocks = [np.clip(dense, -self.clip, self.clip).astype(np.float32)]
-        for words, positions in self._words():
-            blocks.append(words.apply(self._texts(columns, positions)))
+        blocks = [np.minimum(np.maximum(dense, -self.clip), self.clip).astype(np.float32)]
+        blocks += [words.apply(self._texts(columns, at)) for words, at in self._words() if at]
         if self.binned_.edges:
             blocks.append(self.binned_.apply(without_gaps(units, self.numbers_.fill)))
         if self.coded_:
             blocks.append(self.codes_.apply(self._texts(columns, self.coded_)))
-        return np.ascontiguousarray(np.hstack(blocks))
+        return np.ascontiguousarray(np.concatenate(blocks, axis=1))
 
     def _dense(self, columns: Columns, units: NDArray[np.float64]) -> NDArray[np.float64]:
         """Numbers, indicators and dates, before constants are removed and the rest is clipped."""
@@ -244,7 +243,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         ]
         # of each cycle the sine, then the cosine
         blocks = [each.swapaxes(0, 1).reshape(-1, columns.n_rows).T for each in waves]
-        return np.hstack([numbers, *blocks])
+        return np.concatenate([numbers, *blocks], axis=1) if blocks else numbers
 
     def _numbers(self, columns: Columns) -> NDArray[np.float64]:
         """(rows, numbers, booleans and dates): what the imputer and the scaler see."""

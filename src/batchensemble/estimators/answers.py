@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
 from batchensemble.conformal import predicted_interval
 from batchensemble.data.columns import Columns
@@ -38,7 +37,7 @@ def prediction_columns(
 
 def with_shift(model: Regressor | Classifier, columns: Columns, coverage: float) -> pd.DataFrame:
     """The same and, where there are several members, `shift`; once through the network."""
-    outputs = torch.cat(list(model.model_.outputs(columns)))
+    outputs = np.concatenate(list(model.model_.outputs(columns)))
     head, name = model.model_.head, vars(model).get("group_column_")
     groups = None if name is None else group_labels(columns, name)
     frame = prediction_columns(model, head.predictive(outputs), coverage, groups)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, final
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
@@ -170,11 +169,11 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
         self, columns: Columns, values: NDArray[Any], groups: NDArray[Any] | None, per_class: bool
     ) -> SetCalibration:
         head = ClassHead(self.classes_)
-        outputs = torch.cat(list(self.model_.outputs(columns)))
+        outputs = np.concatenate(list(self.model_.outputs(columns)))
         labels = head.predictive(outputs).encode(values)
         rng = np.random.default_rng(self.model_.ensemble.seed)
         first, rest = halves(labels, rng, per_class=per_class)
-        temperature = fit_temperature(labels[first], logits=outputs[first].numpy())
+        temperature = fit_temperature(labels[first], logits=outputs[first])
         tempered = replace(head, temperature=temperature)
         calibration = SetCalibration(
             temperature,

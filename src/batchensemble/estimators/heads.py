@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from torch import Tensor
 
 from batchensemble.estimators.spread import Spread
 from batchensemble.predictive import (
@@ -22,15 +20,16 @@ from batchensemble.training.losses import (
     GaussianCRPS,
     GaussianNLL,
     Loss,
+    bounded,
 )
 from batchensemble.words import one_of
 
 AS_TRAINED = Spread()
 TARGET_SCALINGS = ("log", "minmax", "standard")
 ROWS_A_LEVEL = 10  # at least so many rows for each value make targets a grid
-BLOCK = 16  # numbers at a time, at most
 SHARE_OF_GRID = 0.1  # of the distance between two levels
 
+Floats = NDArray[np.float64]
 Dist_co = TypeVar("Dist_co", covariant=True)
 
 
@@ -49,11 +48,11 @@ class Head(Protocol[Dist_co]):
         """Targets as the loss takes them."""
         ...
 
-    def predictive(self, outputs: Tensor) -> Dist_co:
+    def predictive(self, outputs: Floats) -> Dist_co:
         """(rows, members, outputs) -> the prediction in the user's units."""
         ...
 
-    def disagreement(self, outputs: Tensor) -> NDArray[np.float64]:
+    def disagreement(self, outputs: Floats) -> NDArray[np.float64]:
         """(rows, members, outputs) -> (rows,), how far the members are apart."""
         ...
 
@@ -107,27 +106,25 @@ class NumberHead:
         # A target held back for calibration may lie anywhere: float32 must hold it all the same.
         return np.clip(scaled, -1e30, 1e30).astype(np.float32)
 
-    def in_units(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+    def in_units(self, scaled: Floats) -> Floats:
         """Targets as the user knows them, from those that `encode` gives."""
         y = self.location + self.scale * scaled
         return y if self.transform is None else self.transform(y)
 
-    def predictive(self, outputs: Tensor) -> GaussianPredictive | TransformedPredictive:
+    def predictive(self, outputs: Floats) -> GaussianPredictive | TransformedPredictive:
         latent = self._latent(outputs)
         if self.transform is None:
             return latent
         return TransformedPredictive.of(latent, self.transform)
 
-    def disagreement(self, outputs: Tensor) -> NDArray[np.float64]:
+    def disagreement(self, outputs: Floats) -> NDArray[np.float64]:
         return self._latent(outputs).epistemic
 
-    def _latent(self, outputs: Tensor) -> GaussianPredictive:
+    def _latent(self, outputs: Floats) -> GaussianPredictive:
         """The prediction before the transform."""
-        n_rows = len(outputs)
-        means, log_variances = self.loss.moments(_in_blocks(outputs))
+        means, log_variances = outputs[..., 0], bounded(outputs[..., 1], self.loss.bounds)
         return self.spread.predictive(
-            self.location + self.scale * means[:n_rows].numpy(),
-            self.scale**2 * log_variances.exp()[:n_rows].numpy(),
+            self.location + self.scale * means, self.scale**2 * np.exp(log_variances)
         )
 
 
@@ -169,27 +166,17 @@ class ClassHead:
     def encode(self, values: NDArray[Any]) -> NDArray[np.int64]:
         return np.searchsorted(self.classes, values).astype(np.int64)
 
-    def predictive(self, outputs: Tensor) -> CategoricalPredictive:
+    def predictive(self, outputs: Floats) -> CategoricalPredictive:
         # The mean over the members may prefer another class than before the temperature.
-        return CategoricalPredictive((outputs / self.temperature).softmax(-1).numpy(), self.classes)
+        logits = outputs / self.temperature
+        odds = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        return CategoricalPredictive(odds / odds.sum(axis=-1, keepdims=True), self.classes)
 
-    def disagreement(self, outputs: Tensor) -> NDArray[np.float64]:
+    def disagreement(self, outputs: Floats) -> NDArray[np.float64]:
         # Logits mean the same after adding a constant to all of them.
-        centred = outputs - outputs.mean(-1, keepdim=True)
-        variances: NDArray[np.float64] = centred.var(1, correction=0).sum(-1).numpy()
+        centred = outputs - outputs.mean(axis=-1, keepdims=True)
+        variances: NDArray[np.float64] = centred.var(axis=1).sum(axis=-1)
         return variances
-
-
-def _in_blocks(outputs: Tensor) -> Tensor:
-    """With its last row repeated up to whole blocks of rows.
-
-    torch computes functions of several numbers at a time, and of what is left over at the end in
-    another way: a row's last bits would depend on how many rows come with it.
-    """
-    n_missing = -len(outputs) % BLOCK
-    if not n_missing:
-        return outputs
-    return torch.cat([outputs, outputs[-1:].expand(n_missing, -1, -1)])
 
 
 def censored_loss(head: Head[Any]) -> CensoredNLL:

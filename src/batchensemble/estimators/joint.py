@@ -282,8 +282,8 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
     def _told_once(self, X: Any) -> Iterator[None]:
         """What scikit-learn warns of about X, not once for each target."""
         check_is_fitted(self, "regressors_")
-        if not self.regressors_[self.target_names_[0]]._are_those_of_fit(X):
-            read_columns(X)
+        first, names = self.regressors_[self.target_names_[0]], read_columns(X).names
+        if not first._are_those_of_fit(X, names):
             validate_data(self, X, skip_check_array=True, reset=False)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X does not have valid feature names")

@@ -138,7 +138,9 @@ def held_out_spread(
         rows, fold_of = rows[some], fold_of[some]
     x, y = (part[rows].cpu().numpy() for part in (data.x, data.y))
     weight = None if data.weight is None else data.weight[rows].cpu().double().numpy()
-    outputs = torch.cat(list(predict_rows(ensemble.members, x, ensemble.device)))
+    outputs = torch.from_numpy(
+        np.concatenate(list(predict_rows(ensemble.members, x, ensemble.device)))
+    )
     moments = (part.numpy().reshape(len(rows), len(splits), -1) for part in loss.moments(outputs))
     by_fold, log_variances = moments
     is_own = fold_of[:, None] == np.arange(len(splits))

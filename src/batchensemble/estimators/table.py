@@ -532,7 +532,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         if "model_" not in vars(self):
             check_is_fitted(self, "model_")
         columns = read_columns(X)
-        if self._are_those_of_fit(X):
+        if self._are_those_of_fit(X, columns.names):
             return columns
         validate_data(self, X, skip_check_array=True, reset=False)
         names, expected = columns.names, self.model_.encoder.names_
@@ -543,16 +543,13 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
             )
         return columns
 
-    def _are_those_of_fit(self, X: Any) -> bool:
+    def _are_those_of_fit(self, X: Any, names: list[str]) -> bool:
         """Whether the common kinds of tables are as expected: all other checks take longer."""
-        names = vars(self).get("feature_names_in_")
+        known = vars(self).get("feature_names_in_")
         if type(X) is np.ndarray:
-            return names is None and bool(X.shape[1] == self.n_features_in_)
-        return (
-            type(X) is pd.DataFrame
-            and names is not None
-            and bool(X.columns.tolist() == names.tolist())
-        )
+            return known is None and len(names) == self.n_features_in_
+        is_named = type(X) is pd.DataFrame and X.columns.inferred_type == "string"
+        return is_named and known is not None and names == known.tolist()
 
     def _network(self, recipe: dict[str, Any]) -> MakeNetwork:
         return table_network(recipe)

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from batchensemble.data.columns import Columns
 from batchensemble.data.table_encoder import TableEncoder
@@ -35,13 +33,13 @@ class TableModel(Generic[Dist]):
     def predict(self, columns: Columns) -> Dist:
         """The prediction for every row."""
         parts = list(self.outputs(columns))
-        return self.head.predictive(parts[0] if len(parts) == 1 else torch.cat(parts))
+        return self.head.predictive(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
     def chunks(self, columns: Columns) -> Iterator[Dist]:
         """The same, some rows at a time, so that memory stays bounded."""
         return (self.head.predictive(outputs) for outputs in self.outputs(columns))
 
-    def outputs(self, columns: Columns) -> Iterator[Tensor]:
+    def outputs(self, columns: Columns) -> Iterator[NDArray[np.float64]]:
         """(rows, members, outputs) of the networks, some rows at a time."""
         for start in range(0, columns.n_rows, ENCODED_ROWS):
             rows = slice(start, start + ENCODED_ROWS)

@@ -8,10 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.stats import binom
-from torch import Tensor
 
 from batchensemble.conformal import SetCalibration, fewest_rows, neglected
 from batchensemble.training.engines import Data
@@ -36,16 +34,16 @@ SETS = 0.9  # the coverage of the sets that are looked at
 
 def held_out_outputs(
     ensemble: Ensemble, data: Data, splits: Sequence[Rows]
-) -> tuple[NDArray[np.int64], Tensor]:
+) -> tuple[NDArray[np.int64], Floats]:
     """Some held-out rows, and (rows, members, outputs) of the networks that did not see them."""
     parts = []
     held_out = [rows.held_out.numpy() for rows in splits if rows.held_out is not None]
     chosen = [rows[:: -(-len(rows) * len(held_out) // MOST_ROWS)] for rows in held_out]
     for fold, rows in enumerate(chosen):
         x = data.x[rows].cpu().numpy()
-        outputs = torch.cat(list(predict_rows(ensemble.members, x, ensemble.device)))
-        parts.append(outputs.unflatten(1, (len(splits), -1))[:, fold])
-    return np.concatenate(chosen), torch.cat(parts)
+        outputs = np.concatenate(list(predict_rows(ensemble.members, x, ensemble.device)))
+        parts.append(np.split(outputs, len(splits), axis=1)[fold])
+    return np.concatenate(chosen), np.concatenate(parts)
 
 
 def is_no_gain(gains: Floats, trivial: float) -> bool:

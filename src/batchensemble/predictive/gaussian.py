@@ -150,8 +150,8 @@ class GaussianPredictive(MixturePredictive):
         core = np.maximum(stds * self._core, NARROWEST_STD)
         shares = np.repeat([1 - self.tail_share, self.tail_share], self.n_members)
         return (
-            np.hstack([self.means, self.means]),
-            np.hstack([core, core * self.tail_width]),
+            np.concatenate([self.means, self.means], axis=1),
+            np.concatenate([core, core * self.tail_width], axis=1),
             shares / self.n_members,
         )
 
@@ -163,30 +163,21 @@ class GaussianPredictive(MixturePredictive):
     def _quantiles(self, levels: Array) -> Array:
         """(samples, levels)."""
         # The upper half is the lower half of the mirrored mixture: small tails keep their digits.
-        is_lower = levels <= 0.5
-        sides, tails = np.where(is_lower, 1.0, -1.0), np.where(is_lower, levels, 1.0 - levels)
-        out = np.repeat(np.where(tails > 0, 0.0, -sides * np.inf)[None], len(self), axis=0)
-        inside = np.flatnonzero(tails > 0)
-        shape = len(self), len(inside)
-        out[:, inside] = self._reached(
-            *(np.broadcast_to(each[inside], shape) for each in (sides, tails))
-        )
+        sides, tails = np.empty((2, len(self), len(levels)))
+        sides[:], tails[:] = np.where(levels <= 0.5, 1.0, -1.0), np.minimum(levels, 1.0 - levels)
+        out = self._reached(sides, tails)
+        out[tails == 0] = -np.inf * sides[tails == 0]
         return out
 
     def _reached(self, sides: Array, tails: Array) -> Array:
         """(samples, n), where the probability below (side 1) or above (-1) is the tail."""
-        out, tails = np.empty(sides.shape), np.maximum(tails, _TINY)
+        out, n = np.empty(sides.shape), sides.shape[1]
         means, stds, weights = self._parts()
-        for rows in chunks(len(self), means.shape[1] * max(1, sides.shape[1])):
-            mirrored = sides[rows, :, None] * means[rows, None]  # (rows, n, parts)
-            shape = mirrored.shape
-            lower = _lower_quantile(
-                mirrored.reshape(-1, shape[2]),
-                np.broadcast_to(stds[rows, None], shape).reshape(-1, shape[2]),
-                tails[rows].ravel(),
-                weights,
-            )
-            out[rows] = sides[rows] * lower.reshape(shape[:2])
+        for rows in chunks(len(self), means.shape[1] * max(1, n)):
+            side, tail = sides[rows].ravel(), np.maximum(tails[rows].ravel(), _TINY)
+            m, s = (part[rows].repeat(n, axis=0) for part in (means, stds))
+            lower = _lower_quantile(side[:, None] * m, s, tail, weights)
+            out[rows] = (side * lower).reshape(-1 if n else 0, n)
         return out
 
 
@@ -212,51 +203,58 @@ def _mixed(values: Array, weights: Array | None) -> Array:
     return average(values, 1) if weights is None else (values * weights).sum(axis=1)
 
 
+def _sum(values: Array) -> Array:
+    """(samples, parts) -> (samples,)."""
+    out: Array = np.add.reduce(values, axis=1)
+    return out
+
+
 def _lower_quantile(means: Array, stds: Array, tails: Array, weights: Array | None = None) -> Array:
     """Per row the x at which the mean of Phi((x - means) / stds) is its tail, 0 < tail <= 1/2.
 
-    Newton's method on log F, bisecting whenever it leaves the bracket or does not halve its step.
+    Halley's method on log F, bisecting whenever it leaves the bracket or does not halve its step.
     """
-
-    k = means.shape[1]
-
-    def mean(values: Array) -> Array:
-        of_row: Array = np.add.reduce(values if weights is None else values * weights, axis=1)
-        return of_row / k if weights is None else of_row
-
+    shares = np.full(means.shape[1], 1 / means.shape[1]) if weights is None else weights
     ends = means + stds * ndtri(tails)[:, None]
     low, high = ends.min(axis=1), ends.max(axis=1)  # the mixture's quantile lies between
-    out: Array = np.clip(average(ends, 1), low, high)
+    out: Array = np.minimum(np.maximum(_sum(ends * shares), low), high)
     left = np.flatnonzero(high > low)
     # Of the rows that are left, from here on.
     x, step = out[left], (high - low)[left]
     m, s, low, high, tails = (a[left] for a in (means, stds, low, high, tails))
-    with np.errstate(over="ignore"):
-        farthest = np.maximum(np.abs(low[:, None] - m), np.abs(high[:, None] - m)) / s
-    is_near = bool(np.all(farthest < LARGEST))
-    for _ in range(2000):  # the float64 range, halved to its last bit
-        if not left.size:
-            break
-        z = (x[:, None] - m) / s if is_near else _standardise(x[:, None] - m, s)
-        f = np.maximum(mean(ndtr(z)), _TINY)
-        gap = np.log(f / tails)
-        is_below = gap < 0
-        low, high = np.where(is_below, x, low), np.where(is_below, high, x)
-        slope = mean(_density(z) / s) / f
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            move = np.where(slope > 1e-150, gap / slope, np.inf)
-        newton, last_bit = x - move, np.spacing(np.abs(x))
-        size, miss = np.abs(move), np.abs(gap)
-        trusted = (newton > low) & (newton < high) & (size <= 0.5 * step)
-        nearer = np.where(trusted, newton, 0.5 * (low + high))
-        step = np.abs(nearer - x)
-        hit = (miss < 1e-9) & ((miss <= 16 * _EPS) | (size <= last_bit))
-        x = np.where(hit, x, nearer)
-        done = hit | (step <= last_bit)
-        if done.any():
-            out[left[done]] = x[done]
-            rest = ~done
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+
+        def halley() -> tuple[Array, Array]:
+            """The distance of log F from that of the tail, and of x from where it would be 0."""
+            z = (x[:, None] - m) / s
+            f = np.maximum(_sum(ndtr(z) * shares), _TINY)
+            densities = _density(z) * shares / s
+            gap, density = np.log(f / tails), _sum(densities)
+            slope, bend = density / f, _sum(densities * z / s) / density
+            return gap, gap / (slope + 0.5 * gap * (slope + bend))
+
+        # Nearly all rows need three steps, and no look at each of them.
+        size = step
+        for _ in range(3):
+            (gap, move), before = halley(), size
+            x, size = np.fmin(np.fmax(x - move, low), high), np.abs(move)
+        out[left] = x
+        # A step's error is its cube: none is left after one so much shorter than the one before.
+        rest = ~((np.abs(gap) < 1e-9) & (size <= 1e-4 * before))
+        for _ in range(2000):  # the float64 range, halved to its last bit
+            if not rest.any():
+                break
             left, x, step = left[rest], x[rest], step[rest]
             m, s, low, high, tails = (a[rest] for a in (m, s, low, high, tails))
-    out[left] = x
+            gap, move = halley()
+            is_below = gap < 0
+            low, high = np.where(is_below, x, low), np.where(is_below, high, x)
+            nearer, last_bit = x - move, np.spacing(np.abs(x))
+            size, miss = np.abs(move), np.abs(gap)
+            trusted = (nearer > low) & (nearer < high) & (size <= 0.5 * step)
+            nearer = np.where(trusted, nearer, 0.5 * (low + high))
+            hit = (miss < 1e-9) & ((miss <= 16 * _EPS) | (size <= last_bit))
+            step = np.abs(nearer - x)
+            out[left] = x = np.where(hit, x, nearer)
+            rest = ~hit & (step > last_bit)
     return out

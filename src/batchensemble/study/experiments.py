@@ -167,8 +167,8 @@ class TableExperiment(Experiment):
 
     def predict(self, seed_number: int, members: Sequence[Members]) -> Predictive:
         x, device = self.splits[seed_number].x_test, self.data.device
-        parts = [torch.cat(list(predict_rows(m, x, device))) for m in members]
-        outputs = torch.cat(parts, 1)
+        parts = [np.concatenate(list(predict_rows(m, x, device))) for m in members]
+        outputs = torch.from_numpy(np.concatenate(parts, axis=1))
         if isinstance(self.loss, CategoricalNLL):
             return _checked(CategoricalPredictive, outputs.softmax(-1).numpy())
         means, log_variances = self.loss.moments(outputs)

@@ -2,14 +2,19 @@
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import cross_entropy, softplus
+from torch.nn import functional
 
 Bounds = tuple[float, float]
 FREE = (-math.inf, math.inf)
+LINEAR = 20.0  # from here on, torch's softplus is the number itself
+
+Numbers = TypeVar("Numbers", Tensor, NDArray[np.float64])
 
 
 class Loss(Protocol):
@@ -28,13 +33,20 @@ class Loss(Protocol):
         ...
 
 
-def bounded(raw: Tensor, bounds: Bounds) -> Tensor:
+def bounded(raw: Numbers, bounds: Bounds) -> Numbers:
     """Nearly the identity inside the bounds, smooth everywhere, never beyond them."""
     low, high = bounds
     if bounds == FREE:
         return raw
     reach = math.log1p(math.exp(high - low))  # how far above low the double softplus could get
     return low + softplus(high - softplus(high - raw) - low) * ((high - low) / reach)
+
+
+def softplus(x: Numbers) -> Numbers:
+    """log(1 + exp(x)), of an array as of a tensor: torch takes long for a few numbers."""
+    if isinstance(x, Tensor):
+        return functional.softplus(x)
+    return np.where(x > LINEAR, x, np.log1p(np.exp(np.minimum(x, LINEAR))))
 
 
 @dataclass(frozen=True)
@@ -145,7 +157,7 @@ class CategoricalNLL:
 
     def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
         y = y.expand(outputs.shape[:-1])
-        flat = cross_entropy(outputs.flatten(0, -2), y.flatten(), reduction="none")
+        flat = functional.cross_entropy(outputs.flatten(0, -2), y.flatten(), reduction="none")
         return flat.view(outputs.shape[:-1])
 
     def mixture(self, outputs: Tensor, y: Tensor) -> Tensor:

@@ -150,17 +150,18 @@ def make_members(
 
 def predict_rows(
     members: Members, x: NDArray[np.float32], device: torch.device
-) -> Iterator[Tensor]:
-    """(rows, predictions, outputs) in float64 on the CPU, in chunks of bounded memory."""
+) -> Iterator[NDArray[np.float64]]:
+    """(rows, predictions, outputs), in chunks of bounded memory."""
+    few_rows = members.of_few_rows() if len(x) <= FEW_ROWS else None
+    if few_rows is not None:
+        outputs = few_rows(x)
+        yield outputs.repeat(members.n_members // outputs.shape[1], axis=1)
+        return
     assert isinstance(members.network, MLP)
     widest = max(x.shape[1], members.network.n_inputs, *members.network.hidden, 1)
     budget = CHUNK_FLOATS_GPU if device.type == "cuda" else CHUNK_FLOATS
     size = max(1, budget // (members.n_members * widest))
     start = 0
-    few_rows = members.of_few_rows() if len(x) <= FEW_ROWS else None
-    if few_rows is not None:
-        yield torch.from_numpy(few_rows(x)).expand(-1, members.n_members, -1)
-        return
     while start < len(x):
         try:
             part = torch.tensor(x[start : start + size], dtype=torch.float64, device=device)
@@ -168,7 +169,7 @@ def predict_rows(
             with torch.inference_mode():
                 # BLAS adds in another order for one row alone than for one among others.
                 part = part.expand(2, -1) if n_rows == 1 else part
-                outputs = members(part)[:n_rows].cpu().contiguous()
+                outputs = members(part)[:n_rows].cpu().contiguous().numpy()
         except torch.OutOfMemoryError:
             size = _halved(size)
             continue
