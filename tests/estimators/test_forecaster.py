@@ -872,7 +872,7 @@ def test_bad_settings_are_refused_at_fit_with_words(data, settings, words):
         (lambda m: m.simulate(2.5), "n_paths to be a whole number above 0, got 2.5"),
         (lambda m: m.predict_dist(n_paths=-3), "n_paths to be a whole number above 0, got -3"),
         (lambda m: m.predict(df=long(1, 2)), "expected at least 3 rows, got 2: it needs"),
-        (lambda m: m.predict(df=seasonal()), "expected freq= to be a whole number"),
+        (lambda m: m.predict(df=seasonal()), "the times are whole numbers, which the frequency"),
         (lambda m: m.predict(X_df=long()), "expected no X_df=, since no columns were named fut"),
     ],
 )
