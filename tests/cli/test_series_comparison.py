@@ -3,9 +3,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from fixtures import TINY_FORECASTER
 from sample_files import QUICK, sales
 
-from batchensemble import load
+from batchensemble import Forecaster, load
 from batchensemble.cli.comparison import evaluate_file
 
 
@@ -83,3 +84,13 @@ def test_months_on_different_days_count_for_their_month(shell):
         found.append(judged("months.be"))
     assert [one.n_windows for one in found] == [9, 9]
     assert found[0].scores == found[1].scores
+
+
+def test_a_series_of_a_number_that_is_too_short_is_named_by_that_number(tmp_path):
+    days = pd.date_range("2020-01-01", periods=30)
+    frame = pd.DataFrame({"unique_id": np.repeat([1, 2], 30), "ds": [*days, *days], "y": 1.0})
+    model = Forecaster(**TINY_FORECASTER).fit(frame)
+    later = frame.assign(ds=frame["ds"] + pd.Timedelta("2D"))
+    later.to_csv(tmp_path / "test.csv", index=False)
+    with pytest.raises(ValueError, match="got 2 for 1; add rows"):
+        evaluate_file(model, tmp_path / "test.csv", target=None, coverage=0.9)

@@ -25,6 +25,16 @@ SAID = {
     "got -1; use target='real'": "got -1; add --target-kind real",
     "holidays='NO' needs series with dates": "--holidays NO needs series with dates",
     "expected freq=, or a series": "expected --freq, or a series",
+    "resample it, or pass freq=": "resample it, or add --freq",
+    "use one frequency, or say which (freq)": "use one frequency, or say which --freq",
+    "choose a coarser freq, or resample": "choose a coarser --freq, or resample",
+    "list them in future_columns=, past_columns= or drop 'past_columns'": (
+        "list them in --future, --past or drop 'past_columns'"
+    ),
+    "The 'random_state' parameter of Regressor must be an int": "--seed must be an int",
+    'choose a fill, "interpolate" or "ffill", or fill them in': (
+        "add --fill interpolate or --fill ffill, or fill them in"
+    ),
 }
 
 

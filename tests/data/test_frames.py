@@ -417,3 +417,25 @@ def test_what_is_read_does_not_change_with_the_table_that_it_came_from():
     columns = read_columns(values)
     values[:] = -1
     assert columns[1].values.tolist() == [1, 3, 5]
+
+
+VIEWS = {
+    "string_view": pa.array(["a", "b"], pa.string_view()),
+    "binary_view": pa.array([b"a", b"b"], pa.binary_view()),
+    "list_view": pa.array([[1], [2]], pa.list_view(pa.int64())),
+    "run_end_encoded": pa.compute.run_end_encode(pa.array([1, 1])),
+    "month_day_nano_interval": pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval()),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_type_of_arrow_that_pandas_holds_but_cannot_read_is_refused_by_name(name):
+    held = pd.Series(pd.arrays.ArrowExtensionArray(VIEWS[name]), name="odd")
+    with pytest.raises(TypeError, match=f"column 'odd': pandas cannot read its type, {name}"):
+        read_columns(pd.DataFrame({"x": [1, 2], "odd": held}))
+
+
+def test_a_date_of_arrow_beyond_python_is_refused_by_name():
+    far = pd.Series(pd.arrays.ArrowExtensionArray(pa.array([10**9], pa.date32())))
+    with pytest.raises(TypeError, match=r"column 'far', row 0 .* not data of type Date"):
+        read_columns(pd.DataFrame({"far": far}))

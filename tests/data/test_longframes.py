@@ -178,3 +178,10 @@ def test_things_that_are_no_data_are_refused():
             read_panel(thing)
     with pytest.raises(TypeError, match=r"got a lazy one: call \.collect\(\)"):
         read_panel(as_polars(long()).lazy())
+
+
+@pytest.mark.parametrize("odd", [[1], ("a", [1]), {"a": 1}])
+def test_ids_that_cannot_be_compared_are_refused_by_name(odd):
+    frame = pd.DataFrame({"unique_id": [odd] * 9, "ds": range(9), "y": 1.0})
+    with pytest.raises(TypeError, match="as ids of series, got other values in the column 'uniq"):
+        read_panel(frame)

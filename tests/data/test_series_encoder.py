@@ -179,6 +179,14 @@ def test_paths_of_series_that_were_never_negative_stay_so_and_others_do_not(othe
         assert fitted.decode(paths, encoded, np.array([0])).min() == pytest.approx(lowest)
 
 
+def test_what_stands_in_the_place_of_a_missing_value_does_not_lift_the_floor():
+    y = np.array([9.0, 9.0, 1.0, 9.0, 2.0, np.nan, 9.0, 5.0])  # filled: 2 - 8
+    gappy = read_panel(y, marks_gaps=True)
+    fitted = SeriesEncoder("difference", calendar=False, period=3, linear=True).fit(gappy)
+    assert (fitted.encode(gappy).raw < 0).any()
+    assert fitted.encode(gappy).lowest.tolist() == [0.0] * 8
+
+
 def test_an_extreme_value_that_fit_has_not_seen_is_held_without_a_warning():
     seen = read_panel(np.sin(np.arange(30.0)))
     new = read_panel(np.where(np.arange(30) == 20, 1e60, np.sin(np.arange(30.0))))

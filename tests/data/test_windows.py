@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
-from batchensemble.data.windows import continued_back, season_lag, window_scales, window_starts
+from batchensemble.data.windows import (
+    continued_back,
+    season_lag,
+    series_scale,
+    window_scales,
+    window_starts,
+)
 
 
 def scaled(values, reach, scaling="window", period=1):
@@ -43,6 +49,19 @@ def test_an_enormous_value_spoils_only_the_windows_that_hold_it():
     values[10] = 1e12
     for scales, before in zip(scaled(values, 6), expected, strict=True):
         np.testing.assert_array_equal(scales[11:], before[11:])
+
+
+@pytest.mark.parametrize("scaling", ["window", "difference"])
+def test_a_few_wild_values_do_not_decide_the_scale_of_a_series(scaling):
+    values = np.random.default_rng(0).normal(size=90)
+    usual = series_scale(values, scaling=scaling, period=7)
+    assert usual[0] == values.mean()
+    values[[10, 50]] = 1e12, -1e9
+    location, scale = series_scale(values, scaling=scaling, period=7)
+    assert abs(location) < 1
+    assert scale < 120 * usual[1]
+    mostly_zero = np.where(np.arange(90) == 5, 1e9, 0.0)
+    assert series_scale(mostly_zero, scaling=scaling, period=7)[1] > 1e6
 
 
 def test_a_series_is_continued_backwards_by_its_first_season():

@@ -330,6 +330,34 @@ def test_a_slip_long_before_what_a_forecast_reads_does_not_decide_its_scale(
     assert (upper - lower).max() < 100 * data["y"].std()
 
 
+@pytest.mark.parametrize("settings", [QUICK, RECURRENT])
+@pytest.mark.parametrize("slip", [1e6, 1e9, 1e12])
+def test_a_slip_long_before_what_a_forecast_reads_does_not_widen_it(data, settings, slip):
+    far = data.assign(y=data["y"] + 1e6)  # beside 1e6 a slip of 1e9 is not so wild
+    slipped = far.assign(y=far["y"].where(far.index != 2, slip))
+    widths = []
+    for frame in (far, slipped):
+        _, lower, upper = numbers(
+            Forecaster(**settings, context=12).fit(frame).predict(level=[80])
+        ).T
+        widths.append(upper - lower)
+    assert (widths[1] < 3 * widths[0]).all()
+
+
+def test_a_value_below_zero_that_a_file_does_not_keep_still_says_that_there_is_no_floor(tmp_path):
+    y = np.abs(np.random.default_rng(0).normal(size=80))
+    y[40:] += 1000
+    model = Forecaster(**QUICK, context=12).fit(y[:60])
+    later = np.abs(np.random.default_rng(1).normal(size=120))
+    model.update(np.append(-1.0, later))
+    found = model.predict(level=[80])
+    model.save(tmp_path / "m.be")
+    kept = load(tmp_path / "m.be")
+    assert kept.panel_.values.min() >= 0
+    assert numbers(found).min() < 0
+    pd.testing.assert_frame_equal(kept.predict(level=[80]), found)
+
+
 @pytest.mark.parametrize("factor", [1e-300, 5e-324])
 def test_numbers_too_small_to_tell_apart_are_forecast_as_constants(data, factor):
     model = Forecaster(**QUICK).fit(data.assign(y=factor * data["y"].round()))
@@ -844,7 +872,7 @@ def test_bad_settings_are_refused_at_fit_with_words(data, settings, words):
         (lambda m: m.simulate(2.5), "n_paths to be a whole number above 0, got 2.5"),
         (lambda m: m.predict_dist(n_paths=-3), "n_paths to be a whole number above 0, got -3"),
         (lambda m: m.predict(df=long(1, 2)), "expected at least 3 rows, got 2: it needs"),
-        (lambda m: m.predict(df=seasonal()), "expected freq= to be a whole number"),
+        (lambda m: m.predict(df=seasonal()), "the times are whole numbers, which the frequency"),
         (lambda m: m.predict(X_df=long()), "expected no X_df=, since no columns were named fut"),
     ],
 )

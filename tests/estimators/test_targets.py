@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy import sparse
 
-from batchensemble.estimators.targets import read_censored, read_target
+from batchensemble.estimators.targets import check_weight, read_censored, read_target, read_targets
 
 
 def test_masked_targets_are_missing():
@@ -72,3 +73,24 @@ def test_a_tensor_that_numpy_cannot_read_is_refused_with_the_cure():
     assert read_target(torch.ones(3), 3).tolist() == [1, 1, 1]
     with pytest.raises(ValueError, match=r"Use tensor\.detach\(\)"):
         read_target(torch.ones(3, requires_grad=True), 3)
+
+
+def test_sparse_targets_are_read_and_one_column_is_refused_by_its_shape():
+    table = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
+    read = read_targets(sparse.csr_matrix(table), 3)
+    assert {name: values.tolist() for name, values in read.items()} == {
+        "y0": [1.0, 0.0, 3.0],
+        "y1": [0.0, 2.0, 0.0],
+    }
+
+
+@pytest.mark.parametrize("odd", ["a", [1.0], dt.date(2020, 1, 1), dt.time(1)])
+def test_weights_that_are_no_numbers_are_refused_whatever_holds_them(odd):
+    values = np.empty(3, dtype=object)
+    values[:] = [1.0, odd, 2.0]
+    for weight in (values, pd.Series(values)):
+        with pytest.raises(ValueError, match="expected sample_weight to be numbers"):
+            check_weight(weight, 3)
+    assert check_weight(pd.Series([1, 2, 3], dtype="Int64"), 3).tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="contains NaN"):
+        check_weight(pd.Series([1, None, 3], dtype="Int64"), 3)

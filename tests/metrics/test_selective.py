@@ -136,3 +136,9 @@ def test_the_risk_curve_is_the_mean_risk_of_the_rows_up_to_each_uncertainty(rows
         inside = uncertainty <= threshold
         assert kept == inside.sum()
         assert np.isclose(value, risk[inside].mean())
+
+
+def test_errors_whose_squares_would_be_too_large_are_measured_in_larger_units():
+    found = metrics.selective_rmse(1e100 * Y, mean=1e100 * MEAN, uncertainty=UNCERTAINTY)
+    usual = metrics.selective_rmse(Y, mean=MEAN, uncertainty=UNCERTAINTY)
+    np.testing.assert_allclose(found.values, 1e100 * usual.values)

@@ -76,7 +76,9 @@ def test_the_checkpoint_of_another_fit_is_refused(rows, tmp_path, often, monkeyp
 def test_a_damaged_file_is_named(tmp_path, content):
     file = tmp_path / "run.ckpt"
     file.write_bytes(content)
-    with pytest.raises(ValueError, match=r"run\.ckpt cannot be read as a checkpoint; delete it"):
+    with pytest.raises(
+        ValueError, match=r"run\.ckpt exists and is no checkpoint, or a damaged one; choose"
+    ):
         Checkpoint(file, "run").read()
 
 
@@ -86,7 +88,7 @@ def test_a_checkpoint_is_read_without_running_code(tmp_path):
             return print, ("code",)
 
     torch.save({"run": "run", "evil": Evil()}, tmp_path / "run.ckpt")
-    with pytest.raises(ValueError, match="cannot be read as a checkpoint"):
+    with pytest.raises(ValueError, match="is no checkpoint"):
         Checkpoint(tmp_path / "run.ckpt", "run").read()
 
 
@@ -161,6 +163,6 @@ def test_a_file_that_is_no_checkpoint_is_refused_in_words(tmp_path, write):
     path = tmp_path / "run.ckpt"
     write(path)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"cannot be read as a checkpoint; delete it"):
+    with pytest.raises(ValueError, match="exists and is no checkpoint, or a damaged one; choose"):
         Checkpoint(path, "this").read()
     assert path.read_bytes() == before

@@ -1,9 +1,12 @@
 """Functions inside of functions travel to other processes by value, with no need of this file."""
 
+import logging
 import os
 import signal
+import threading
 import time
 
+import joblib
 import pytest
 
 from batchensemble.training.workers import worker_processes
@@ -66,3 +69,16 @@ def test_an_error_in_a_process_is_the_error_here():
         worker_processes(2) as map_calls,
     ):
         list(map_calls(refuse, [(x,) for x in range(4)]))
+
+
+def test_a_thread_of_joblib_that_fails_says_nothing_of_its_own_and_others_do(monkeypatch, caplog):
+    shown = []
+    monkeypatch.setattr(threading, "excepthook", lambda failure: shown.append(failure.exc_type))
+    with worker_processes(1):
+        for target in (lambda: joblib.hash(threading.Lock()), lambda: 1 / 0):
+            thread = threading.Thread(target=target)
+            thread.start()
+            thread.join()
+        logging.getLogger("concurrent.futures").error("exception calling callback")
+    assert shown == [ZeroDivisionError]
+    assert not caplog.records

@@ -29,10 +29,11 @@ def evaluate_series(
     h = model.model_.horizon
     n_windows = min(int(counts.min()) - h + 1, MOST_WINDOWS)
     if n_windows < 1:
+        shortest = counts.index.tolist()[int(counts.argmin())]
         raise ValueError(
             f"{path}: expected at least {h} new steps of every series, as many as the model "
-            f"forecasts, got {int(counts.min())} for {counts.idxmin()!r}; add rows, or fit with a "
-            "shorter --horizon"
+            f"forecasts, got {int(counts.min())} for {shortest!r}; add rows, or fit with a shorter "
+            "--horizon"
         )
     with about_file(path):
         past = model.backtest(df, n_windows=n_windows, refit="never").complete()

@@ -29,7 +29,11 @@ IN_OPTIONS = (
     (r"target_scaling='(\w+)'", r"--target-scaling \1"),
     (r"\btarget='(\w+)'", r"--target-kind \1"),
     (rf"\b({OPTIONS})=(?:'([^']*)'|(\d[\w.]*))", r"--\1 \2\3"),
-    (r"\bfreq=(?=[ ,;])", r"--freq"),
+    (r"\bfreq=(?=[ ,;]|$)", r"--freq"),
+    (r"\(freq\)|(?<=coarser )freq\b", r"--freq"),
+    (r"(?<!['\w])(future|past|static)_columns\b=?", r"--\1"),
+    (r"The 'random_state' parameter of \w+", r"--seed"),
+    (r"choose a fill, \"(\w+)\" or \"(\w+)\"", r"add --fill \1 or --fill \2"),
     (r"\b(?:pass|use) (--)", r"add \1"),
 )
 

@@ -82,6 +82,8 @@ def read_columns(X: Any) -> Columns:
 
 def as_frame(data: Any) -> "nw.DataFrame[Any] | nw.Series[Any] | None":
     """A frame or a series of any library, as narwhals has it; None for anything else."""
+    if isinstance(data, (pd.DataFrame, pd.Series)):
+        _check_readable(data)
     try:
         frame = nw.from_native(data, pass_through=True, allow_series=True)
     except DuplicateError:
@@ -93,6 +95,21 @@ def as_frame(data: Any) -> "nw.DataFrame[Any] | nw.Series[Any] | None":
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("expected an eager frame, got a lazy one: call .collect() first")
     return frame if isinstance(frame, (nw.DataFrame, nw.Series)) else None
+
+
+def _check_readable(data: pd.DataFrame | pd.Series) -> None:
+    """Refuse Arrow's types that pandas holds without knowing what they are."""
+    own = data.dtypes if isinstance(data, pd.DataFrame) else [data.dtype]
+    names = data.columns if isinstance(data, pd.DataFrame) else [data.name]
+    for name, dtype in zip(names, own, strict=True):
+        if isinstance(dtype, pd.ArrowDtype):
+            try:
+                _ = dtype.type
+            except NotImplementedError:
+                raise TypeError(
+                    f"column {str(name)!r}: pandas cannot read its type, {dtype.pyarrow_dtype}; "
+                    "cast it with pyarrow to numbers, texts or dates, or drop it"
+                ) from None
 
 
 def _read_pandas(frame: pd.DataFrame) -> Columns | None:
@@ -147,7 +164,10 @@ def _read_series(name: str, series: Any) -> Column:
         series = series.cast(nw.Float64)
     if dtype in (nw.Categorical, nw.Enum):  # as an array, pyarrow's gaps would be lost
         return Column(name, "category", scalars.texts(series.to_list()), is_coded=True)
-    values = series.to_numpy()  # dates with a time zone come out in UTC
+    try:
+        values = series.to_numpy()  # dates with a time zone come out in UTC
+    except (NotImplementedError, OverflowError) as error:  # Arrow's unions, and dates in far years
+        raise _refusal(name, 0, f"data of type {dtype} ({error})") from None
     if values.ndim != 1:
         raise _refusal(name, 0, f"a nested value ({dtype})")
     column = _read_array(name, values)

@@ -39,8 +39,11 @@ def read_freq(freq: Any, times: Any) -> Any:
     dated = isinstance(times, pd.DatetimeIndex)
     whole = isinstance(freq, numbers.Integral) and not isinstance(freq, bool)
     if whole is dated:
-        wanted = "a frequency of dates such as 'D'" if dated else "a whole number as the step"
-        raise ValueError(f"expected freq= to be {wanted}, as the times are, got {freq!r}")
+        found, wanted = ("dates", "'D'") if dated else ("whole numbers", "1")
+        raise ValueError(
+            f"the times are {found}, which the frequency {freq!r} does not fit; pass times as at "
+            f"fit, or, before it, a frequency such as {wanted} as freq="
+        )
     try:
         step: Any = int(freq) if whole else pd.tseries.frequencies.to_offset(freq)
     except (TypeError, ValueError, OverflowError) as error:

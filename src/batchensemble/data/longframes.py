@@ -86,6 +86,14 @@ def read_ids(table: "nw.DataFrame[Any]", names: Names) -> NDArray[Any]:
         return np.full(len(table), names.target, dtype=object)
     _check_nulls(table[names.id], "id")
     ids: NDArray[Any] = table[names.id].to_numpy()
+    if ids.dtype == object:
+        try:
+            set(ids)
+        except TypeError as error:  # lists, say
+            raise TypeError(
+                f"expected numbers or texts as ids of series, got other values in the column "
+                f"{names.id!r} ({error}); convert them"
+            ) from error
     return ids.astype(object) if ids.dtype.kind in "UT" else ids
 
 

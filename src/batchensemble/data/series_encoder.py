@@ -17,7 +17,7 @@ from batchensemble.data.intermittent import is_intermittent, reordered
 from batchensemble.data.panels import Panel
 from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.data.windows import continued_back, mean_change, window_scales
+from batchensemble.data.windows import continued_back, series_scale, window_scales
 from batchensemble.words import one_of
 
 Floats = NDArray[np.float64]
@@ -58,10 +58,8 @@ class SeriesEncoder:
         self.future, self.past, self.static = tuple(future), tuple(past), tuple(static)
 
     def fit(self, panel: Panel) -> "SeriesEncoder":
+        self.lowest_ = self._floors_by(panel)
         panel = seasonally_filled(panel, self.period)
-        self.lowest_ = {
-            _key(i): self._lowest(panel.values[panel.rows(k)]) for k, i in enumerate(panel.ids)
-        }
         self.draws_history_ = False
         self.scales_ = {
             _key(i): self._scale(panel.values[panel.rows(k)]) for k, i in enumerate(panel.ids)
@@ -82,6 +80,12 @@ class SeriesEncoder:
         """A copy that draws paths of intermittent series from their history, or does not."""
         other = copy.copy(self)
         other.draws_history_ = history
+        return other
+
+    def having_seen(self, panel: Panel) -> "SeriesEncoder":
+        """A copy that remembers which series of the panel have been negative."""
+        other = copy.copy(self)
+        other.lowest_ = {**self.floors, **self._floors_by(panel)}
         return other
 
     @property
@@ -115,16 +119,7 @@ class SeriesEncoder:
         return effects
 
     def _scale(self, values: Floats) -> tuple[float, float]:
-        if self.scaling == "minmax":
-            location, scale = values.min(), np.ptp(values)
-        elif self.scaling == "difference":
-            location, scale = values.mean(), mean_change(values[None], self.period)[0]
-            scale = scale or values.std()
-        else:
-            location, scale = values.mean(), values.std()
-        if scale <= 1e-14 * abs(location) or scale < 1e-100:  # one and the same number all along
-            scale = np.float64(1e-6 * (abs(location) if abs(location) > 1e-100 else 1.0))
-        return float(location), float(scale)
+        return series_scale(values, scaling=self.scaling, period=self.period)
 
     def _scale_of(self, key: Any, values: Floats) -> tuple[float, float]:
         """Fit's, unless float32 could not tell these values apart by it."""
@@ -135,9 +130,18 @@ class SeriesEncoder:
         is_small = 0 < np.abs(values).max() < SMALLEST * max(abs(location), scale)
         return self._scale(values) if is_far or is_small else (location, scale)
 
-    def _lowest(self, values: Floats) -> float:
-        """Zero for a series that was never negative; the study's scalings know no limit."""
-        return 0.0 if self.scaling == "difference" and values.min() >= 0 else -np.inf
+    def _floors_by(self, panel: Panel) -> dict[Any, float]:
+        """Zero for a series that was never negative; the study's scalings know no limit.
+
+        A value below fit's floor proves it wrong; what stands in the place of one proves nothing.
+        """
+        known = (
+            panel.values if panel.is_filled is None else np.where(panel.is_filled, 0, panel.values)
+        )
+        is_limited = np.minimum.reduceat(known, panel.starts[:-1]) >= 0
+        floors = np.where(is_limited & (self.scaling == "difference"), 0.0, -np.inf).tolist()
+        found = {_key(i): floor for i, floor in zip(panel.ids, floors, strict=True)}
+        return {key: min(self.floors.get(key, floor), floor) for key, floor in found.items()}
 
     @property
     def n_past(self) -> int:
@@ -152,6 +156,7 @@ class SeriesEncoder:
         A series that fit has not seen is scaled by `learned_from`'s. One whose `recent` numbers,
         those that a forecast reads, are of another size than what fit has seen is scaled by these.
         """
+        floors = self._floors_by(learned_from or panel)
         source = seasonally_filled(learned_from or panel, self.period)
         latest = source if recent is None else seasonally_filled(recent, self.period)
         panel = seasonally_filled(panel, self.period)
@@ -177,11 +182,7 @@ class SeriesEncoder:
         covariates = np.concatenate(parts, axis=1)
         # What fit has not seen may lie anywhere: float32 must hold it all the same.
         single = np.clip(values, -1e30, 1e30).astype(np.float32)
-        floors = []
-        for k, i in enumerate(panel.ids):  # a value below fit's floor proves it wrong
-            floor = self._lowest(source.values[source.rows(k)])
-            floors.append(min(self.floors.get(_key(i), floor), floor))
-        lowest = np.repeat(floors, panel.lengths)
+        lowest = np.repeat([floors[_key(i)] for i in panel.ids], panel.lengths)
         return Encoded(single, covariates, location, scale, effect, panel.values, lowest)
 
     def encode_ahead(

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 WINDOW_FLOATS = 2**20
+# Of a series, in median changes or median deviations: wider ones come from a few wild values.
+WIDEST_CHANGES, WIDEST_SPREAD = 100.0, 10.0
 LEAST_WINDOW_SCALE = 0.1  # of the series' own: a quiet stretch must not blow up what follows
 NO_SEASON = 6  # without a season, changes over a sixth of the known values count
 
@@ -32,6 +34,30 @@ def continued_back(
         repeated.append(np.arange(n + stop - first) < n)
     new_starts = np.concatenate([[0], np.cumsum(np.diff(starts) + n_before)])
     return np.concatenate(rows), new_starts, np.concatenate(repeated)
+
+
+def series_scale(values: Floats, *, scaling: str, period: int) -> tuple[float, float]:
+    """Location and scale of a whole series."""
+    if scaling == "minmax":
+        location, scale = values.min(), np.ptp(values)
+    elif scaling == "difference":
+        scale = mean_change(values[None], period)[0] or values.std()
+        changed = changes(values[None], period)
+        most = WIDEST_CHANGES * np.median(changed) if changed.size else scale
+        location, scale = _tamed(values, scale, most)
+    else:
+        location, scale = values.mean(), values.std()
+        if scaling == "window":
+            most = WIDEST_SPREAD * np.median(np.abs(values - np.median(values)))
+            location, scale = _tamed(values, scale, most)
+    if scale <= 1e-14 * abs(location) or scale < 1e-100:  # one and the same number all along
+        scale = np.float64(1e-6 * (abs(location) if abs(location) > 1e-100 else 1.0))
+    return float(location), float(scale)
+
+
+def _tamed(values: Floats, scale: np.float64, most: np.float64) -> tuple[np.float64, np.float64]:
+    """Location and scale of a series, not decided by a few wild values."""
+    return (np.median(values), most) if 0 < most < scale else (values.mean(), scale)
 
 
 def window_scales(
@@ -68,9 +94,12 @@ def season_lag(known: int, season: int) -> int:
 
 def mean_change(values: Floats, season: int) -> Floats:
     """(windows, known) -> (windows,): mean absolute change over a season, or over a sixth."""
-    known = values.shape[1]
-    lag = season_lag(known, season)
-    if lag >= known:
-        return np.zeros(len(values))
-    change: Floats = np.abs(values[:, lag:] - values[:, :-lag]).mean(axis=1)
-    return change
+    changed = changes(values, season)
+    return changed.mean(axis=1) if changed.size else np.zeros(len(values))
+
+
+def changes(values: Floats, season: int) -> Floats:
+    """(windows, known) -> (windows, changes): absolute, over a season or over a sixth."""
+    lag = season_lag(values.shape[1], season)
+    changed: Floats = np.abs(values[:, lag:] - values[:, :-lag])
+    return changed

@@ -254,8 +254,7 @@ class Forecaster(Estimator):
                 new = self.past(panel, panel, self.model_.horizon, rows).compared(adapt=adapts)
                 both = IntervalCalibration.joined([self.calibration_, new])
                 self.calibration_ = both.latest(min(kept, len(both)))
-        self._observed = dataclasses.replace(self._observed, panel=panel)
-        return self
+        return self._continued(panel)
 
     def calibrate(self, df: Any, *, adapt: bool = False) -> Self:
         """Continue with new observations as `update` does, and learn from them what to trust.
@@ -281,8 +280,7 @@ class Forecaster(Estimator):
             )
         past = self.past(panel, panel, self.model_.horizon, rows)
         self.calibration_ = past.compared(adapt=adapt)
-        self._observed = dataclasses.replace(self._observed, panel=panel)
-        return self
+        return self._continued(panel)
 
     def calibration_report(self) -> pd.DataFrame:
         """What calibration changed, by nominal coverage, over all steps.
@@ -582,6 +580,12 @@ class Forecaster(Estimator):
             new = self._read(df, fill=self.fill, freq=1, has_dates=False)
             return panel.extended(self._with_holidays(panel.followed_by(new)))
         return panel.extended(self._read(df, fill=self.fill, freq=panel.freq))
+
+    def _continued(self, panel: Panel) -> Self:
+        self._observed = dataclasses.replace(self._observed, panel=panel)
+        seen = self.model_.encoder.having_seen(panel)
+        self.model_ = dataclasses.replace(self.model_, encoder=seen)
+        return self
 
     def _plotted_history(self, h: int) -> int:
         """Past steps that a plot of h steps shows by default."""

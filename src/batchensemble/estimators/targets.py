@@ -2,16 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, column_or_1d
 
 from batchensemble.conformal import read_groups
 from batchensemble.data.columns import Columns
 from batchensemble.data.scalars import is_missing
+from batchensemble.data.sparse_matrices import dense
 from batchensemble.words import one_of
 
 
@@ -64,6 +68,8 @@ def read_targets(
 
     Those without names are y0, y1, ..., or have the names that are `known` since fit.
     """
+    if sparse.issparse(Y):
+        Y = dense(Y)
     if hasattr(Y, "columns"):
         names = list(getattr(Y, "column_names", Y.columns))  # a Table of pyarrow has both
         if len({*names}) < len(names):
@@ -111,13 +117,18 @@ def about_target(name: str) -> Iterator[None]:
 def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     """One finite number of at least 0 for each row."""
     given = np.asarray(sample_weight)
-    if given.dtype.kind not in "biufO":
+    numbers = (Real, Decimal, np.bool_, type(None), type(pd.NA))
+    odd = [] if given.dtype.kind in "biuf" else given.ravel().tolist()
+    if given.dtype == object:
+        odd = [value for value in odd if not isinstance(value, numbers)]
+        given = given if odd else np.where(pd.isna(given), np.nan, given)
+    if odd:
         raise ValueError(
             f"expected sample_weight to be numbers, one for each of {n_rows} rows, got "
-            f"{given.dtype} values such as {given.ravel()[:1].tolist()}; convert them"
+            f"{given.dtype} values such as {odd[0]!r}; convert them"
         )
     weight: NDArray[np.float64] = _check_sample_weight(
-        sample_weight, np.empty((n_rows, 1)), ensure_non_negative=True
+        given, np.empty((n_rows, 1)), ensure_non_negative=True
     )
     return weight
 

@@ -14,6 +14,7 @@ from batchensemble.predictive import Array, check_array
 
 COVERAGES: Array = np.arange(6, 21) / 20  # 0.30, 0.35, ..., 1.00
 COVERAGES.setflags(write=False)
+LARGEST_ERROR = 1e75  # larger ones are measured in larger units: squares must stay below 1e150
 
 
 class SelectiveCurve(NamedTuple):
@@ -64,10 +65,12 @@ def selective_rmse(
     y and mean (rows,) or (rows, horizon); uncertainty (rows,), for example the std.
     """
     truth = check_array("y", y)
-    squared = np.square(check_array("mean", mean, *truth.shape) - truth)
+    errors = check_array("mean", mean, *truth.shape) - truth
+    unit = max(1.0, np.abs(errors).max(initial=0) / LARGEST_ERROR)
+    squared = np.square(errors / unit)
     per_row = squared.reshape(len(squared), -1).mean(axis=1) if squared.size else squared
     curve = selective_curve(per_row, uncertainty=uncertainty, coverages=coverages)
-    return SelectiveCurve(curve.coverages, np.sqrt(curve.values))
+    return SelectiveCurve(curve.coverages, unit * np.sqrt(curve.values))
 
 
 def selective_accuracy(

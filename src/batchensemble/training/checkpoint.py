@@ -38,7 +38,7 @@ class Checkpoint:
             raise
         except Exception as error:  # torch has many kinds for files that are none of its own
             raise ValueError(
-                f"{self.path} cannot be read as a checkpoint; delete it, or choose another path"
+                f"{self.path} exists and is no checkpoint, or a damaged one; choose another path"
             ) from error
         if run != self.run:
             raise ValueError(

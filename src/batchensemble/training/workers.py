@@ -1,8 +1,10 @@
 """Calls in several processes of this machine, each with one thread: joblib runs them."""
 
+import logging
 import os
 import threading
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,6 +16,23 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 MapCalls = Callable[[Callable[..., Any], Iterable[tuple[Any, ...]]], Iterable[Any]]
 """A function and the arguments of its calls -> what they return, as they are finished."""
+
+
+@contextmanager
+def _quiet_threads() -> Iterator[None]:
+    """Threads of joblib say nothing of their own when processes end early: the caller does."""
+    before, log = threading.excepthook, logging.getLogger("concurrent.futures")
+
+    def shown(failure: threading.ExceptHookArgs) -> None:
+        frames = traceback.walk_tb(failure.exc_traceback)
+        if not any(frame.f_globals["__name__"].startswith("joblib.") for frame, _ in frames):
+            before(failure)
+
+    threading.excepthook, was_disabled, log.disabled = shown, log.disabled, True
+    try:
+        yield
+    finally:
+        threading.excepthook, log.disabled = before, was_disabled
 
 
 @contextmanager
@@ -31,18 +50,19 @@ def worker_processes(n_jobs: int) -> Iterator[MapCalls]:
         begun.append(parallel(delayed(_call)(here, function, *call) for call in calls))
         return begun[-1]  # type: ignore[no-any-return]
 
-    try:
-        yield map_calls
-    except TerminatedWorkerError as error:
-        raise ChildProcessError(
-            "a worker process was killed, perhaps for want of memory; what was finished is kept. "
-            "Run the same command again, with fewer jobs if memory is short"
-        ) from error
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # joblib's own: there are calls that did not end
-            for results in begun:
-                results.close()
+    with _quiet_threads():
+        try:
+            yield map_calls
+        except TerminatedWorkerError as error:
+            raise ChildProcessError(
+                "a worker process was killed, perhaps for want of memory; what was finished is "
+                "kept. Run the same command again, with fewer jobs if memory is short"
+            ) from error
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # joblib's own: there are calls that did not end
+                for results in begun:
+                    results.close()
 
 
 def _call(parent: int, function: Callable[..., Any], *arguments: Any) -> Any:
