@@ -137,6 +137,24 @@ def test_warnings_are_one_line_each_and_kept_with_the_model(shell):
     assert kept[0].startswith("column 'copied' almost")
 
 
+def test_a_column_that_is_read_as_words_is_told_once(shell):
+    frame = (
+        houses(60)
+        .dropna(subset="price")
+        .assign(
+            day=lambda f: [f"0{1 + i % 9}/0{1 + i % 7}/2024" for i in range(len(f))],
+            cost=lambda f: [f"{'€$'[i % 2]}{i % 26}.5" for i in range(len(f))],
+        )
+    )
+    frame.to_csv("open.csv", index=False)
+    done = shell("fit", "open.csv", "-t", "price", *QUICK)
+    said = plain_words(done.stdout)
+    assert said.count("add --dayfirst or --no-dayfirst") == 1
+    assert said.count("'cost' is read as words") == 1
+    assert "Warning: column 'day'" not in said
+    assert "Warning: column 'cost'" not in said
+
+
 def test_the_kind_of_a_target_is_said_and_can_be_chosen(shell):
     random = np.random.default_rng(0)
     x = random.normal(size=120)

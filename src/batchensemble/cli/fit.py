@@ -303,16 +303,15 @@ def fit(
 
             how = {"holdout": holdout, "seed": seed, "calibrate": calibrate}
             settings |= {"verbose": False} if jobs != 1 or ray else {}  # bars would be a tangle
-            told = partial(console.print, markup=False)  # a group may be called [/]
-            counts = fit_groups(
-                source, by, path, settings, jobs=jobs, ray=ray, progress=told, **how
-            )
+            say = partial(console.print, markup=False)  # a group may be called [/]
+            counts = fit_groups(source, by, path, settings, jobs=jobs, ray=ray, progress=say, **how)
             print_groups(console, path, counts)
             if json:
                 typer.echo(as_json({"models": path, "by": by, **counts}))
             return
         kept = f"Stopped. Run the same command again to go on from {checkpoint}, if it is there."
-        with plain_warnings(console) as said, if_stopped(lambda: kept if checkpoint else ""):
+        told, stopped = source.origin.notes, if_stopped(lambda: kept if checkpoint else "")
+        with plain_warnings(console, told) as said, stopped:
             model = train(
                 source,
                 settings,
