@@ -137,6 +137,24 @@ def test_warnings_are_one_line_each_and_kept_with_the_model(shell):
     assert kept[0].startswith("column 'copied' almost")
 
 
+def test_a_column_that_is_read_as_words_is_told_once(shell):
+    frame = (
+        houses(60)
+        .dropna(subset="price")
+        .assign(
+            day=lambda f: [f"0{1 + i % 9}/0{1 + i % 7}/2024" for i in range(len(f))],
+            cost=lambda f: [f"{'€$'[i % 2]}{i % 26}.5" for i in range(len(f))],
+        )
+    )
+    frame.to_csv("open.csv", index=False)
+    done = shell("fit", "open.csv", "-t", "price", *QUICK)
+    said = plain_words(done.stdout)
+    assert said.count("add --dayfirst or --no-dayfirst") == 1
+    assert said.count("'cost' is read as words") == 1
+    assert "Warning: column 'day'" not in said
+    assert "Warning: column 'cost'" not in said
+
+
 def test_the_kind_of_a_target_is_said_and_can_be_chosen(shell):
     random = np.random.default_rng(0)
     x = random.normal(size=120)
@@ -159,6 +177,26 @@ def test_the_kind_of_a_target_is_said_and_can_be_chosen(shell):
         assert "--target-kind is for a regression" in plain_words(refused.stderr)
 
 
+def test_the_ends_of_a_bounded_target_can_be_given(shell):
+    random = np.random.default_rng(0)
+    x = random.normal(size=120)
+    score = np.clip(10 * x + 3 * random.normal(size=120), -20, 20)
+    pd.DataFrame({"x": x, "score": score}).to_csv("tests.csv", index=False)
+    words = ("fit", "tests.csv", "-t", "score", *QUICK)
+    asked = plain_words(shell(*words, "--target-kind", "bounded", code=1).stderr)
+    assert "The targets go from -20 to 20; add --target-bounds LOW HIGH" in asked
+    said = plain_words(shell(*words, "--target-bounds", "-20", "20").stdout)
+    assert "(--target-bounds was given)" in said
+    assert "Target: bounded: from -20 to 20" in said
+    answers = pd.DataFrame({"x": np.linspace(-9, 9, 50)})
+    answers.to_csv("far.csv", index=False)
+    shell("predict", "tests.be", "far.csv", "-o", "answers.csv")
+    found = shell.read("answers.csv")
+    assert found[["mean", "lower", "upper"]].abs().to_numpy().max() <= 20
+    refused = plain_words(shell(*words, "--target-bounds", "0", "9", code=1).stderr)
+    assert "add other --target-bounds, or --target-kind real" in refused
+
+
 def test_intermittent_series_are_said_to_be(shell):
     random, days = np.random.default_rng(0), pd.date_range("2024-01-01", periods=80)
     rare = np.where(random.random(80) < 0.2, random.integers(1, 9, 80), 0)
@@ -179,9 +217,10 @@ def test_rows_of_a_group_or_the_last_rows_are_held_out_together(shell):
     assert found["judged_on"].endswith("held-out rows of other groups")
     sizes = houses().dropna(subset=["price"]).town.value_counts()
     assert {found["n_judged"], found["n_judged"] - 1} & {*sizes}  # a town, and a row without one
-    shell("fit", "houses.csv", "-t", "price", "--in-time", "sold", *QUICK)
-    found = json.loads(shell("inspect", "houses.be", "--json").stdout)["origin"]
-    assert (found["judged_on"], found["n_judged"]) == ("the 24 last rows", 24)
+    for word in ("--in-time", "--time-split"):
+        shell("fit", "houses.csv", "-t", "price", word, "sold", *QUICK)
+        found = json.loads(shell("inspect", "houses.be", "--json").stdout)["origin"]
+        assert (found["judged_on"], found["n_judged"]) == ("the 24 last rows", 24)
     for words, said in (
         (("--groups", "twon"), "did you mean 'town'"),
         (("--in-time", "town"), "expected dates or numbers without gaps in the --in-time column"),

@@ -83,6 +83,16 @@ def test_a_forecaster_is_judged_on_the_last_steps_and_then_goes_on_from_them(tmp
     assert ahead[0] == df["month"].max() + pd.DateOffset(months=1)
 
 
+def test_intervals_that_hold_far_too_few_of_the_last_steps_are_told(tmp_path):
+    months = sales()["month"].sort_values().unique()
+    broken = sales().assign(sales=lambda f: f["sales"] + 1000.0 * f["month"].isin(months[-4:]))
+    data, settings = series(tmp_path, broken), QUICK | {"horizon": 4, "n_paths": 50}
+    told = train(data, settings, holdout=0.2, seed=0).origin_["warnings"]
+    assert told[-1] == (
+        "the 80 % intervals hold only 0 % of the values in held-out windows; fit with --calibrate"
+    )
+
+
 def test_a_forecaster_is_calibrated_if_told_by_what_it_did_not_learn(tmp_path):
     data, settings = series(tmp_path, sales()), QUICK | {"horizon": 4, "n_paths": 50}
     plain = train(data, settings, holdout=0.3, seed=0)

@@ -23,6 +23,10 @@ SAID = {
         "got 4 of 20; collect more, or add --no-calibrate"
     ),
     "got -1; use target='real'": "got -1; add --target-kind real",
+    "which bounds? pass target_bounds=(low, high)": "which bounds? add --target-bounds LOW HIGH",
+    "pass other target_bounds, or target='real'": (
+        "add other --target-bounds, or --target-kind real"
+    ),
     "holidays='NO' needs series with dates": "--holidays NO needs series with dates",
     "expected freq=, or a series": "expected --freq, or a series",
     "resample it, or pass freq=": "resample it, or add --freq",

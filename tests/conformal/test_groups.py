@@ -45,9 +45,7 @@ def test_every_group_is_covered_as_asked_and_without_groups_it_is_not(transform)
             held = (interval[:, 0] <= new) & (new <= interval[:, 1])
             shares.append([held[labels == group].mean() for group in NOISE])
     means = np.mean(by_group, axis=0)
-    assert (means > 0.88).all()
-    if transform is None:  # a mass at an end may be covered more often
-        assert (means < 0.92).all()
+    np.testing.assert_allclose(means, 0.9, atol=0.02)
     easy, _, hard = np.mean(together, axis=0)  # negative control
     assert easy > 0.97
     assert hard < 0.8

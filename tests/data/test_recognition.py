@@ -173,6 +173,13 @@ def test_neighbours_decide_what_a_column_leaves_open(csv):
     assert kind_of(csv(dates, beside="12/31/2025")).notation.date == "%m/%d/%Y"
 
 
+def test_a_point_between_thousands_is_shown_by_an_example(csv):
+    cells = ["950", "1.025"]
+    assert kind_of(csv(cells, separator=";", beside="0,5")).example == "1.025"
+    assert kind_of(csv(cells, separator=";", beside="0.5")).example == ""
+    assert kind_of(csv(["0,5", "1,025"], separator=";")).example == ""  # as in most such files
+
+
 def test_options_decide_where_nothing_else_does(csv):
     path = csv(["950", "1.025"], separator=";")
     assert read(path, FileOptions(decimal=",")) == [950, 1025]

@@ -12,6 +12,7 @@ from batchensemble.conformal import SetCalibration
 from batchensemble.estimators.usefulness import (
     FEWEST_ROWS,
     doubt_about_classes,
+    doubt_about_held,
     doubt_about_numbers,
     doubts_about_sets,
     doubts_about_windows,
@@ -77,6 +78,38 @@ def test_forecasts_worse_than_the_last_season_and_intervals_too_narrow_are_told(
     assert not list(doubts_about_windows(*windows(error=2.0, std=0.3), 7, 12))
     gaps = np.full((60, 4), np.nan)
     assert not list(doubts_about_windows(gaps, *windows()[1:], 20, 12))
+
+
+def test_a_window_or_two_far_outside_are_told_and_what_chance_does_often_is_not():
+    def doubts(held, n_windows):
+        return list(doubt_about_held(held, 0.8, n_windows, 12 * n_windows))
+
+    assert not doubts(0.5, 1)
+    assert not doubts(9 / 12, 1)
+    (sentence,) = doubts((0.25 + 0.5) / 2, 2)
+    assert sentence.startswith("the 80 % intervals hold only 38 % of the values in held-out")
+    assert not list(doubt_about_held(0.25, 0.8, 1, 4))  # four values say nothing
+    random = np.random.default_rng(0)
+    steps = random.normal(size=(12, 4000))
+    for k in range(1, 12):  # sound forecasts whose errors hang together
+        steps[k] = 0.7 * steps[k - 1] + np.sqrt(1 - 0.7**2) * steps[k]
+    held = (np.abs(steps) < 1.2816).mean(axis=0)
+    assert np.mean([bool(doubts(share, 1)) for share in held]) < 0.045
+    held = held.reshape(2, -1).mean(axis=0)
+    assert np.mean([bool(doubts(share, 2)) for share in held]) < 0.01
+
+
+def test_cross_validation_says_once_that_intervals_hold_far_too_little():
+    df, model = long_frame(), Forecaster(**TINY_FORECASTER)
+    is_last = df.groupby("unique_id").cumcount(ascending=False) < 4
+    broken = df.assign(y=df["y"] + 1000.0 * is_last)
+    with pytest.warns(BatchEnsembleWarning, match="the 90 % intervals hold only 0 %") as w:
+        model.cross_validation(broken, level=[90, 95])
+    assert [each.filename for each in w] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.cross_validation(df, level=[90, 95])
+        model.cross_validation(broken)  # without intervals
 
 
 def test_fit_says_so_once_at_the_line_of_the_user_and_a_model_that_learned_is_not_told():

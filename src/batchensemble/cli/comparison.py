@@ -82,7 +82,9 @@ def _warned(evaluation: Evaluation) -> Evaluation:
         warnings = doubts_about_scores(evaluation.scores, evaluation.task)
     if "coverage" in evaluation.scores:
         n = evaluation.n_rows // (evaluation.horizon or 1)  # steps of one window err alike
-        warnings += doubt_about_coverage(evaluation.scores["coverage"], evaluation.coverage, n)
+        n_values = evaluation.n_rows if evaluation.horizon else 0
+        held = evaluation.scores["coverage"]
+        warnings += doubt_about_coverage(held, evaluation.coverage, n, n_values)
     return replace(evaluation, warnings=(*warnings, *evaluation.warnings))
 
 

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ CODES = (
 
 
 TRACEBACK = "BATCHENSEMBLE_TRACEBACK"
+AS_WORDS = " is read as words"
 
 
 class Terminal(Console):
@@ -46,11 +47,15 @@ def about_file(file: Path | str | None) -> Iterator[None]:
 
 
 @contextmanager
-def plain_warnings(console: Console) -> Iterator[list[str]]:
-    """Print the library's warnings raised inside as one line each, once; they are in the list."""
+def plain_warnings(console: Console, notes: Collection[str] = ()) -> Iterator[list[str]]:
+    """Print the library's warnings raised inside as one line each, once; they are in the list.
+
+    Not those about columns that are read as words, if a note has said so.
+    """
     from batchensemble.data.doubts import BatchEnsembleWarning
 
     said: list[str] = []
+    noted = tuple(f"column {note.partition(AS_WORDS)[0]}" for note in notes if AS_WORDS in note)
     with warnings.catch_warnings():
         warnings.simplefilter("always", BatchEnsembleWarning)
         show = warnings.showwarning
@@ -58,7 +63,10 @@ def plain_warnings(console: Console) -> Iterator[list[str]]:
         def shown(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
             if not issubclass(category, BatchEnsembleWarning):
                 show(message, category, *where, **more)
-            elif (text := in_options(str(message))) not in said:
+                return
+            text = in_options(str(message))
+            is_noted = AS_WORDS in text and text.startswith(noted)
+            if text not in said and not is_noted:
                 said.append(text)
                 print_warning(console, text)
 

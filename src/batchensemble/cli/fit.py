@@ -67,6 +67,10 @@ def fit(
             metavar="KIND",
         ),
     ] = None,
+    target_bounds: Annotated[
+        tuple[float, float] | None,
+        option("The ends of a bounded target, such as 0 50.", metavar="LOW HIGH"),
+    ] = None,
     target_scaling: Annotated[
         TargetScaling | None,
         option(
@@ -85,7 +89,10 @@ def fit(
         str | None,
         option("A column: rows with the same value in it are held out together."),
     ] = None,
-    in_time: Annotated[str | None, option("A column of times: the last rows are held out.")] = None,
+    in_time: Annotated[
+        str | None,
+        option("A column of times: the last rows are held out.", "--in-time", "--time-split"),
+    ] = None,
     by: Annotated[
         str | None,
         option("A column: one model for each of its values, in the folder -o; may be resumed."),
@@ -242,12 +249,15 @@ def fit(
         raise typer.BadParameter("--adapt calibrates; omit --no-calibrate")
     if checkpoint and (time or by):
         raise typer.BadParameter("--checkpoint is for tables, not for a forecast or --by; omit it")
-    if target_kind and (time or task == "classification"):
-        raise typer.BadParameter("--target-kind is for a regression; omit it")
-    if censored and (time or task == "classification"):
-        raise typer.BadParameter("--censored is for a regression; omit it")
-    if target_scaling and (time or task == "classification"):
-        raise typer.BadParameter("--target-scaling is for a regression; omit it")
+    of_numbers = {
+        "--target-kind": target_kind,
+        "--target-bounds": target_bounds,
+        "--target-scaling": target_scaling,
+        "--censored": censored,
+    }
+    given = next((name for name, value in of_numbers.items() if value), None)
+    if given and (time or task == "classification"):
+        raise typer.BadParameter(f"{given} is for a regression; omit it")
     if per_class and (time or by or task == "regression"):
         raise typer.BadParameter("--per-class is for classes, without --time and --by; omit it")
     from batchensemble.cli.holdout import model_path, train
@@ -260,7 +270,7 @@ def fit(
             raise typer.BadParameter("--by runs groups apart: use --jobs or --ray, not torchrun")
         options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
         console = Terminal(quiet=json or team.rank > 0, highlight=False)
-        settings = {
+        settings: dict[str, Any] = {
             "method": method,
             "n_members": members,
             "preset": preset,
@@ -279,30 +289,29 @@ def fit(
                 data, target[0], time=time, series=series, options=options, **columns
             )
         else:
-            is_set = target_kind or target_scaling or censored or len(target) > 1
-            task = "regression" if is_set else task
+            task = "regression" if given or len(target) > 1 else task
             names: Any = {"drop": drop or (), "category": category or (), "options": options}
             names |= {"groups": groups, "in_time": in_time, "by": by, "censored": censored}
-            names["more_targets"] = target[1:]
+            names |= {"more_targets": target[1:]} | ({"why": f"{given} was given"} if given else {})
             source = read_training_table(data, target[0], task=task, seed=seed, **names)
             if source.origin.task == "regression":
                 settings |= {"target": target_kind, "target_scaling": target_scaling}
+                settings |= {"target_bounds": target_bounds} if target_bounds else {}
         print_source(console, asdict(source.origin))
         if by:
             from batchensemble.cli.per_group import fit_groups
 
             how = {"holdout": holdout, "seed": seed, "calibrate": calibrate}
             settings |= {"verbose": False} if jobs != 1 or ray else {}  # bars would be a tangle
-            told = partial(console.print, markup=False)  # a group may be called [/]
-            counts = fit_groups(
-                source, by, path, settings, jobs=jobs, ray=ray, progress=told, **how
-            )
+            say = partial(console.print, markup=False)  # a group may be called [/]
+            counts = fit_groups(source, by, path, settings, jobs=jobs, ray=ray, progress=say, **how)
             print_groups(console, path, counts)
             if json:
                 typer.echo(as_json({"models": path, "by": by, **counts}))
             return
         kept = f"Stopped. Run the same command again to go on from {checkpoint}, if it is there."
-        with plain_warnings(console) as said, if_stopped(lambda: kept if checkpoint else ""):
+        told, stopped = source.origin.notes, if_stopped(lambda: kept if checkpoint else "")
+        with plain_warnings(console, told) as said, stopped:
             model = train(
                 source,
                 settings,

@@ -25,6 +25,7 @@ from batchensemble.cli.held_out_rows import (
 )
 from batchensemble.cli.scores import doubts_about_scores
 from batchensemble.cli.training_data import TrainingData
+from batchensemble.cli.wording import in_options
 from batchensemble.data.reading import PIPE, check_suffix, is_table
 from batchensemble.data.table_files import TableFiles
 from batchensemble.data.tables import read_target
@@ -32,7 +33,7 @@ from batchensemble.data.writing import check_place
 from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
 from batchensemble.estimators.base import pick_device
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
-from batchensemble.estimators.usefulness import CONSTANT, NAIVE, NARROW
+from batchensemble.estimators.usefulness import CONSTANT, NAIVE, NARROW, doubt_about_held
 from batchensemble.training.loop import TrainingDiverged
 
 MOST_JUDGES = 20_000  # more say little more
@@ -96,7 +97,12 @@ def train(
             elif held_out:
                 facts["scores"] = _scores(model, held_out)
             if facts.get("scores"):
-                facts["warnings"] = tuple(doubts_about_scores(facts["scores"], data.origin.task))
+                doubts = doubts_about_scores(facts["scores"], data.origin.task)
+                if is_series and not calibrate:
+                    held, n_apart = facts["scores"]["coverage_80"], len(model.panel_)
+                    found = doubt_about_held(held, 0.8, n_apart, facts["n_judged"])
+                    doubts += map(in_options, found)
+                facts["warnings"] = tuple(doubts)
             if calibrate:
                 asked = {"adapt": adapt, "per_class": per_class}
                 asked = {name: True for name, is_set in asked.items() if is_set}

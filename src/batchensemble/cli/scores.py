@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
-from scipy.stats import binom, binomtest
+from scipy.stats import binomtest
 
 from batchensemble.cli.format import percent, print_grid
+from batchensemble.estimators.usefulness import holds_too_little
 from batchensemble.plots.looks import NAMES
 from batchensemble.plots.sheets import brief
 
@@ -60,7 +61,6 @@ TRIVIAL = {
     "rmse_of_season": "repeating the last season",
     "rmse_of_last": "repeating the last value",
 }
-CHANCE = 1e-3
 SHARES = ("accuracy", "coverage")
 UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 DETAILS = (  # left out on a terminal
@@ -133,9 +133,12 @@ def doubts_about_scores(scores: Mapping[str, float], task: str) -> list[str]:
     return [f"no better than {worse[0]}; do not rely on its predictions"] if worse else []
 
 
-def doubt_about_coverage(held: float, coverage: float, n: int) -> list[str]:
-    """A sentence, if it is no chance that so few of `n` independent values were inside."""
-    if binom.cdf(round(held * n), n, coverage) > CHANCE:
+def doubt_about_coverage(held: float, coverage: float, n: int, n_values: int = 0) -> list[str]:
+    """A sentence, if it is no chance that so few of `n` independent values were inside.
+
+    Of forecasts, `n` windows do not overlap and have `n_values`.
+    """
+    if not holds_too_little(held, coverage, n, n_values):
         return []
     return [
         f"the {percent(coverage)} intervals hold only {percent(held)} of the true values: the rows "

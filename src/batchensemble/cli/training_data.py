@@ -28,7 +28,6 @@ from batchensemble.data.text import example_value
 from batchensemble.estimators.splits import ANY_ORDER, Order, read_order
 from batchensemble.words import one_of
 
-SET = ("set with --task", "--censored was given")
 LARGE_FILE = 2**28  # bytes
 
 
@@ -79,6 +78,7 @@ def read_training_table(
     target: str,
     *,
     task: str | None,
+    why: str = "set with --task",
     drop: Sequence[str],
     category: Sequence[str] = (),
     groups: str | None = None,
@@ -89,7 +89,10 @@ def read_training_table(
     options: FileOptions = AS_FOUND,
     seed: int = 0,
 ) -> TrainingData:
-    """A table for a regression or a classification; with several targets, `y` has columns."""
+    """A table for a regression or a classification; with several targets, `y` has columns.
+
+    `why` is the reason for the task, if it is given.
+    """
     words = [*category, *([by] if by else [])]
     if is_large(path):
         files = open_files(path, target, words=words, options=options, skip_gaps=True, seed=seed)
@@ -108,7 +111,7 @@ def read_training_table(
     if task != "classification":
         cure = "; to predict it as classes, add --task classification"
         refuse_ambiguous(table, target, "numbers or classes in the target", cure)
-    reason = "several targets" if more_targets else SET[bool(censored)]
+    reason = "several targets" if more_targets else why
     task, why = (task, reason) if task else task_of(table, rows[target])
     y = read_target(rows[target], task, table.name)
     if more_targets:

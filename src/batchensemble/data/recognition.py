@@ -182,8 +182,8 @@ def _as_numbers(
     if all(map(is_plain, words)) and (plain_numbers(words) == numbers).all():
         notation = PLAIN
     commas = notation.decimal == ","  # between semicolons, so common that nobody needs an example
-    usual = (word.replace(",", ".") if commas else word for word in words)
-    example = next((w for w, u in zip(words, usual, strict=True) if not is_plain(u)), "")
+    usual = plain_numbers(np.array([w.replace(",", ".") if commas else w for w in words], object))
+    example = next((w for w, is_other in zip(words, usual != numbers, strict=True) if is_other), "")
     certain = next(iter(survey.decimals), None)
     return Recognised("number", notation=notation, example=example, decimal=certain)
 

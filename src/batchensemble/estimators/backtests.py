@@ -1,5 +1,6 @@
 """Past windows forecast in hindsight, by models fitted before the first, before each, or as is."""
 
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.data.panels import check_lengths
-from batchensemble.estimators.forecast import Forecast
+from batchensemble.estimators.forecast import Answers, Forecast, read_levels
+from batchensemble.estimators.usefulness import doubt_about_held
 
 if TYPE_CHECKING:
     from batchensemble.estimators.forecaster import Forecaster
@@ -47,6 +49,26 @@ def past_forecasts(
         last_known = panel.starts[1:, None] - back[first : first + n_each] - 1
         found.append(judged.past(panel, history, h, last_known.ravel()))
     return found
+
+
+def doubts_about_levels(
+    parts: Sequence[Forecast], answers: Sequence[Answers], level: Sequence[float] | None
+) -> Iterator[str]:
+    """A sentence about the first level whose intervals hold too few of the true values."""
+    alias, h = parts[0].alias, parts[0].ahead.h
+    truth = np.concatenate([past.truth for past in parts])
+    rows = np.concatenate([past.ahead.origins for past in parts])[:, None] + np.arange(h)
+    is_known = ~np.isnan(truth)
+    n_values = len(np.unique(rows[is_known]))  # windows may overlap
+    for share in read_levels(level) if n_values else ():
+        lower, upper = (
+            np.concatenate([found[f"{alias}-{end}-{share:g}"] for found in answers])
+            for end in ("lo", "hi")
+        )
+        held = float(((lower <= truth) & (truth <= upper))[is_known].mean())
+        if doubt := next(doubt_about_held(held, share / 100, n_values // h, n_values), ""):
+            yield doubt
+            return
 
 
 def _windows_a_fit(refit: Any, n_windows: int) -> int:

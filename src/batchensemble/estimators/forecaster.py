@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, final
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from batchensemble.conformal import REPORTED, IntervalCalibration, fewest_rows
 from batchensemble.data.columns import Columns
+from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.future_rows import read_future
 from batchensemble.data.panels import (
     Names,
@@ -28,7 +30,7 @@ from batchensemble.data.panels import (
 )
 from batchensemble.data.public_holidays import check_holidays, holiday_columns, holiday_names
 from batchensemble.data.series_encoder import SeriesEncoder
-from batchensemble.estimators.backtests import past_forecasts
+from batchensemble.estimators.backtests import doubts_about_levels, past_forecasts
 from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.demand import intermittent, with_demand
 from batchensemble.estimators.forecast import (
@@ -417,11 +419,15 @@ class Forecaster(Estimator):
         last fifth of that if this one is calibrated. With `refit="never"` this one is used as it
         is, if it has neither learned from the windows nor been calibrated with them. A frame with a
         row for each series, cutoff (the last known time) and time, and the truth beside the
-        forecast. With a `fill`, gaps are filled forward: interpolation would look beyond a cutoff.
+        forecast. A warning says so if the intervals of a `level` hold far too few true values. With
+        a `fill`, gaps are filled forward: interpolation would look beyond a cutoff.
         """
         asked_columns(self._alias(), level, quantiles)  # refuse wrong levels before the fit
         parts = self._past_forecasts(df, h, n_windows, step_size, refit)
-        return joined_frame(parts, [past.columns(level, quantiles) for past in parts])
+        answers = [past.columns(level, quantiles) for past in parts]
+        for doubt in doubts_about_levels(parts, answers, level):
+            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=2)
+        return joined_frame(parts, answers)
 
     def cross_validation_dist(
         self,
