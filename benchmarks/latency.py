@@ -1,7 +1,8 @@
 """How long one row takes: `OMP_NUM_THREADS=1 python benchmarks/latency.py`.
 
-Milliseconds for one row through a loaded model of the default preset, as an array and as a frame,
-and beside a scikit-learn pipeline that gives a number alone; CPU-seconds for 100,000 rows; then
+Milliseconds for one row through a loaded model, as an array and as a frame of numbers or of all
+kinds, and beside a scikit-learn pipeline that gives a number alone; for a forecast; CPU-seconds for
+100,000 rows; then
 the time of imports, beside torch's own, and of `batchensemble --help`. The fastest of many calls
 and the median: the machine may be busy.
 """
@@ -20,7 +21,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from batchensemble import Classifier, Regressor, load
+from batchensemble import Classifier, Forecaster, Regressor, load
 
 CALLS = 1000
 HELP = (
@@ -33,7 +34,7 @@ def table(n=500):
     frame = pd.DataFrame(random.normal(size=(n, 10)), columns=[f"x{i}" for i in range(10)])
     mixed = frame.assign(town=random.choice(["Bonn", "Jena", "Ulm"], n), is_new=frame["x0"] > 0)
     mixed["sold"] = pd.date_range("2024-01-01", periods=n)
-    return frame.to_numpy(), mixed, (frame["x0"] ** 2 + frame["x1"]).to_numpy()
+    return frame, mixed, (frame["x0"] ** 2 + frame["x1"]).to_numpy()
 
 
 def milliseconds(call, n=CALLS):
@@ -80,30 +81,41 @@ def many_rows():
         print(f"predict, 100,000 rows of 8 numbers, {preset}: {min(spent):.1f} s of CPU")
 
 
-def main():
-    torch.set_num_threads(1)
-    array, mixed, y = table()
-    numbers = reloaded(Regressor(random_state=0, epochs=5).fit(array, y))
-    calibrated = reloaded(Regressor(random_state=0, epochs=5).fit(array, y, calibrate=True))
-    framed = reloaded(Regressor(random_state=0, epochs=5).fit(mixed, y))
-    classes = reloaded(Classifier(random_state=0, epochs=5).fit(array, y > 1))
-    named = reloaded(Classifier(random_state=0, epochs=5).fit(mixed, y > 1))
+def one_row():
+    """Name and call, of each kind of model, row and question."""
+    numbers, mixed, y = table()
+    tables = {"array of 10": numbers.to_numpy(), "frame of 10": numbers, "frame of 13": mixed}
+    for preset in ("default", "fast"):
+        for name, x in tables.items():
+            row, settings = x[:1], {"preset": preset, "random_state": 0, "epochs": 5}
+            for calibrate in (False, True):
+                model = reloaded(Regressor(**settings).fit(x, y, calibrate=calibrate))
+                how = ", calibrated" if calibrate else ""
+                yield f"predict_interval, {preset}, {name}{how}", model.predict_interval, row
+            model = reloaded(Classifier(**settings).fit(x, y > 1, calibrate=True))
+            yield f"predict_set, {preset}, {name}", model.predict_set, row
     coded = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
     peer = make_pipeline(coded, HistGradientBoostingRegressor())
-    peer.fit(mixed.drop(columns="sold"), y)
-    row, one = array[:1], mixed.iloc[[0]]
-    rows = {
-        "predict_interval, array of 10": lambda: numbers.predict_interval(row),
-        "predict_interval, calibrated": lambda: calibrated.predict_interval(row),
-        "predict_interval, frame of 13": lambda: framed.predict_interval(one),
-        "predict_proba, array of 10": lambda: classes.predict_proba(row),
-        "predict_proba, frame of 13": lambda: named.predict_proba(one),
-        "scikit-learn pipeline, frame of 12": lambda: peer.predict(one.drop(columns="sold")),
-    }
-    print(f"{'one row':36s}{'fastest':>10s}{'median':>10s}  ms")
-    for name, call in rows.items():
-        fastest, median = milliseconds(call)
-        print(f"{name:36s}{fastest:10.2f}{median:10.2f}")
+    rows = mixed.drop(columns="sold")
+    yield "scikit-learn pipeline, frame of 12", peer.fit(rows, y).predict, rows[:1]
+
+
+def forecast():
+    months = pd.date_range("2015-01-01", periods=120, freq="MS")
+    values = np.sin(np.arange(120) * np.pi / 6) + np.random.default_rng(0).normal(size=120)
+    series = pd.DataFrame({"unique_id": "a", "ds": months, "y": values})
+    return reloaded(Forecaster(random_state=0, epochs=5).fit(series))
+
+
+def main():
+    torch.set_num_threads(1)
+    print(f"{'one row':52s}{'fastest':>10s}{'median':>10s}  ms")
+    for name, ask, row in one_row():
+        fastest, median = milliseconds(lambda ask=ask, row=row: ask(row))
+        print(f"{name:52s}{fastest:10.2f}{median:10.2f}", flush=True)
+    model = forecast()
+    fastest, median = milliseconds(lambda: model.predict(level=[90]), 100)
+    print(f"{'forecast of a series':52s}{fastest:10.2f}{median:10.2f}")
     many_rows()
     torch_alone = seconds("import torch")
     ours = seconds("from batchensemble import Regressor")

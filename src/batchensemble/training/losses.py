@@ -12,7 +12,6 @@ from torch.nn import functional
 
 Bounds = tuple[float, float]
 FREE = (-math.inf, math.inf)
-LINEAR = 20.0  # from here on, torch's softplus is the number itself
 
 Numbers = TypeVar("Numbers", Tensor, NDArray[np.float64])
 
@@ -44,9 +43,7 @@ def bounded(raw: Numbers, bounds: Bounds) -> Numbers:
 
 def softplus(x: Numbers) -> Numbers:
     """log(1 + exp(x)), of an array as of a tensor: torch takes long for a few numbers."""
-    if isinstance(x, Tensor):
-        return functional.softplus(x)
-    return np.where(x > LINEAR, x, np.log1p(np.exp(np.minimum(x, LINEAR))))
+    return functional.softplus(x) if isinstance(x, Tensor) else np.logaddexp(0.0, x)
 
 
 @dataclass(frozen=True)
