@@ -168,6 +168,13 @@ def test_answers_come_in_the_library_the_data_came_in():
         ]
 
 
+def test_ids_of_a_type_that_only_arrow_knows_come_back_as_they_are():
+    ids = pa.array([bytes(16)] * 3, pa.binary(16)).cast(pa.uuid())
+    table = pa.table({"unique_id": ids, "ds": [1, 2, 3], "y": [1.0, 2.0, 3.0]})
+    answer = read_panel(table).frame({"unique_id": np.array(ids.to_pylist()[:1], object)})
+    assert answer.num_rows == 1
+
+
 def test_marks_of_missing_values_travel_with_their_rows():
     frame = long([8, 6]).drop([2, 11])
     panel = read_panel(frame, marks_gaps=True)

@@ -32,3 +32,15 @@ def test_without_a_season_before_it_a_missing_value_is_the_last_one(period):
 def test_a_series_without_gaps_is_left_alone():
     panel = read_panel([1.0, 2.0, 3.0])
     assert seasonally_filled(panel, 2) is panel
+
+
+def test_a_jump_after_a_gap_is_not_repeated_every_season():
+    random = np.random.default_rng(0)
+    daily = random.normal(size=60)
+    hourly = np.full(60 * 24, np.nan)
+    hourly[::24] = daily
+    filled = seasonally_filled(gappy(hourly[: 59 * 24 + 1]), 24).values
+    assert np.abs(filled).max() == np.abs(daily).max()
+    drift = np.where(np.arange(200) % 70 < 20, np.arange(200.0) % 7 + np.arange(200), np.nan)
+    filled = seasonally_filled(gappy(drift[:161]), 7).values
+    assert np.abs(filled).max() < 300  # the trend goes on in a gap, and no faster

@@ -6,7 +6,14 @@ from batchensemble.data.time_words import freq_word, shown, some, when
 
 
 @pytest.mark.parametrize(
-    ("values", "text"), [([3], "3"), ([2.5], "2.5"), (["a"], "'a'"), ([True], "True")]
+    ("values", "text"),
+    [
+        ([3], "3"),
+        ([2.5], "2.5"),
+        (["a"], "'a'"),
+        ([True], "True"),
+        (["a" * 999], "'" + 99 * "a" + "..."),
+    ],
 )
 def test_an_id_is_shown_as_python_writes_it(values, text):
     assert shown(np.array(values), 0) == text

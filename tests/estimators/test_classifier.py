@@ -147,6 +147,13 @@ def test_class_weights_are_sample_weights():
         Classifier(**RARE, class_weight="balance").fit(X, y)
 
 
+@pytest.mark.parametrize("class_weight", [None, "balanced", {1: 2.0}])
+def test_labels_of_two_kinds_are_refused_with_class_weights_as_without(class_weight):
+    y = np.array([1, "a"] * 20, dtype=object)
+    with pytest.raises(ValueError, match=r"expected labels of one kind, got \['int', 'str'\]"):
+        Classifier(**RARE, class_weight=class_weight).fit(np.eye(40), y)
+
+
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
 @pytest.mark.parametrize(
     ("weight", "words"),

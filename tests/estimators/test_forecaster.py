@@ -344,6 +344,28 @@ def test_a_slip_long_before_what_a_forecast_reads_does_not_widen_it(data, settin
     assert (widths[1] < 3 * widths[0]).all()
 
 
+@pytest.mark.parametrize("odd", [1e9, "periodic"])
+def test_an_odd_series_does_not_change_what_columns_do_to_the_others(odd):
+    random, n = np.random.default_rng(0), 80
+    y = random.normal(size=n)
+    other = np.where(np.arange(n) == 40, 1e9, random.normal(size=n))
+    if odd == "periodic":  # its mean change over a week is a rounding error
+        other = 10 * np.sin(np.arange(n) * 2 * np.pi / 7)
+    frame = pd.DataFrame(
+        {
+            "unique_id": np.repeat(["odd", "usual"], n),
+            "ds": np.tile(pd.date_range("2020-01-01", periods=n), 2),
+            "y": [*other, *y],
+            "x": random.normal(size=2 * n),
+        }
+    )
+    model = Forecaster(**QUICK, future_columns=["x"]).fit(frame)
+    times = np.tile(pd.date_range("2020-03-21", periods=4), 2)
+    ahead = pd.DataFrame({"unique_id": np.repeat(["odd", "usual"], 4), "ds": times, "x": 1.0})
+    usual = of(model.predict(X_df=ahead), "usual")
+    assert np.abs(numbers(usual)).max() < 10
+
+
 def test_a_value_below_zero_that_a_file_does_not_keep_still_says_that_there_is_no_floor(tmp_path):
     y = np.abs(np.random.default_rng(0).normal(size=80))
     y[40:] += 1000

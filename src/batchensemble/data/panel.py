@@ -163,7 +163,7 @@ class Panel:
             if zone := getattr(values, "tz", None):
                 moment = nw.col(name).dt.replace_time_zone("UTC").dt.convert_time_zone(str(zone))
                 frame = frame.with_columns(moment)
-            if name in self.dtypes:
+            if self.dtypes.get(name, nw.Unknown) != nw.Unknown:
                 frame = frame.with_columns(nw.col(name).cast(self.dtypes[name]))
         return frame.to_native()
 

@@ -9,12 +9,17 @@ from batchensemble.data.panel import Panel
 
 
 def seasonally_filled(panel: Panel, period: int) -> Panel:
-    """With missing values as the last one before them, changed as one season earlier."""
+    """With missing values as the last one before them, changed as one season earlier.
+
+    A jump from what was filled in to what was observed is no change of the series: repeated every
+    season, it would grow without end.
+    """
     if panel.is_filled is None:
         return panel
     values, starts = panel.values.copy(), panel.starts[:-1][series_of(panel.starts)]
     for row in np.flatnonzero(panel.is_filled & (np.arange(len(values)) > starts)):
         values[row] = values[row - 1]
-        if period > 1 and row - period > starts[row]:
-            values[row] += values[row - period] - values[row - period - 1]
+        then = row - period
+        if period > 1 and then > starts[row] and panel.is_filled[then] == panel.is_filled[then - 1]:
+            values[row] += values[then] - values[then - 1]
     return replace(panel, values=values)

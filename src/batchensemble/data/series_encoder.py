@@ -17,7 +17,7 @@ from batchensemble.data.intermittent import is_intermittent, reordered
 from batchensemble.data.panels import Panel
 from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.data.windows import continued_back, series_scale, window_scales
+from batchensemble.data.windows import continued_back, series_scale, widest_change, window_scales
 from batchensemble.words import one_of
 
 Floats = NDArray[np.float64]
@@ -113,6 +113,8 @@ class SeriesEncoder:
             for part in (self._encoded("future", panel.columns), self.encode(panel).values)
         ]
         column, value = changes
+        if most := widest_change(np.abs(value)):
+            value = np.clip(value, -most, most)
         square = column.T @ column
         ridge = RIDGE * (np.trace(square) / len(square) + 1.0) * np.eye(len(square))
         effects: Floats = np.linalg.solve(square + ridge, column.T @ value)

@@ -5,10 +5,13 @@ from typing import Any
 import pandas as pd
 from numpy.typing import NDArray
 
+LONGEST = 100  # letters of an id in a message
+
 
 def shown(values: NDArray[Any], i: int) -> str:
-    """As Python writes it: 3, not np.int64(3)."""
-    return repr(values[i : i + 1].tolist()[0])
+    """As Python writes it: 3, not np.int64(3); of a long text the start."""
+    word = repr(values[i : i + 1].tolist()[0])
+    return word if len(word) <= LONGEST else f"{word[:LONGEST]}..."
 
 
 def when(time: Any) -> str:

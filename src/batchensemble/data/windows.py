@@ -8,6 +8,7 @@ Floats = NDArray[np.float64]
 WINDOW_FLOATS = 2**20
 # Of a series, in median changes or median deviations: wider ones come from a few wild values.
 WIDEST_CHANGES, WIDEST_SPREAD = 100.0, 10.0
+SAME_SEASONS = 1e-9  # mean change over a season, in standard deviations
 LEAST_WINDOW_SCALE = 0.1  # of the series' own: a quiet stretch must not blow up what follows
 NO_SEASON = 6  # without a season, changes over a sixth of the known values count
 
@@ -41,10 +42,11 @@ def series_scale(values: Floats, *, scaling: str, period: int) -> tuple[float, f
     if scaling == "minmax":
         location, scale = values.min(), np.ptp(values)
     elif scaling == "difference":
-        scale = mean_change(values[None], period)[0] or values.std()
-        changed = changes(values[None], period)
-        most = WIDEST_CHANGES * np.median(changed) if changed.size else scale
-        location, scale = _tamed(values, scale, most)
+        location, scale = values.mean(), values.std()
+        change = mean_change(values[None], period)[0]
+        if change > SAME_SEASONS * scale:  # seasons differ, by more than rounding
+            most = widest_change(changes(values[None], period))
+            location, scale = _tamed(values, change, most)
     else:
         location, scale = values.mean(), values.std()
         if scaling == "window":
@@ -53,6 +55,11 @@ def series_scale(values: Floats, *, scaling: str, period: int) -> tuple[float, f
     if scale <= 1e-14 * abs(location) or scale < 1e-100:  # one and the same number all along
         scale = np.float64(1e-6 * (abs(location) if abs(location) > 1e-100 else 1.0))
     return float(location), float(scale)
+
+
+def widest_change(changed: Floats) -> np.float64:
+    """What no change should count more than; 0 if most are none."""
+    return np.float64(WIDEST_CHANGES * np.median(changed) if changed.size else 0)
 
 
 def _tamed(values: Floats, scale: np.float64, most: np.float64) -> tuple[np.float64, np.float64]:

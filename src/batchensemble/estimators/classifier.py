@@ -21,7 +21,7 @@ from batchensemble.data.columns import Columns
 from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.estimators.examples import Examples
 from batchensemble.estimators.explanation import CHANCE
-from batchensemble.estimators.heads import ClassHead
+from batchensemble.estimators.heads import ClassHead, check_labels
 from batchensemble.estimators.parameters import (
     TABLE_ATTRIBUTES,
     TABLE_CONSTRAINTS,
@@ -151,6 +151,7 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
     def _weighted(self, values: NDArray[Any], sample_weight: Any) -> Any:
         if self.class_weight is None:
             return sample_weight
+        check_labels(values)
         weight = compute_sample_weight(self._known_weights(values), values)
         return (
             weight if sample_weight is None else weight * check_weight(sample_weight, len(values))

@@ -128,6 +128,20 @@ class NumberHead:
         )
 
 
+def check_labels(values: NDArray[Any]) -> None:
+    """Labels that can be told apart, put in order and kept in a file."""
+    if values.dtype == object:
+        raise ValueError(
+            f"expected labels of one kind, got {sorted({type(v).__name__ for v in values})}; "
+            "convert all of them to strings or to numbers"
+        )
+    if values.dtype.kind in "mM":
+        raise ValueError(
+            f"expected classes that are texts, numbers or booleans, got {values.dtype} values "
+            f"such as {values[0]}; convert them to texts"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class ClassHead:
     """Logits of the classes, divided by a temperature that all members share."""
@@ -139,16 +153,7 @@ class ClassHead:
     @classmethod
     def learned(cls, values: NDArray[Any]) -> Self:
         """The classes of all rows, also of those held back for calibration."""
-        if values.dtype == object:
-            raise ValueError(
-                f"expected labels of one kind, got {sorted({type(v).__name__ for v in values})}; "
-                "convert all of them to strings or to numbers"
-            )
-        if values.dtype.kind in "mM":
-            raise ValueError(
-                f"expected classes that are texts, numbers or booleans, got {values.dtype} values "
-                f"such as {values[0]}; convert them to texts"
-            )
+        check_labels(values)
         with np.errstate(invalid="ignore"):  # it casts numbers such as 1e30 to integers
             check_classification_targets(values)
         classes = np.unique(values)

@@ -122,7 +122,7 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         if is_update:
             regressors = {name: copy.copy(one) for name, one in self.regressors_.items()}
         parts: list[HeldOut[NumberPredictive]] = []
-        said: dict[tuple[str, type[Warning]], list[str]] = {}
+        said: dict[tuple[str, type[Warning]], dict[str, None]] = {}
         for name, regressor in regressors.items():
             y = pd.Series(targets[name], name=name)
             with (
@@ -137,7 +137,7 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
                 learn = regressor._update if is_update else regressor._fit
                 held_out = learn(rows, calibrate, None)
             for each in caught:
-                said.setdefault((str(each.message), each.category), []).append(name)
+                said.setdefault((str(each.message), each.category), {})[name] = None
             if held_out is not None:
                 parts.append(held_out)
         for (text, category), names in said.items():
