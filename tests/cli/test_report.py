@@ -1,4 +1,5 @@
 import sys
+from dataclasses import replace
 from html import escape
 
 import pytest
@@ -7,8 +8,9 @@ from sample_files import QUICK, houses, sales
 
 from batchensemble import load
 from batchensemble.cli.comparison import evaluate_file as evaluate
+from batchensemble.cli.evaluation import Curve
 from batchensemble.cli.format import percent
-from batchensemble.cli.report import render
+from batchensemble.cli.report import page_content, render
 from batchensemble.cli.scores import sampling_words
 from batchensemble.cli.verdict import in_short
 from batchensemble.plots.sheets import brief
@@ -100,6 +102,20 @@ def test_a_verdict_stands_before_what_to_be_careful_of(shell):
     found, page = text_of(shell, "price.be", "houses.csv")
     banner = page.index('<p class="banner"><b>Careful:</b> the model learned from this file')
     assert page.index(escape(in_short(found)), page.index("<h1>")) < banner
+
+
+def test_one_point_is_no_chart(shell):
+    model, path = load("town.be"), shell.folder / "town.be"
+    found = evaluate(model, shell.folder / "test.csv", target=None, coverage=0.9)
+
+    def titles(at):
+        some = [0.5] * len(at)
+        drawn = replace(found, calibration=Curve("confidence", "accuracy", at, some, [9] * len(at)))
+        return [chart.title for chart in page_content(model, path, drawn)["charts"]]
+
+    assert "Confidence and accuracy" in titles([0.6, 0.8])
+    assert "Confidence and accuracy" not in titles([0.6])
+    assert "Confidence and accuracy" not in titles([0.6, 0.6])
 
 
 def test_every_share_in_a_chart_has_its_standard_error(shell):

@@ -217,7 +217,8 @@ def _details(evaluation: Evaluation, look_of_model: Look) -> list[Chart]:
         return [
             replace(
                 fan(
-                    f"The last {len(rows)} steps" + (f" of {name}" if len(groups) > 1 else ""),
+                    f"The last {counted(len(rows), 'step')}"
+                    + (f" of {name}" if len(groups) > 1 else ""),
                     rows.assign(time=_times(rows["time"], is_date=detail.is_date)),
                     look_of_model.colour,
                     y=evaluation.target,
