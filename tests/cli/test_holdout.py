@@ -165,6 +165,8 @@ def test_the_rows_that_judged_a_model_calibrate_it(tmp_path, target):
     things = "intervals" if target == "price" else "sets"
     said = learned.origin_["calibrated"].replace("\N{NO-BREAK SPACE}", " ")
     assert f"90 % {things} covered" in said
+    assured = learned.calibration_report().loc[0.9, "assured_after"]
+    assert said.endswith(f"; of new rows at least {100 * assured:.1f} %, 95 times in 100")
     before, after = (
         prediction_columns(model, model.predict_dist(data.frame), 0.9) for model in (plain, learned)
     )

@@ -1,4 +1,5 @@
 import sys
+from dataclasses import replace
 from html import escape
 
 import pytest
@@ -7,8 +8,10 @@ from sample_files import QUICK, houses, sales
 
 from batchensemble import load
 from batchensemble.cli.comparison import evaluate_file as evaluate
+from batchensemble.cli.evaluation import Curve
 from batchensemble.cli.format import percent
-from batchensemble.cli.report import render
+from batchensemble.cli.report import page_content, render
+from batchensemble.cli.scores import sampling_words
 from batchensemble.cli.verdict import in_short
 from batchensemble.plots.sheets import brief
 
@@ -86,8 +89,42 @@ def test_a_page_begins_with_a_verdict_and_shows_parts_residuals_and_what_calibra
     std = found.scores["total"] ** 0.5
     assert f">{brief(std)}<" in page  # a standard deviation, and the variance a click away
     assert page.index(f">{brief(std)}<") < page.index(f">{brief(found.scores['total'])}<")
-    _, page = text_of(shell, "town.be")
-    assert "its 95 % range, in %" in page
+    found, page = text_of(shell, "town.be")
+    n, recall, precision = found.classes.rows[0][1:4]
+    for share, rows in ((recall, n), (precision, found.predicted[0])):
+        assert f">{brief(share)} ({sampling_words(share, rows)})<" in page
+    inside = found.classes.rows[0][-1]
+    assert f">{brief(inside)} ({sampling_words(inside, n)})<" in page
+    assert "Accuracy and coverage of sets in parts of the file" in page
+
+
+def test_a_verdict_stands_before_what_to_be_careful_of(shell):
+    found, page = text_of(shell, "price.be", "houses.csv")
+    banner = page.index('<p class="banner"><b>Careful:</b> the model learned from this file')
+    assert page.index(escape(in_short(found)), page.index("<h1>")) < banner
+
+
+def test_one_point_is_no_chart(shell):
+    model, path = load("town.be"), shell.folder / "town.be"
+    found = evaluate(model, shell.folder / "test.csv", target=None, coverage=0.9)
+
+    def titles(at):
+        some = [0.5] * len(at)
+        drawn = replace(found, calibration=Curve("confidence", "accuracy", at, some, [9] * len(at)))
+        return [chart.title for chart in page_content(model, path, drawn)["charts"]]
+
+    assert "Confidence and accuracy" in titles([0.6, 0.8])
+    assert "Confidence and accuracy" not in titles([0.6])
+    assert "Confidence and accuracy" not in titles([0.6, 0.6])
+
+
+def test_every_share_in_a_chart_has_its_standard_error(shell):
+    found, page = text_of(shell, "price.be")
+    assert "Band: plus or minus a standard error." in page
+    share = found.calibration.values[0]
+    error = (share * (1 - share) / found.n_rows) ** 0.5
+    assert f"calibrated {share:.3f} ± {error:.3f}" in page
+    assert f"before calibration {found.uncalibrated.values[0]:.3f} ± " in page
 
 
 def test_the_history_stands_before_a_forecast(shell):

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from batchensemble import Regressor
+from batchensemble.cli.scores import RANGE, sampling_words
 from batchensemble.cli.subgroups import FEWEST_ROWS, by_subgroup, reasons
 
 
@@ -20,7 +21,7 @@ def test_shares_are_those_of_the_rows_of_each_part_and_small_parts_are_left_out(
     X = frame()
     holds = (X["town"] == "a").to_numpy() | (np.arange(300) % 2 == 0)
     doubt = X["size"].to_numpy()
-    rows = by_subgroup(X, doubt, holds, "coverage").rows
+    rows = by_subgroup(X, doubt, {"coverage": holds}).rows
     shares = {(row[0], row[1]): row[2:4] for row in rows}
     for town in ("a", "b"):
         inside = holds[X["town"] == town]
@@ -36,7 +37,17 @@ def test_shares_are_those_of_the_rows_of_each_part_and_small_parts_are_left_out(
 
 def test_gaps_are_no_part_and_a_table_without_parts_has_no_sheet():
     X = pd.DataFrame({"x": [None] * 12, "y": ["same"] * 12})
-    assert by_subgroup(X, np.zeros(12), np.ones(12, bool), "accuracy") is None
+    assert by_subgroup(X, np.zeros(12), {"accuracy": np.ones(12, bool)}) is None
+
+
+def test_each_share_has_its_range():
+    X, holds = frame(), {"accuracy": np.arange(300) % 4 > 0, "coverage": np.arange(300) % 9 > 0}
+    sheet = by_subgroup(X, X["size"].to_numpy(), holds)
+    assert sheet.title == "Accuracy and coverage in parts of the file"
+    assert sheet.columns[3:] == ("accuracy", RANGE, "coverage", RANGE)
+    _, _, n, _, accuracy, share, likely = next(row for row in sheet.rows if row[1] == "b")
+    assert share == holds["coverage"][X["town"] == "b"].mean()
+    assert likely == sampling_words(share, n) != accuracy
 
 
 def test_the_column_that_drives_a_doubtful_row_is_named_first():

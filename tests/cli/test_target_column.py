@@ -24,7 +24,11 @@ def test_rows_without_a_target_are_left_out_and_counted_and_the_others_keep_thei
         ("price", "regression", "price has 118 different numbers"),
         ("town", "classification", "town has 3 different words"),
         ("garden", "classification", "garden is true or false"),
-        ("rooms", "classification", "rooms has only 8 different whole numbers"),
+        (
+            "rooms",
+            "classification",
+            "rooms has only 8 different whole numbers; for amounts, add --task regression",
+        ),
     ],
 )
 def test_the_task_is_recognised_and_the_reason_said(tmp_path, target, task, why):

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.inspection import permutation_importance
 
 from batchensemble import Classifier, Regressor
 from batchensemble.data.frames import read_columns
@@ -31,6 +32,23 @@ def test_contributions_add_up_to_every_part_of_the_prediction(n_numbers):
     np.testing.assert_allclose(found.totals, parts, rtol=1e-9)
     frame = found.to_frame().groupby(["row", "part"])["contribution"].sum().unstack()
     np.testing.assert_allclose(frame[found.parts] + found.base, parts, rtol=1e-9)
+
+
+def test_permutations_find_the_column_that_matters_whatever_its_kind():
+    x = table(200).assign(city=lambda f: f["city"].fillna("c"))
+    y = 3.0 * (x["city"] == "a") + 0.1 * x["x0"]
+    model = Regressor(**SMALL | {"epochs": 30, "lr": 0.05}).fit(x, y)
+    found = permutation_importance(model, x, y, n_repeats=2, random_state=0).importances_mean
+    assert found.argmax() == list(x).index("city")
+    assert found.max() > 10 * np.delete(found, found.argmax()).max()
+
+
+def test_without_other_rows_each_is_explained_beside_the_rest():
+    x = table(8)
+    model = Regressor(**SMALL).fit(x, target(x))
+    np.testing.assert_array_equal(model.explain(x).values, model.explain(x, x).values)
+    with pytest.raises(ValueError, match="one row can be explained only beside others; pass back"):
+        model.explain(x[:1])
 
 
 def test_classes_are_explained_by_their_probabilities():

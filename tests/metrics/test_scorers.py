@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -35,6 +36,11 @@ def test_cross_validation_scores_the_distribution(scorer, score):
         make_pipeline(StandardScaler(), Regressor(**QUICK)), X, Y, scoring=scorer, cv=FOLDS
     )
     assert np.isfinite(through).all()
+
+
+def test_without_a_scorer_a_regressor_is_scored_by_r2():
+    model = Regressor(**QUICK).fit(X[:40], Y[:40])
+    assert model.score(X, Y) == r2_score(Y, model.predict(X))
 
 
 def test_the_likelihood_of_classes_is_scored_too_and_a_better_model_scores_higher():

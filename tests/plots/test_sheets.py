@@ -68,6 +68,17 @@ def test_a_table_too_wide_for_the_page_is_folded_and_loses_no_cell():
     assert [part.note for part in parts] == [""] * (len(parts) - 1) + ["a note"]
 
 
+def test_the_number_of_a_line_stands_in_every_part_of_a_table():
+    texts = tuple("x" * 50 for _ in range(6))
+    sheet = Sheet("doubtful", "", ("line", *"abcdef"), ((7, *texts), (9, *texts)))
+    parts = fold(sheet)
+    assert len(parts) > 1
+    for part in parts:
+        assert part.columns[0] == "line"
+        assert [row[0] for row in part.rows] == [7, 9]
+    assert [c for part in parts for c in part.columns[1:]] == list("abcdef")
+
+
 def test_rows_that_have_other_columns_become_a_table_of_their_own():
     cell = MeanSE(0.123, 0.001)
     names = ("dataset", *(f"number {i}" for i in range(6)), *(f"class {i}" for i in range(6)))

@@ -171,7 +171,7 @@ def _compare_numbers(
         "task": "regression",
         **compare_intervals(model, y, dist, columns, scores, groups),
         "doubtful": doubtful(X, dist.std, beside, unit),
-        "subgroups": by_subgroup(X, dist.std, is_inside, "coverage"),
+        "subgroups": by_subgroup(X, dist.std, {"coverage": is_inside}),
         "detail": Pairs(y, dist.mean, [f"{unit} {number}" for number in X.index]),
     }
 
@@ -194,10 +194,12 @@ def _compare_classes(
     y = dist.encode(labels)
     scores = score_classes(labels, dist)
     inside, warnings = None, tuple[str, ...]()
+    holds = {"accuracy": dist.mean.argmax(axis=1) == y}
     if model.calibration_ is not None:
         sets = model.calibration_.sets(dist.mean, facts["coverage"], groups=groups)
         inside = sets[np.arange(len(y)), y]
         scores["coverage_of_sets"] = float(inside.mean())
+        holds["coverage of sets"] = inside
         scores["size_of_sets"] = float(sets.sum(axis=1).mean())
         if not model.calibration_.per_class:
             left_out = neglected(sets, y, facts["coverage"])
@@ -216,8 +218,9 @@ def _compare_classes(
         "doubtful": doubtful(X, dist.total, {"truth": labels, **beside}, unit),
         "mistakes": mistakes(model.classes_, y, dist.mean.argmax(axis=1)),
         "classes": by_class(model.classes_, y, dist.mean, inside),
+        "predicted": np.bincount(dist.mean.argmax(axis=1), minlength=len(model.classes_)).tolist(),
         "warnings": warnings,
-        "subgroups": by_subgroup(X, dist.total, dist.mean.argmax(axis=1) == y, "accuracy"),
+        "subgroups": by_subgroup(X, dist.total, holds),
     }
 
 

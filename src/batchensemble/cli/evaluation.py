@@ -22,7 +22,14 @@ N_DOUBTFUL = 20
 N_SHOWN = 6  # columns of the file beside an uncertain row
 MOST_CLASSES = 12  # of a confusion matrix
 LONGEST = 60  # text in a table
-ONLY_SHOWN = ("detail", "subgroups", "reasons", "uncalibrated", "drawn_in_time")  # on a page
+ONLY_SHOWN = (
+    "detail",
+    "predicted",
+    "subgroups",
+    "reasons",
+    "uncalibrated",
+    "drawn_in_time",
+)  # on a page
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,7 @@ class Evaluation:
     doubtful: Sheet
     mistakes: Sheet | None = None
     classes: Sheet | None = None  # scores of each class
+    predicted: Sequence[int] = ()  # rows for which each class was predicted
     subgroups: Sheet | None = None  # coverage or accuracy in parts of the file
     reasons: Sheet | None = None  # of the least certain rows
     uncalibrated: Curve | None = None  # as `calibration`, before the model was calibrated

@@ -249,7 +249,9 @@ def _calibrate(model: Any, held_out: tuple[Any, ...], how: dict[str, Any]) -> st
         few = "later forecasts" if is_series else "held-out rows of each kind"
         return f"Calibrated, but with too few {few} to say what that changed"
     rows = "later forecasts" if is_series else "these rows"
+    assured = at_90.get("assured_after")
     return (
         f"Calibrated: {percent(0.9)} {things} covered {percent(at_90['coverage_before'])} of "
         f"{rows} before and {percent(at_90['coverage_after'])} after"
+        + (f"; of new rows at least {percent(assured)}, 95 times in 100" if assured else "")
     )

@@ -1,5 +1,6 @@
 """The evaluation of a model on one page: an HTML file that needs no other file and no network."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pandas as pd
 from batchensemble.cli.coverage_in_time import chart_of
 from batchensemble.cli.evaluation import Evaluation, Pairs, Windows
 from batchensemble.cli.format import counted, percent
+from batchensemble.cli.model_facts import about
 from batchensemble.cli.scores import (
     OTHER_NAMES,
     TRIVIAL,
@@ -20,15 +22,18 @@ from batchensemble.cli.scores import (
 from batchensemble.cli.verdict import in_short, n_independent
 from batchensemble.data.writing import check_place
 from batchensemble.modelfile.files import replacing
-from batchensemble.modelfile.version import VERSION
 from batchensemble.plots.charts import Chart, curve, fan, scatter
 from batchensemble.plots.looks import Look, look
 from batchensemble.plots.page import check_packages, render_page
-from batchensemble.plots.sheets import Cell, Sheet, brief, show
+from batchensemble.plots.sheets import Cell, MeanSE, Sheet, brief, show
 
+BAND = "Band: plus or minus a standard error."
 MOST_POINTS = 1000
 MOST_SERIES = 4
 BEFORE = "#7F7F7F"  # the colour of what calibration replaced
+IN_BRACKETS = (
+    "In brackets: the per cent between which a share of many such rows lies, 95 times in 100."
+)
 
 
 def check_report(out: Path | None) -> None:
@@ -87,13 +92,14 @@ def page_content(model: Any, path: Path, evaluation: Evaluation) -> dict[str, An
         ],
         "doubtful": evaluation.doubtful,
         "mistakes": evaluation.mistakes,
-        "classes": evaluation.classes and _with_ranges(evaluation.classes),
+        "classes": evaluation.classes and _with_ranges(evaluation.classes, evaluation.predicted),
+        "in_brackets": IN_BRACKETS,
         "subgroups": evaluation.subgroups,
         "reasons": evaluation.reasons,
         "variances": _variances(evaluation),
         "task": evaluation.task,
         "coverage": evaluation.coverage,
-        "about": _about(model, path, evaluation),
+        "about": about(model, path, evaluation),
     }
 
 
@@ -148,11 +154,15 @@ def _promises(evaluation: Evaluation, look_of_model: Look) -> list[Chart]:
     if not is_classes:
         things = "windows" if evaluation.task == "forecast" else "rows"
         titles = ("Nominal and empirical coverage", f"Error of the most certain {things}")
-    lines: list[tuple[Look, Sequence[float]]] = [(look_of_model, promised.values)]
+    n = promised.counts or [n_independent(evaluation)] * len(promised.at)
+    lines = [(look_of_model, _with_errors(promised.values, n))]
     if evaluation.uncalibrated:
         before = Look("before calibration", BEFORE, "s")
-        lines = [(look_of_model._replace(label="calibrated"), promised.values)]
-        lines.append((before, evaluation.uncalibrated.values))
+        lines = [(look_of_model._replace(label="calibrated"), lines[0][1])]
+        lines.append((before, _with_errors(evaluation.uncalibrated.values, n)))
+    worth: Sequence[MeanSE | float] = kept.values
+    if is_classes:
+        worth = _with_errors(kept.values, [round(at * evaluation.n_rows) for at in kept.at])
     first = curve(
         titles[0],
         promised.at,
@@ -163,12 +173,21 @@ def _promises(evaluation: Evaluation, look_of_model: Look) -> list[Chart]:
         counts=promised.counts,
     )
     charts = [
-        replace(first, note="Larger dots: more rows." * is_classes),
-        curve(titles[1], kept.at, [(look_of_model, kept.values)], x=kept.x, y=kept.y),
+        replace(first, note=" ".join(["Larger dots: more rows."] * is_classes + [BAND])),
+        replace(
+            curve(titles[1], kept.at, [(look_of_model, worth)], x=kept.x, y=kept.y),
+            note=BAND * is_classes,
+        ),
     ]
     # One point is a number, and stands in the table.
     enough = [len({*promised.at}) > 1, len({*kept.at}) > 1]
     return [chart for chart, is_enough in zip(charts, enough, strict=True) if is_enough]
+
+
+def _with_errors(shares: Sequence[float], n: Sequence[int]) -> list[MeanSE | float]:
+    """Shares of n independent rows with their standard errors."""
+    pairs = zip(shares, n, strict=True)
+    return [MeanSE(p, math.sqrt(max(0.0, p * (1 - p)) / max(1, rows))) for p, rows in pairs]
 
 
 def _details(evaluation: Evaluation, look_of_model: Look) -> list[Chart]:
@@ -198,7 +217,8 @@ def _details(evaluation: Evaluation, look_of_model: Look) -> list[Chart]:
         return [
             replace(
                 fan(
-                    f"The last {len(rows)} steps" + (f" of {name}" if len(groups) > 1 else ""),
+                    f"The last {counted(len(rows), 'step')}"
+                    + (f" of {name}" if len(groups) > 1 else ""),
                     rows.assign(time=_times(rows["time"], is_date=detail.is_date)),
                     look_of_model.colour,
                     y=evaluation.target,
@@ -216,17 +236,18 @@ def _before(windows: Windows, name: str) -> pd.DataFrame:
     return rows.assign(time=_times(rows["time"], is_date=windows.is_date))
 
 
-def _with_ranges(classes: Sheet) -> Sheet:
-    """The scores of each class, and where chance leaves its recall."""
-    at = classes.columns.index("recall") + 1
-
-    def wider(row: tuple[Cell, ...]) -> tuple[Cell, ...]:
-        recall, n = row[at - 1], row[classes.columns.index("rows")]
-        is_known = isinstance(recall, float) and isinstance(n, int) and n > 0
-        return (*row[:at], sampling_words(recall, n) if is_known else None, *row[at:])  # type: ignore[arg-type]
-
-    columns = (*classes.columns[:at], "its 95 % range, in %", *classes.columns[at:])
-    return replace(classes, columns=columns, rows=tuple(map(wider, classes.rows)))
+def _with_ranges(classes: Sheet, predicted: Sequence[int]) -> Sheet:
+    """The scores of each class, its shares with the range in which chance leaves them."""
+    rows = []
+    for row, n_predicted in zip(classes.rows, predicted, strict=True):
+        cells = dict(zip(classes.columns, row, strict=True))
+        n_rows = cells["rows"]
+        for name, n in (("recall", n_rows), ("precision", n_predicted), ("in its set", n_rows)):
+            share = cells.get(name)
+            if isinstance(share, float) and isinstance(n, int) and n:
+                cells[name] = f"{brief(share)} ({sampling_words(share, n)})"
+        rows.append(tuple(cells.values()))
+    return replace(classes, rows=tuple(rows), note=f"{classes.note} {IN_BRACKETS}")
 
 
 def _variances(evaluation: Evaluation) -> Sheet | None:
@@ -242,38 +263,3 @@ def _times(column: pd.Series, *, is_date: bool) -> pd.Series:
     if not is_date:
         return column.astype(int)
     return pd.Series(pd.DatetimeIndex(column).tz_localize(None), index=column.index)
-
-
-def _about(model: Any, path: Path, evaluation: Evaluation) -> dict[str, str]:
-    origin = getattr(model, "origin_", {})
-    columns = origin.get("columns") or {}
-    facts = {
-        "Model": path.name,
-        "Task": f"{evaluation.task} of {evaluation.target}",
-        "Method": look(model.method).label,
-        "Parameters": f"{model.n_parameters_:,}",
-        "Season": f"{model.season_} steps" if "rmse_of_season" in evaluation.scores else "",
-        "Trained on": _source(origin),
-        "Columns": ", ".join(f"{name} ({kind})" for name, kind in columns.items()),
-        "Fitted": str(getattr(model, "fitted_at_", "")).replace("T", " "),
-        "Seed": "" if evaluation.seed is None else str(evaluation.seed),
-        "Calibrated with": _calibrated(evaluation),
-        "Evaluated on": f"{Path(evaluation.file).name}, {evaluation.judged_on}",
-        "Made with": f"batchensemble {VERSION}",
-    }
-    return {name: fact for name, fact in facts.items() if fact}
-
-
-def _calibrated(evaluation: Evaluation) -> str:
-    n = evaluation.n_calibrated
-    if not n:
-        return "no rows: not calibrated"
-    if evaluation.task == "classification":
-        return f"{counted(n, 'row')} for its sets, as many for its temperature"
-    return counted(n, "forecast" if evaluation.task == "forecast" else "row")
-
-
-def _source(origin: dict[str, Any]) -> str:
-    if not origin:
-        return ""
-    return f"{Path(origin['file']).name}, {origin['n_learned']:,} rows"

@@ -61,7 +61,8 @@ TRIVIAL = {
     "rmse_of_season": "repeating the last season",
     "rmse_of_last": "repeating the last value",
 }
-SHARES = ("accuracy", "coverage")
+SHARES = ("accuracy", "coverage", "share_of")
+RANGE = "its 95 % range, in %"
 UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 DETAILS = (  # left out on a terminal
     *("coverage_80_sum", "rmsce", "miscalibration_area", "energy_score", "variogram_score"),

@@ -1,13 +1,15 @@
 """Parts of a file: how often predictions hold in each, and why the least certain rows are so."""
 
 import math
+from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.cli.scores import sampling_words
+from batchensemble.cli.scores import RANGE, sampling_words
 from batchensemble.plots.sheets import Cell, Sheet
 
 MOST_VALUES, FEWEST_ROWS = 8, 10
@@ -17,27 +19,28 @@ MOST_EXPLAINED_COLUMNS = 20  # more would take minutes
 
 
 def by_subgroup(
-    X: pd.DataFrame, doubt: NDArray[np.float64], holds: NDArray[np.bool_], what: str
+    X: pd.DataFrame, doubt: NDArray[np.float64], holds: Mapping[str, NDArray[np.bool_]]
 ) -> Sheet | None:
-    """The share of rows for which something holds, by the values of columns and by certainty."""
+    """Shares of rows for which something holds, by the values of columns and by certainty."""
     parts = {"predicted uncertainty": _thirds(pd.Series(doubt))}
     parts |= {str(name): _labels(X[name].reset_index(drop=True)) for name in X}
     rows: list[tuple[Cell, ...]] = []
     for name, labels in parts.items():
         for label in sorted(set(labels.dropna()), key=_place):
-            inside = holds[(labels == label).to_numpy()]
-            if FEWEST_ROWS <= len(inside) < len(holds):
-                share = float(inside.mean())
-                likely = sampling_words(share, len(inside))
-                rows.append((name, str(label), len(inside), share, likely))
+            is_inside = (labels == label).to_numpy()
+            n = int(is_inside.sum())
+            if FEWEST_ROWS <= n < len(X):
+                shares = [float(one[is_inside].mean()) for one in holds.values()]
+                likely: list[tuple[Cell, ...]] = [(p, sampling_words(p, n)) for p in shares]
+                rows.append((name, str(label), n, *chain(*likely)))
     if not rows:
         return None
     note = (
         f"Parts of fewer than {FEWEST_ROWS} rows are left out. The range is where the share of "
         "many such rows lies, 95 times in 100; among many parts one or two are unlucky."
     )
-    columns = ("column", "part", "rows", what, "95 % range, in %")
-    title = f"{what.capitalize()} in parts of the file"
+    columns = ("column", "part", "rows", *chain(*((what, RANGE) for what in holds)))
+    title = f"{' and '.join(holds).capitalize()} in parts of the file"
     return Sheet("subgroups", title, columns, tuple(rows), note)
 
 

@@ -66,4 +66,6 @@ def task_of(table: FileTable, y: pd.Series) -> tuple[str, str]:
             f"{table.name}: expected a target of numbers, or of classes that occur several times, "
             f"but {why} in {len(y):,} rows; choose another --target, or add --task classification"
         )
+    if task == "classification" and table.kinds[str(y.name)] == "number":
+        why += "; for amounts, add --task regression"
     return task, why

@@ -199,9 +199,14 @@ class SetCalibration:
         curve = risk_curve(wrong, uncertainty=entr(self.probabilities).sum(axis=1))
         return largest_threshold(curve.thresholds, curve.kept, curve.risks, max_error)
 
+    @property
+    def fewest(self) -> int:
+        """Rows; those of the smallest group or class, if each has its own guarantee."""
+        return int(np.unique(self._kinds, return_counts=True)[1].min())
+
     def report(self) -> dict[str, Array]:
         """By level: coverage and mean size of sets, each row judged by all others; NLL and ECE."""
-        lines, n = [], int(np.unique(self._kinds, return_counts=True)[1].min())
+        lines, n = [], self.fewest
         for level in REPORTED:
             after, assured = (np.nan, np.nan), np.nan
             if n > fewest_rows(level):

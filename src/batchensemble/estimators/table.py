@@ -516,14 +516,22 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         parts = [head.disagreement(outputs) for outputs in self.model_.outputs(columns)]
         return shift_scores(self.model_, columns, np.concatenate(parts), self.shift_scale_)
 
-    def explain(self, X: Any, background: Any) -> Explanation:
+    def explain(self, X: Any, background: Any = None) -> Explanation:
         """Which columns drive each row's prediction and both parts of its uncertainty.
 
         Shapley values, by the package shap. `background` are rows as usual as those of fit, for
-        example these: what a column contributes is told beside them. Of many rows, 50 are taken.
-        A row takes as long as some thousand predictions for each column.
+        example these: what a column contributes is told beside them, by default beside the other
+        rows of X. Of many rows, 50 are taken. A row takes as long as some thousand predictions for
+        each column.
         """
-        rows, usual = (as_at_fit(self.read(x), self.model_.encoder) for x in (X, background))
+        rows = as_at_fit(self.read(X), self.model_.encoder)
+        if background is None and rows.n_rows == 1:
+            raise ValueError(
+                "one row can be explained only beside others; pass background, such as rows of fit"
+            )
+        usual = rows
+        if background is not None:
+            usual = as_at_fit(self.read(background), self.model_.encoder)
         parts, question = self._parts()
         return explained(rows, usual, parts, lambda some: self.model_.ask(some, question))
 

@@ -49,11 +49,12 @@ GAP = 2.2  # characters between columns
 def fold(sheet: Sheet) -> list[Sheet]:
     """Tables of a sheet that fit a page: rows that lack the same columns, and columns in turns.
 
-    The leading columns of words stand in each of them; names after the first end in a number.
+    The first column and further leading ones of words stand in each of them; names after the first
+    end in a number.
     """
     words = next(
         (
-            i
+            max(1, i)
             for i, cell in enumerate(sheet.rows[0] if sheet.rows else ())
             if not isinstance(cell, str)
         ),
