@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -233,6 +232,8 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
 
     def score(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> float:
         """The mean of the targets' R²."""
+        from sklearn.metrics import r2_score  # what scores alone need takes long to import
+
         check_is_fitted(self, "regressors_")
         targets = read_targets(Y, read_columns(X).n_rows, self.target_names_)
         truth = np.column_stack([read_numbers(values) for values in targets.values()])
