@@ -73,6 +73,16 @@ def test_sets_are_judged_as_one_would_by_hand(shell, coverage):
     assert found["size_of_sets"] == pytest.approx(np.mean([len(own) for own in sets]))
 
 
+def test_the_gap_before_calibration_is_that_of_the_model_without_it(shell):
+    scores = {}
+    for name, words in (("with.be", ()), ("without.be", ("--no-calibrate",))):
+        shell("fit", "houses.csv", "-t", "town", "-o", name, *QUICK, *words)
+        scores[name] = judged(shell, name).scores
+    assert scores["with.be"]["ece_before"] == pytest.approx(scores["without.be"]["ece"], rel=1e-5)
+    assert scores["with.be"]["ece_before"] != pytest.approx(scores["with.be"]["ece"], rel=1e-3)
+    assert "ece_before" not in scores["without.be"]
+
+
 def test_a_model_that_is_not_calibrated_has_no_sets_to_judge(shell):
     shell(
         "fit", "houses.csv", "-t", "town", "-o", "plain.be", "--no-calibrate", "--seed", 3, *QUICK

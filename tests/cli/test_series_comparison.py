@@ -8,6 +8,7 @@ from sample_files import QUICK, sales
 
 from batchensemble import Forecaster, load
 from batchensemble.cli.comparison import evaluate_file
+from batchensemble.cli.scores import sampling_words
 
 
 def judged(model):
@@ -29,6 +30,20 @@ def test_forecasts_are_judged_from_every_time_that_leaves_a_horizon(shell):
     assert found.scores["rmse"] == pytest.approx(expected, rel=1e-6)
     assert (found.n_windows, found.horizon, found.n_rows) == (18, 4, 24)
     assert found.judged_on == "18 windows of 4 steps (24 rows)"
+
+
+def test_coverage_is_told_of_each_series_and_step_with_the_chance_of_whole_windows(shell):
+    sales().query("month >= '2021-11-01'").to_csv("test.csv", index=False)
+    found = judged("sales.be")
+    parts = {row[:2]: row[2:] for row in found.subgroups.rows}
+    assert [part for name, part in parts if name == "series"] == ["north", "south"]
+    assert [part for name, part in parts if name == "step"] == ["1", "2", "3", "4"]
+    by_series = [parts["series", name] for name in ("north", "south")]
+    assert [n for n, _, _ in by_series] == [36, 36]
+    mean = np.mean([share for _, share, _ in by_series])
+    assert mean == pytest.approx(found.scores["coverage"])
+    _, share, likely = parts["series", "north"]
+    assert likely == sampling_words(share, 3)  # twelve months are three windows
 
 
 def test_repeating_the_past_is_judged_as_one_would_by_hand(shell):

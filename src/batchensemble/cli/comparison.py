@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from batchensemble import metrics
 from batchensemble.cli.censoring import censored_rows, compare_censored
@@ -200,6 +201,8 @@ def _compare_classes(
         inside = sets[np.arange(len(y)), y]
         scores["coverage_of_sets"] = float(inside.mean())
         holds["coverage of sets"] = inside
+        before = _untempered(dist, model.calibration_.temperature)
+        scores["ece_before"] = metrics.ece(y, probabilities=before)
         scores["size_of_sets"] = float(sets.sum(axis=1).mean())
         if not model.calibration_.per_class:
             left_out = neglected(sets, y, facts["coverage"])
@@ -222,6 +225,12 @@ def _compare_classes(
         "warnings": warnings,
         "subgroups": by_subgroup(X, dist.total, holds),
     }
+
+
+def _untempered(dist: CategoricalPredictive, temperature: float) -> NDArray[np.float64]:
+    """Mean probabilities before calibration divided the logits by a temperature."""
+    logits = temperature * np.log(np.maximum(dist.probabilities, np.finfo(np.float64).tiny))
+    return np.asarray(softmax(logits, axis=2).mean(axis=1))
 
 
 def score_numbers(y: NDArray[Any], dist: NumberPredictive) -> dict[str, float]:

@@ -172,8 +172,9 @@ def _promises(evaluation: Evaluation, look_of_model: Look) -> list[Chart]:
         diagonal=True,
         counts=promised.counts,
     )
+    notes = ["Larger dots: more rows.", "After calibration."][: 1 + bool(evaluation.n_calibrated)]
     charts = [
-        replace(first, note=" ".join(["Larger dots: more rows."] * is_classes + [BAND])),
+        replace(first, note=" ".join([*(notes if is_classes else ()), BAND])),
         replace(
             curve(titles[1], kept.at, [(look_of_model, worth)], x=kept.x, y=kept.y),
             note=BAND * is_classes,

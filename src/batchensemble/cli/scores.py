@@ -34,6 +34,7 @@ MEANINGS = {
     "nll": "negative log-likelihood, in nats; lower is better",
     "brier": "squared error of the probabilities; lower is better",
     "ece": "gap between confidence and accuracy; 0 is best",
+    "ece_before": "the same before calibration",
     "rmsce": "gap between nominal and actual coverage; 0 is best",
     "miscalibration_area": "the same gap, as an area; 0 is best",
     "energy_score": "error of whole paths, in units of {target}",
@@ -54,6 +55,7 @@ OTHER_NAMES = {
     "coverage": "coverage",
     "coverage_of_sets": "coverage of sets",
     "size_of_sets": "size of sets",
+    "ece_before": "ECE, uncalibrated",
     "total": "uncertainty",
 }
 TRIVIAL = {
@@ -66,7 +68,7 @@ RANGE = "its 95 % range, in %"
 UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 DETAILS = (  # left out on a terminal
     *("coverage_80_sum", "rmsce", "miscalibration_area", "energy_score", "variogram_score"),
-    *("total", "aleatoric", "epistemic"),
+    *("total", "aleatoric", "epistemic", "ece_before"),
 )
 
 

@@ -12,6 +12,7 @@ from batchensemble.cli.errors import about_file
 from batchensemble.cli.evaluation import Evaluation, Windows, doubtful
 from batchensemble.cli.forecast_scores import score_forecast
 from batchensemble.cli.interval_curves import compare_intervals
+from batchensemble.cli.subgroups import by_subgroup
 from batchensemble.data.file_options import FileOptions
 from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.stamps import moved_to_start
@@ -49,16 +50,22 @@ def evaluate_series(
         "mean std": doubt,
     }
     windows = pd.DataFrame(index=np.arange(1, len(dist) + 1))
+    n_rows = len(frame[["series", "time"]].drop_duplicates())
+    parts = frame[["series"]].assign(step=np.tile(np.arange(1, h + 1), len(dist)))
+    is_inside = frame["truth"].between(frame["lower"], frame["upper"]).to_numpy()
     is_last = frame["cutoff"] == frame.groupby("series")["cutoff"].transform("max")
     return Evaluation(
         **facts,
         task="forecast",
         target=model.target_col,
-        n_rows=len(frame[["series", "time"]].drop_duplicates()),
+        n_rows=n_rows,
         n_without_target=n_without,
         **compare_intervals(model, truth, dist, frame, scores, past=past),
         **coverage_in_time(frame, h),
         doubtful=doubtful(windows, doubt, beside, "window"),
+        subgroups=by_subgroup(
+            parts, dist.std.ravel(), {"coverage": is_inside}, n_rows / h / len(frame)
+        ),
         detail=Windows(
             frame[is_last],
             _history(model, df, frame[is_last], 3 * h),

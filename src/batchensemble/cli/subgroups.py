@@ -19,9 +19,15 @@ MOST_EXPLAINED_COLUMNS = 20  # more would take minutes
 
 
 def by_subgroup(
-    X: pd.DataFrame, doubt: NDArray[np.float64], holds: Mapping[str, NDArray[np.bool_]]
+    X: pd.DataFrame,
+    doubt: NDArray[np.float64],
+    holds: Mapping[str, NDArray[np.bool_]],
+    independent: float = 1.0,
 ) -> Sheet | None:
-    """Shares of rows for which something holds, by the values of columns and by certainty."""
+    """Shares of rows for which something holds, by the values of columns and by certainty.
+
+    `independent` is the share of rows that count for chance: those of one forecast err alike.
+    """
     parts = {"predicted uncertainty": _thirds(pd.Series(doubt))}
     parts |= {str(name): _labels(X[name].reset_index(drop=True)) for name in X}
     rows: list[tuple[Cell, ...]] = []
@@ -31,7 +37,8 @@ def by_subgroup(
             n = int(is_inside.sum())
             if FEWEST_ROWS <= n < len(X):
                 shares = [float(one[is_inside].mean()) for one in holds.values()]
-                likely: list[tuple[Cell, ...]] = [(p, sampling_words(p, n)) for p in shares]
+                n_apart = max(1, round(independent * n))
+                likely: list[tuple[Cell, ...]] = [(p, sampling_words(p, n_apart)) for p in shares]
                 rows.append((name, str(label), n, *chain(*likely)))
     if not rows:
         return None
