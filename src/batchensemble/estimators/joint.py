@@ -215,7 +215,6 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
 
     def calibrate(self, X: Any, Y: Any, *, groups: Any = None) -> Self:
         """Calibrate the intervals of each target; see `Regressor.calibrate`."""
-        from sklearn.metrics import r2_score  # what scores alone need takes long to import
 
         check_is_fitted(self, "regressors_")
         targets = read_targets(Y, read_columns(X).n_rows, self.target_names_)
