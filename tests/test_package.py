@@ -1,10 +1,11 @@
 """What a user gets: the wheel, the import, the names."""
 
+import gc
 import subprocess
 import sys
 import venv
 import zipfile
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,23 @@ def test_the_wheel_installs_into_an_empty_environment_and_works_there(wheel, tmp
 
 def version(wheel: Path) -> str:
     return wheel.name.split("-")[1]
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_nothing_looks_for_garbage_during_an_import_and_afterwards_all_is_as_before(
+    is_on, monkeypatch
+):
+    during = []
+
+    def imported(name):
+        during.append(gc.isenabled())
+        return import_module(name)
+
+    monkeypatch.setattr(batchensemble, "import_module", imported)
+    before = gc.isenabled()
+    (gc.enable if is_on else gc.disable)()
+    try:
+        assert batchensemble.Regressor.__name__ == "Regressor"
+        assert (during, gc.isenabled()) == ([False], is_on)
+    finally:
+        (gc.enable if before else gc.disable)()
