@@ -10,12 +10,14 @@ def table(tmp_path, frame, target, task=None, drop=()):
 
 def test_what_teaches_nothing_is_left_out_with_the_reason_and_what_is_in_doubt_is_told(tmp_path):
     frame = houses().assign(empty=None, count=range(1, 121), mixed=["x"] * 119 + [None])
+    frame["remark"] = [f"seen by visitor {i}" for i in range(120)]
     origin = table(tmp_path, frame, "price", drop=["town"]).origin
     assert origin.left_out == {
         "town": "dropped with --drop",
         "id": "differs in every row, like an ID",
         "country": "is the same in every row",
         "empty": "is empty",
+        "remark": "differs in every row, like free text",
     }
     assert "mixed" in origin.columns  # whether it is there may tell something
     assert origin.notes == ("'count' numbers the rows; if it means nothing, add --drop count",)

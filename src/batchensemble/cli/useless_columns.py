@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from batchensemble.data.columns import Kind
+from batchensemble.data.doubts import are_sentences
 
 
 def useless_columns(rows: pd.DataFrame, kinds: Mapping[str, Kind]) -> dict[str, str]:
@@ -26,7 +27,8 @@ def _why_useless(column: pd.Series, kind: Kind) -> str:
     if n_values == 1 and not n_gaps:
         return "is the same in every row"
     if kind == "category" and n_values == len(column) and len(column) > 2:
-        return "differs in every row, like an ID"
+        is_text = are_sentences(column.astype(str).tolist())
+        return f"differs in every row, like {'free text' if is_text else 'an ID'}"
     return ""
 
 

@@ -5,7 +5,7 @@ A false alarm is worse than silence: a check speaks where there is hardly anothe
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -186,10 +186,14 @@ def _is_like_an_id(column: Column) -> str:
         )
     if different < DIFFERENT * len(words):
         return ""
-    lengths = [len(word.split()) for word in words[:SCREENED_ROWS]]
-    if np.mean(lengths) >= WORDS_OF_TEXT:
+    if are_sentences(words):
         return "is free text, which is read as one word a row; leave it out, or make columns of it"
     return "differs in (almost) every row, like an ID; nothing can be learned from it: leave it out"
+
+
+def are_sentences(texts: Sequence[str]) -> bool:
+    """Whether texts have several words each, as free text does."""
+    return bool(np.mean([len(text.split()) for text in texts[:SCREENED_ROWS]]) >= WORDS_OF_TEXT)
 
 
 def _is_of_codes(column: Column) -> bool:

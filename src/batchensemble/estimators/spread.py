@@ -148,7 +148,8 @@ def held_out_spread(
     censored = None
     if y.ndim > 1:  # targets of which some are censored
         y, censored = y[:, 0], y[:, 1] > 0
-    errors = y.astype(np.float64) - means.mean(axis=1)
+    y = y.astype(np.float64)  # in the user's units, targets may be too large for float32
+    errors = y - means.mean(axis=1)
     spread = Spread.learned(means, variances, errors, weight, censored)
     if censored is None and spread != Spread():
         stds = np.sqrt(spread.total(means, variances))
