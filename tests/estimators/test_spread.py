@@ -156,7 +156,7 @@ def in_folds(monkeypatch, means, *, n_rows, variance=1.0):
         GaussianCRPS(FREE),
         Data(every.float()[:, None], torch.zeros(n_rows)),
         splits,
-        in_units=lambda scaled: scaled,
+        transform=lambda scaled: scaled,
     )
 
 
@@ -223,5 +223,5 @@ def test_more_rows_than_are_needed_keep_their_folds(monkeypatch):
 def test_without_rows_held_out_nothing_is_learned():
     splits = [Rows(0, torch.arange(100))]
     data = Data(torch.zeros(100, 1), torch.zeros(100))
-    found = held_out_spread(SimpleNamespace(), GaussianCRPS(), data, splits, in_units=np.exp)
+    found = held_out_spread(SimpleNamespace(), GaussianCRPS(), data, splits, transform=np.exp)
     assert found == Spread()

@@ -21,7 +21,7 @@ BETTER = 0.98  # equal sides are simpler: with two, the score must be lower by t
 
 
 def two_sides_are_better(
-    y: Array, mean: Array, std: Array, in_units: Callable[[Array], Array]
+    y: Array, mean: Array, std: Array, transform: Callable[[Array], Array]
 ) -> bool:
     """Whether the intervals of these rows have a lower interval score, in the user's units.
 
@@ -30,10 +30,10 @@ def two_sides_are_better(
     """
     if len(y) < FEWEST_COMPARED:
         return False
-    deviations, truth = (y - mean) / std, in_units(y)
+    deviations, truth = (y - mean) / std, transform(y)
 
     def score(level: float, below: Array, above: Array) -> float:
-        lower, upper = in_units(widened(mean, std, below, above)).T
+        lower, upper = transform(widened(mean, std, below, above)).T
         return interval_score(truth, lower=lower, upper=upper, coverage=level)
 
     two = same = 0.0

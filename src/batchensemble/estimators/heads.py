@@ -106,10 +106,11 @@ class NumberHead:
         # A target held back for calibration may lie anywhere: float32 must hold it all the same.
         return np.clip(scaled, -1e30, 1e30).astype(np.float32)
 
-    def in_units(self, scaled: Floats) -> Floats:
-        """Targets as the user knows them, from those that `encode` gives."""
-        y = self.location + self.scale * scaled
-        return y if self.transform is None else self.transform(y)
+    def after_transform(self, scaled: Floats) -> Floats:
+        """The user's targets, in units of `scale`, from those that `encode` gives."""
+        if self.transform is None:
+            return scaled
+        return self.transform(self.location + self.scale * scaled) / self.scale
 
     def predictive(self, outputs: Floats) -> GaussianPredictive | TransformedPredictive:
         latent = self._latent(outputs)

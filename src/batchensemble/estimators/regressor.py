@@ -178,7 +178,9 @@ class Regressor(
         if not self.settings_.get("rescale"):
             return
         head = self._head()
-        spread = held_out_spread(self.model_.ensemble, head.loss, data, splits, head.in_units)
+        spread = held_out_spread(
+            self.model_.ensemble, head.loss, data, splits, head.after_transform
+        )
         if spread != AS_TRAINED:  # else there were too few rows, and what is known stays
             self.spread_ = replace(spread, narrowest=self.spread_.narrowest)
 

@@ -118,14 +118,14 @@ def held_out_spread(
     loss: Gaussian,
     data: Data,
     splits: Sequence[Rows],
-    in_units: Callable[[Floats], Floats],
+    transform: Callable[[Floats], Floats],
 ) -> Spread:
     """From the rows that each fold held out, by its own networks, which know nothing of them.
 
     The mean of all networks is nearer to the truth than theirs, on average by the variance between
     networks; and all members together are further apart, by the same. So the spread is narrowed
     by both. That variance is taken from the networks that trained on a row, which errs on the side
-    of wide predictions: they agree a little more than on new rows. `in_units` gives targets as the
+    of wide predictions: they agree a little more than on new rows. `transform` gives targets as the
     user knows them.
     """
     if splits[0].held_out is None:
@@ -153,7 +153,7 @@ def held_out_spread(
     spread = Spread.learned(means, variances, errors, weight, censored)
     if censored is None and spread != Spread():
         stds = np.sqrt(spread.total(means, variances))
-        skewed = two_sides_are_better(y, means.mean(axis=1), stds, in_units)
+        skewed = two_sides_are_better(y, means.mean(axis=1), stds, transform)
         spread = replace(spread, skewed=skewed)
     if len(splits) < 3:
         return spread
