@@ -35,6 +35,8 @@ SAID = {
     "list them in future_columns=, past_columns= or drop 'past_columns'": (
         "list them in --future, --past or drop 'past_columns'"
     ),
+    "The 'n_members' parameter of Regressor must be": "--members must be",
+    "The 'time_limit' parameter of Regressor must be": "--time-limit must be",
     "The 'random_state' parameter of Regressor must be an int": "--seed must be an int",
     'choose a fill, "interpolate" or "ffill", or fill them in': (
         "add --fill interpolate or --fill ffill, or fill them in"

@@ -70,6 +70,12 @@ def test_series_are_picked_by_id_in_the_order_asked_for():
             panel.only(ids)
 
 
+@pytest.mark.parametrize("odd", [[1], {"a": 1}, {1}, np.array([1])])
+def test_an_id_that_cannot_be_one_is_refused_like_any_unknown_one(odd):
+    with pytest.raises(ValueError, match="expected ids of the series 'a', 'b', got"):
+        read_panel(long([5, 5])).only(["a", odd])
+
+
 def test_new_rows_must_go_on_where_their_series_ends():
     frame = long([10, 10])
     panel = read_panel(frame).head(5)

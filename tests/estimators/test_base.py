@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from batchensemble import Classifier, Forecaster, Regressor
+from batchensemble import Classifier, Forecaster, Regressor, load
 from batchensemble.estimators.base import pick_device
 from batchensemble.estimators.presets import PRESETS, resolve
 from batchensemble.training.methods import METHODS
@@ -285,6 +285,24 @@ def test_weights_that_make_no_sense_are_refused(estimator):
 
 
 # --------------------------------------------------------------------------------------- settings
+
+
+@BOTH
+def test_numbers_of_numpy_are_as_good_as_pythons(estimator, tmp_path):
+    x, y = table(estimator)
+    settings = {**QUICK, "folds": 2, "batch_size": 32, "penalty": 0.5, "method": "mc_dropout"}
+    odd = {n: np.asarray(v)[()] for n, v in settings.items() if n not in ("hidden", "method")}
+    odd["hidden"] = (np.int64(8),)
+    model, same = (estimator(**settings | more).fit(x, y) for more in ({}, odd))
+    same.save(tmp_path / "m.be")
+    np.testing.assert_array_equal(load(tmp_path / "m.be").predict(x), model.predict(x))
+
+
+@pytest.mark.parametrize("name", ["lr", "weight_decay", "clip_norm", "penalty", "n_members"])
+def test_a_number_that_would_overflow_is_refused_by_name(name):
+    x, y = table(Regressor)
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of Regressor must be"):
+        Regressor(**{**QUICK, name: 10**30}).fit(x, y)
 
 
 @BOTH

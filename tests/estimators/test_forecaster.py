@@ -366,6 +366,15 @@ def test_an_odd_series_does_not_change_what_columns_do_to_the_others(odd):
     assert np.abs(numbers(usual)).max() < 10
 
 
+def test_numbers_of_numpy_are_as_good_as_pythons(tmp_path):
+    names = ("context", "season", "n_members", "epochs", "n_paths", "horizon")
+    settings = {**QUICK, "context": 9, "season": 3, "calendar": False, "n_paths": 20}
+    odd = {name: np.int64(settings[name]) for name in names} | {"calendar": np.bool_(False)}
+    model, same = (Forecaster(**settings | more).fit(seasonal()) for more in ({}, odd))
+    same.save(tmp_path / "m.be")
+    pd.testing.assert_frame_equal(load(tmp_path / "m.be").predict(), model.predict())
+
+
 def test_a_value_below_zero_that_a_file_does_not_keep_still_says_that_there_is_no_floor(tmp_path):
     y = np.abs(np.random.default_rng(0).normal(size=80))
     y[40:] += 1000
@@ -714,7 +723,7 @@ def test_a_plot_shows_each_series_with_its_own_history_and_forecast(data, model)
             lines["forecast (mean)"][1:], of(forecast, name)["BatchEnsemble"]
         )
         np.testing.assert_allclose(lines["history"], of(data, name)["y"].tail(n))
-    one = model.plot("s0", h=20).axes[0]
+    one = model.plot(np.array(["s0"]), h=20).axes[0]
     assert len(one.get_lines()[1].get_ydata()) == max(model.context_, 3 * 20)
 
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from batchensemble.modelfile.files import make_folder, replacing
+from batchensemble.modelfile.files import check_writable, make_folder, replacing
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path):
@@ -25,6 +25,11 @@ def test_a_folder_in_the_place_of_the_file_and_none_for_it_are_refused(tmp_path)
         replacing(tmp_path).__enter__()
     with pytest.raises(FileNotFoundError, match=r"expected a folder for .*; make it first"):
         replacing(tmp_path / "none" / "file").__enter__()
+
+
+def test_a_path_that_no_system_has_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(ValueError, match="omit the"):
+        check_writable(tmp_path / "a\0b")
 
 
 def test_a_file_in_the_place_of_a_folder_is_refused_with_its_name(tmp_path):

@@ -90,6 +90,8 @@ def test_an_axis_of_the_callers_is_drawn_on_and_only_for_one_series():
     assert len(ax.get_legend().get_texts()) == 5
     with pytest.raises(ValueError, match="expected one series for one ax, got 2; name it with"):
         drawn(panel(2), ax=ax)
+    with pytest.raises(TypeError, match="expected ax to be Axes of matplotlib, got list"):
+        drawn(panel(), ax=[ax])
 
 
 @pytest.mark.parametrize(

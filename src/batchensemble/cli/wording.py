@@ -34,6 +34,8 @@ IN_OPTIONS = (
     (r"\(freq\)|(?<=coarser )freq\b", r"--freq"),
     (r"(?<!['\w])(future|past|static)_columns\b=?", r"--\1"),
     (r"The 'random_state' parameter of \w+", r"--seed"),
+    (r"The 'n_members' parameter of \w+", r"--members"),
+    (r"The '(\w+)' parameter of [A-Z]\w+", r"--\1"),
     (r"choose a fill, \"(\w+)\" or \"(\w+)\"", r"add --fill \1 or --fill \2"),
     (r"\b(?:pass|use) (--)", r"add \1"),
 )

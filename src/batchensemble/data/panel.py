@@ -1,6 +1,6 @@
 """`Panel`: series one after the other, each on a regular grid of times; cut, picked, continued."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -108,7 +108,9 @@ class Panel:
         wanted = np.array([*ids, None], dtype=object)[:-1]  # None: not to be unpacked by numpy
         if not len(wanted):
             raise ValueError("expected the id of at least one series, got none")
-        which = self.numbers_of(wanted)
+        can_be = np.array([isinstance(i, Hashable) for i in wanted])
+        which = np.full(len(wanted), -1)
+        which[can_be] = self.numbers_of(wanted[can_be])
         for k in np.flatnonzero(which < 0)[:1]:
             known = ", ".join(map(repr, self.ids[:5].tolist())) + ", ..." * (len(self) > 5)
             raise ValueError(

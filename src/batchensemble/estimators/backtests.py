@@ -35,7 +35,7 @@ def past_forecasts(
         check_is_fitted(model, "model_")
     panel = model.read_past(df, as_fitted=as_fitted)
     check_lengths(panel, h + (int(n_windows) - 1) * int(step_size) + 1)
-    back = h + np.arange(n_windows)[::-1] * step_size
+    back = np.array([h + k * int(step_size) for k in reversed(range(int(n_windows)))])
     found = []
     for first in range(0, n_windows, n_each):
         history, judged = panel.head(back[first]), model

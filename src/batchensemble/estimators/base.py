@@ -67,7 +67,7 @@ class Estimator(Settings):
 
     def _make_method(self) -> Method:
         n_members = self.settings_["n_members"]
-        return make_method(self.method, n_members=n_members, n_passes=self.n_passes)
+        return make_method(self.method, n_members=n_members, n_passes=int(self.n_passes))
 
     def _training(self, *, stops_early: bool) -> Training:
         names = ("epochs", "batch_size", "lr", "weight_decay", "clip_norm", "batching")
@@ -75,7 +75,7 @@ class Estimator(Settings):
             **{name: self.settings_[name] for name in names},
             epoch_steps=self.settings_.get("epoch_steps"),
             patience_growth=self.settings_.get("patience_growth", 0.0),
-            penalty=self.penalty,
+            penalty=float(self.penalty),
             patience=self.settings_["patience"] if stops_early else None,
             time_limit=self.time_limit,
             keep_on_interrupt=self.keep_on_interrupt,

@@ -506,6 +506,8 @@ class Forecaster(Estimator):
         check_is_fitted(self, "model_")
         panel = self.panel_
         if series is not None:
+            if isinstance(series, (np.ndarray, pd.Series, pd.Index)):
+                series = np.ravel(series).tolist()
             panel = panel.only(series if isinstance(series, (list, tuple)) else [series])
         forecast = self.forecast(h, X_df=X_df, df=panel.only(panel.ids[:MOST_SERIES]))
         if level is None:

@@ -1,11 +1,12 @@
 """The parameters that estimators share: what they mean, and what they may be."""
 
+import math
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
 import pandas as pd
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, Options
 
 PARAMETERS = """
     Parameters
@@ -197,9 +198,10 @@ class Count(Interval):  # type: ignore[misc]
         return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
 
 
-COUNT = Count(Integral, 1, None, closed="left")
+COUNT = Count(Integral, 1, 2**31 - 1, closed="both")
 ABOVE_0 = Interval(Real, 0, None, closed="neither")
 FROM_0 = Interval(Real, 0, None, closed="left")
+LARGEST = 1e9  # of what multiplies losses and steps: more is a slip, and overflows
 SHARE = Interval(Real, 0, 1, closed="left")
 
 
@@ -212,15 +214,16 @@ CONSTRAINTS: dict[str, list[Any]] = {
     **_each("method preset device", str),
     "n_passes": [COUNT],
     **_each("n_members epochs batch_size patience", COUNT, None),
-    **_each("lr time_limit", ABOVE_0, None),
+    "time_limit": [ABOVE_0, None],
+    "lr": [Interval(Real, 0, LARGEST, closed="right"), None],
     **_each("dropout validation_fraction", SHARE, None),
     **_each("one_by_one keep_on_interrupt verbose", "boolean"),
     "hidden": [list, tuple, None],
-    "weight_decay": [FROM_0, None],
-    "clip_norm": [Interval(Real, 0, None, closed="right"), None],
+    "weight_decay": [Interval(Real, 0, LARGEST, closed="both"), None],
+    "clip_norm": [Interval(Real, 0, LARGEST, closed="right"), Options(Real, {math.inf}), None],
     **_each("scaling batching", str, None),
     **_each("adapters init", str, list, tuple, None),
-    "penalty": [FROM_0],
+    "penalty": [Interval(Real, 0, LARGEST, closed="both")],
     "random_state": ["random_state"],
 }
 

@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from batchensemble.words import one_of
 
 # Members start apart in the first layer only, and own their heads.
@@ -189,5 +191,13 @@ def resolve(
     """The preset's settings, with those that were given (are not None) in their place."""
     settings = presets[one_of(preset, presets, "preset")]
     return {
-        name: value if given.get(name) is None else given[name] for name, value in settings.items()
+        name: value if given.get(name) is None else _plain(given[name])
+        for name, value in settings.items()
     }
+
+
+def _plain(value: Any) -> Any:
+    """Python's number for one of numpy's, which neither torch nor a file knows everywhere."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_plain, value))
+    return value.item() if isinstance(value, np.generic) else value

@@ -63,7 +63,7 @@ class DirectSetup:
 
     def __init__(self, settings: dict[str, Any], panel: Panel, season: int | None) -> None:
         self.freq = panel.freq
-        self.season = season or season_length(panel.freq)
+        self.season = int(season or season_length(panel.freq))
         check_lengths(panel, FEWEST_KNOWN + int(settings["horizon"]))
         usual = int(np.quantile(panel.lengths, 0.75))
         self.context = int(
@@ -128,7 +128,7 @@ class RecurrentSetup:
 
     def __init__(self, settings: dict[str, Any], panel: Panel, season: int | None) -> None:
         self.settings = settings
-        self.season = season or season_length(panel.freq)
+        self.season = int(season or season_length(panel.freq))
         shortest, horizon = int(panel.lengths.min()), int(settings["horizon"])
         wants_lag = settings["seasonal_lag"] and self.season > 1
         self.lags: tuple[int, ...] = (

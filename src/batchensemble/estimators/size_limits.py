@@ -16,8 +16,14 @@ def check_size(method: Method, make: MakeNetwork, batch_size: int) -> None:
     An estimate: weights of all members in both precisions, and three times the activations of a
     batch.
     """
-    with torch.device("meta"):
-        network = method.network(make, torch.Generator("cpu"))
+    try:
+        with torch.device("meta"):
+            network = method.network(make, torch.Generator("cpu"))
+    except (TypeError, RuntimeError, OverflowError) as error:  # sizes beyond those of any tensor
+        raise ValueError(
+            f"networks of these settings are too large for any memory ({str(error)[:80]}); choose "
+            "fewer members or smaller layers"
+        ) from error
     layers = linear_layers(network)
     weights = sum(layer.in_features * layer.out_features for layer in layers)
     units = batch_size * sum(layer.out_features for layer in layers)

@@ -83,6 +83,8 @@ def _named(error: OSError, path: Path) -> OSError:
 
 def check_writable(path: Path) -> None:
     """Raise if no file can be written at this path."""
+    if "\0" in str(path):
+        raise ValueError(f"expected a path to write to, got {str(path)!r}; omit the \\0 in it")
     if path.is_dir():
         raise IsADirectoryError(f"expected a file to write, got the folder {path}; add a file name")
     if path.exists() and not path.is_file():  # replacing it would break it for everybody

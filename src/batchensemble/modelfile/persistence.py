@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as arrays_of
@@ -41,7 +42,7 @@ class ModelFileError(ValueError):
 def write_model(path: FilePath, contents: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     """Write JSON and arrays; an old file stays until the new one is complete."""
     head = {"sha256": BLANK, "format": FORMAT, "library": VERSION}
-    text = json.dumps(head | contents, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(head | contents, separators=(",", ":"), allow_nan=False, default=_number)
     data = bytearray(bytes_of(arrays, {KEY: text}))
     length = 8 + int.from_bytes(data[:8], "little")
     if length > LONGEST_HEADER:
@@ -54,6 +55,13 @@ def write_model(path: FilePath, contents: dict[str, Any], arrays: dict[str, NDAr
     data[place] = hashlib.sha256(data).hexdigest().encode()
     with replacing(Path(path)) as file:
         file.write(data)
+
+
+def _number(value: Any) -> Any:
+    """Python's for one of numpy's, which JSON does not know: n_members=np.int64(4), say."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"expected numbers and texts in a model, got {type(value).__name__}")
 
 
 def read_model(path: FilePath) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -46,6 +46,8 @@ def plot_forecast(
 
     n = min(len(panel), MOST_SERIES)
     if ax is not None:
+        if not hasattr(ax, "fill_between"):
+            raise TypeError(f"expected ax to be Axes of matplotlib, got {type(ax).__name__}")
         if len(panel) != 1:
             raise ValueError(
                 f"expected one series for one ax, got {len(panel)}; name it with series=, or omit "
