@@ -187,7 +187,7 @@ def test_the_ends_of_a_bounded_target_can_be_given(shell):
     assert "The targets go from -20 to 20; add --target-bounds LOW HIGH" in asked
     said = plain_words(shell(*words, "--target-bounds", "-20", "20").stdout)
     assert "(--target-bounds was given)" in said
-    assert "Target: bounded: from -20 to 20" in said
+    assert "Target: bounded: from -20 to 20 Scores" in said  # and not recognised
     answers = pd.DataFrame({"x": np.linspace(-9, 9, 50)})
     answers.to_csv("far.csv", index=False)
     shell("predict", "tests.be", "far.csv", "-o", "answers.csv")

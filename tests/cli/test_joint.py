@@ -121,9 +121,8 @@ def test_the_report_has_a_section_for_each_target_and_the_energy_score(both):
 def test_the_kind_of_each_target_is_said_and_whether_a_logarithm_may_help():
     console = Console(record=True, width=200)
     spread, transform = Spread(skewed=True), Transform.straight(0.0)
-    price = SimpleNamespace(
-        target_kind_="positive", target=None, transform_=transform, spread_=spread
-    )
+    found = {"transform_": transform, "spread_": spread}
+    price = SimpleNamespace(target_kind_="positive", target=None, target_bounds=None, **found)
     days = SimpleNamespace(target_kind_="count", target="count", transform_=transform)
     origin = {"judged_on": "--holdout is 0", "scores": {}, "warnings": [], "calibrated": ""}
     origin |= {"target": "", "task": "regression"}

@@ -56,7 +56,8 @@ def print_kind(console: Console, model: Any) -> None:
     kind = getattr(model, "target_kind_", "real")
     if kind == "real" and not getattr(model, "target", None):
         return
-    how = "" if model.target else "; recognised, --target-kind chooses another"
+    is_given = model.target or model.target_bounds
+    how = "" if is_given else "; recognised, --target-kind chooses another"
     console.print(f"Target: {escape(described(kind, model.transform_))}{how}")
     if kind == "positive" and model.spread_.skewed and not any(model.transform_.rates):
         console.print(
