@@ -230,6 +230,15 @@ def test_rows_of_a_group_or_the_last_rows_are_held_out_together(shell):
     shell("fit", "houses.csv", "-t", "price", "--groups", "town", "--in-time", "sold", code=2)
 
 
+def test_the_column_of_groups_is_learned_from_only_if_it_is_asked_for(shell):
+    words = ("fit", "houses.csv", "-t", "price", "--groups", "town", "--json", *QUICK)
+    for more, is_learned in (((), False), (("--category", "town"), True)):
+        shell(*words, *more)
+        origin = json.loads(shell("inspect", "houses.be", "--json").stdout)["origin"]
+        assert ("town" in origin["columns"]) == is_learned
+        assert ("held out together" in origin["left_out"].get("town", "")) != is_learned
+
+
 def test_a_folder_of_files_is_one_table_and_may_be_too_large_for_memory(shell, monkeypatch):
     from batchensemble.data import row_sample, table_files
     from batchensemble.estimators import from_files
