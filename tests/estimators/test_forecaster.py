@@ -331,10 +331,10 @@ def test_a_slip_long_before_what_a_forecast_reads_does_not_decide_its_scale(
 
 
 @pytest.mark.parametrize("settings", [QUICK, RECURRENT])
-@pytest.mark.parametrize("slip", [1e6, 1e9, 1e12])
+@pytest.mark.parametrize("slip", [1e6, 1e9, 1e60])
 def test_a_slip_long_before_what_a_forecast_reads_does_not_widen_it(data, settings, slip):
     far = data.assign(y=data["y"] + 1e6)  # beside 1e6 a slip of 1e9 is not so wild
-    slipped = far.assign(y=far["y"].where(far.index != 2, slip))
+    slipped = far.assign(y=far["y"].where(far.index != 24, slip))  # a target of some windows
     widths = []
     for frame in (far, slipped):
         _, lower, upper = numbers(

@@ -182,8 +182,9 @@ class SeriesEncoder:
             shifted = np.concatenate([past[:1], past[:-1]])
             parts.append(np.column_stack([shifted, np.ones(len(past), dtype=np.float32)]))
         covariates = np.concatenate(parts, axis=1)
-        # What fit has not seen may lie anywhere: float32 must hold it all the same.
-        single = np.clip(values, -1e30, 1e30).astype(np.float32)
+        # What fit has not seen may lie anywhere: float32 must hold it, or its square, all the same.
+        most = 1e12 if self.scaling in ("window", "difference") else 1e30
+        single = np.clip(values, -most, most).astype(np.float32)
         lowest = np.repeat([floors[_key(i)] for i in panel.ids], panel.lengths)
         return Encoded(single, covariates, location, scale, effect, panel.values, lowest)
 
