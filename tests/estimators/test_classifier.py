@@ -158,8 +158,8 @@ def test_labels_of_two_kinds_are_refused_with_class_weights_as_without(class_wei
 @pytest.mark.parametrize(
     ("weight", "words"),
     [
-        (["1"] * 300, r"numbers, one for each of 300 rows, got <U1 values such as '1'"),
-        (np.ones(300, complex), r"got complex128 values such as \(1\+0j\); convert them$"),
+        (["1"] * 300, r"numbers, one for each of 300 rows, got <U1 values such as \['1'\]"),
+        (np.ones(300, complex), r"got complex128 values such as \[\(1\+0j\)\]; convert them$"),
         (np.ones(299), r"sample_weight.shape == \(299,\), expected \(300,\)"),
         (np.ones((300, 1)), "1D array"),
         ([None] * 300, "contains NaN"),

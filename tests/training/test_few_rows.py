@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import torch
-from torch.overrides import TorchFunctionMode
 
 from batchensemble import Classifier, Regressor
 from batchensemble.training.few_rows import FEW_ROWS, forward_of
@@ -53,23 +52,6 @@ def test_a_row_is_answered_to_the_last_bit_as_among_others_before_and_after_loop
     for n in (2, 3, 7, FEW_ROWS, FEW_ROWS + 1):
         assert same(ask(x[:n]), whole[:n])
         assert same(model.shift_score(x[:n]), shift[:n])
-
-
-class NoTorch(TorchFunctionMode):
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        assert func.__name__ == "__get__", f"computed in torch: {func}"  # a device may be read
-        return func(*args, **(kwargs or {}))
-
-
-@pytest.mark.parametrize("kind", [Regressor, Classifier])
-def test_once_loops_are_loaded_a_few_rows_never_enter_torch(kind):
-    x, y = table()
-    model = kind(epochs=2, random_state=0).fit(x, y if kind is Regressor else y > 0)
-    ask = model.predict_interval if kind is Regressor else model.predict_set
-    model.calibrate(x, y if kind is Regressor else y > 0).model_.ensemble.members.prepare()
-    expected = ask(x[:1])
-    with NoTorch():
-        assert np.array_equal(ask(x[:1]), expected)
 
 
 def test_loops_are_loaded_once_they_pay_and_prepare_loads_them_at_once():

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
+from torch import Tensor
 
 from batchensemble.estimators.spread import Spread
 from batchensemble.predictive import (
@@ -20,7 +22,6 @@ from batchensemble.training.losses import (
     GaussianCRPS,
     GaussianNLL,
     Loss,
-    bounded,
 )
 from batchensemble.words import one_of
 
@@ -28,6 +29,8 @@ AS_TRAINED = Spread()
 TARGET_SCALINGS = ("log", "minmax", "standard")
 ROWS_A_LEVEL = 10  # at least so many rows for each value make targets a grid
 SHARE_OF_GRID = 0.1  # of the distance between two levels
+
+BLOCK = 16  # numbers at a time, at most
 
 Floats = NDArray[np.float64]
 Dist_co = TypeVar("Dist_co", covariant=True)
@@ -123,9 +126,11 @@ class NumberHead:
 
     def _latent(self, outputs: Floats) -> GaussianPredictive:
         """The prediction before the transform."""
-        means, log_variances = outputs[..., 0], bounded(outputs[..., 1], self.loss.bounds)
+        n_rows = len(outputs)
+        means, log_variances = self.loss.moments(_in_blocks(outputs))
         return self.spread.predictive(
-            self.location + self.scale * means, self.scale**2 * np.exp(log_variances)
+            self.location + self.scale * means[:n_rows].numpy(),
+            self.scale**2 * log_variances.exp()[:n_rows].numpy(),
         )
 
 
@@ -174,15 +179,27 @@ class ClassHead:
 
     def predictive(self, outputs: Floats) -> CategoricalPredictive:
         # The mean over the members may prefer another class than before the temperature.
-        logits = outputs / self.temperature
-        odds = np.exp(logits - logits.max(axis=-1, keepdims=True))
-        return CategoricalPredictive(odds / odds.sum(axis=-1, keepdims=True), self.classes)
+        logits = torch.from_numpy(outputs) / self.temperature
+        return CategoricalPredictive(logits.softmax(-1).numpy(), self.classes)
 
     def disagreement(self, outputs: Floats) -> NDArray[np.float64]:
         # Logits mean the same after adding a constant to all of them.
-        centred = outputs - outputs.mean(axis=-1, keepdims=True)
-        variances: NDArray[np.float64] = centred.var(axis=1).sum(axis=-1)
+        logits = torch.from_numpy(outputs)
+        centred = logits - logits.mean(-1, keepdim=True)
+        variances: Floats = centred.var(1, correction=0).sum(-1).numpy()
         return variances
+
+
+def _in_blocks(outputs: Floats) -> Tensor:
+    """With its last row repeated up to whole blocks of rows.
+
+    torch computes functions of several numbers at a time, and of what is left over at the end in
+    another way: a row's last bits would depend on how many rows come with it.
+    """
+    n_missing = -len(outputs) % BLOCK
+    if n_missing:
+        outputs = np.concatenate([outputs, outputs[-1:].repeat(n_missing, axis=0)])
+    return torch.from_numpy(outputs)
 
 
 def censored_loss(head: Head[Any]) -> CensoredNLL:

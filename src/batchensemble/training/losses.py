@@ -2,18 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
+from torch.nn.functional import cross_entropy, softplus
 
 Bounds = tuple[float, float]
 FREE = (-math.inf, math.inf)
-
-Numbers = TypeVar("Numbers", Tensor, NDArray[np.float64])
 
 
 class Loss(Protocol):
@@ -32,18 +28,13 @@ class Loss(Protocol):
         ...
 
 
-def bounded(raw: Numbers, bounds: Bounds) -> Numbers:
+def bounded(raw: Tensor, bounds: Bounds) -> Tensor:
     """Nearly the identity inside the bounds, smooth everywhere, never beyond them."""
     low, high = bounds
     if bounds == FREE:
         return raw
     reach = math.log1p(math.exp(high - low))  # how far above low the double softplus could get
     return low + softplus(high - softplus(high - raw) - low) * ((high - low) / reach)
-
-
-def softplus(x: Numbers) -> Numbers:
-    """log(1 + exp(x)), of an array as of a tensor: torch takes long for a few numbers."""
-    return functional.softplus(x) if isinstance(x, Tensor) else np.logaddexp(0.0, x)
 
 
 @dataclass(frozen=True)
@@ -154,7 +145,7 @@ class CategoricalNLL:
 
     def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
         y = y.expand(outputs.shape[:-1])
-        flat = functional.cross_entropy(outputs.flatten(0, -2), y.flatten(), reduction="none")
+        flat = cross_entropy(outputs.flatten(0, -2), y.flatten(), reduction="none")
         return flat.view(outputs.shape[:-1])
 
     def mixture(self, outputs: Tensor, y: Tensor) -> Tensor:
