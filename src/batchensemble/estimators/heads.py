@@ -22,6 +22,7 @@ from batchensemble.training.losses import (
     GaussianCRPS,
     GaussianNLL,
     Loss,
+    bounded,
 )
 from batchensemble.words import one_of
 
@@ -126,12 +127,10 @@ class NumberHead:
 
     def _latent(self, outputs: Floats) -> GaussianPredictive:
         """The prediction before the transform."""
-        n_rows = len(outputs)
-        means, log_variances = self.loss.moments(_in_blocks(outputs))
-        return self.spread.predictive(
-            self.location + self.scale * means[:n_rows].numpy(),
-            self.scale**2 * log_variances.exp()[:n_rows].numpy(),
-        )
+        means, raw = outputs[..., 0], _in_blocks(outputs[..., 1])
+        with torch.inference_mode():
+            variances = bounded(raw, self.loss.bounds).exp().numpy()[: len(outputs)]
+        return self.spread.predictive(self.location + self.scale * means, self.scale**2 * variances)
 
 
 def check_labels(values: NDArray[Any]) -> None:
@@ -197,9 +196,9 @@ def _in_blocks(outputs: Floats) -> Tensor:
     another way: a row's last bits would depend on how many rows come with it.
     """
     n_missing = -len(outputs) % BLOCK
-    if n_missing:
-        outputs = np.concatenate([outputs, outputs[-1:].repeat(n_missing, axis=0)])
-    return torch.from_numpy(outputs)
+    if not n_missing:
+        return torch.from_numpy(outputs)
+    return torch.from_numpy(np.concatenate([outputs, outputs[-1:].repeat(n_missing, axis=0)]))
 
 
 def censored_loss(head: Head[Any]) -> CensoredNLL:
