@@ -118,7 +118,7 @@ def read_training_table(
         y = np.column_stack([read_target(rows[name], task, table.name) for name in targets])
     left_out = dict.fromkeys(drop, "dropped with --drop")
     if groups in others and groups not in category:  # rows to come are of other groups
-        left_out[groups] = "says which rows are held out together; to learn from it, --category"
+        left_out[groups] = "says which rows are held out together; to learn from it, add --category"
     labels = None
     if by is not None:
         labels = _labels(rows, one_of(by, others, f"the --by column of {table.name}"), table)

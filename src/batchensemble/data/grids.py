@@ -42,7 +42,7 @@ def read_freq(freq: Any, times: Any) -> Any:
         found, wanted = ("dates", "'D'") if dated else ("whole numbers", "1")
         raise ValueError(
             f"the times are {found}, which the frequency {freq!r} does not fit; pass times as at "
-            f"fit, or, before it, a frequency such as {wanted} as freq="
+            f"fit, or fit anew with a frequency such as freq={wanted}"
         )
     try:
         step: Any = int(freq) if whole else pd.tseries.frequencies.to_offset(freq)

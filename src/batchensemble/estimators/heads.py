@@ -29,9 +29,8 @@ from batchensemble.words import one_of
 AS_TRAINED = Spread()
 TARGET_SCALINGS = ("log", "minmax", "standard")
 ROWS_A_LEVEL = 10  # at least so many rows for each value make targets a grid
-SHARE_OF_GRID = 0.1  # of the distance between two levels
-
 BLOCK = 16  # numbers at a time, at most
+SHARE_OF_GRID = 0.1  # of the distance between two levels
 
 Floats = NDArray[np.float64]
 Dist_co = TypeVar("Dist_co", covariant=True)
