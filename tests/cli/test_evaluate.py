@@ -7,6 +7,7 @@ from rich.console import Console
 from sample_files import QUICK, houses, sales
 from sklearn.metrics import average_precision_score, f1_score, recall_score, roc_auc_score
 
+from batchensemble import load
 from batchensemble.cli.evaluate import print_evaluation
 from batchensemble.cli.evaluation import Curve, Evaluation
 from batchensemble.cli.format import percent
@@ -94,8 +95,12 @@ def test_intervals_that_adapt_are_asked_for_by_a_word_and_coverage_is_told_in_ti
     frame = sales()
     frame.query("month < '2021-06-01'").to_csv("old.csv", index=False)
     frame.query("month >= '2021-06-01'").to_csv("late.csv", index=False)
-    words = ("--time", "month", "--series", "store", "--horizon", 4, "--adapt")
-    assert "Calibrated" in shell("fit", "old.csv", "-t", "sales", *words, *QUICK).stdout
+    words = ("fit", "old.csv", "-t", "sales", *QUICK, "--time", "month", "--series", "store")
+    words = (*words, "--horizon", 4)
+    assert "Calibrated" in shell(*words, "--calibrate", "--no-adapt", "-o", "static.be").stdout
+    assert "Calibrated" in shell(*words, "--adapt").stdout
+    ways = [load(name).calibration_.cutoffs for name in ("static.be", "old.be")]
+    assert [way is None for way in ways] == [True, False]
     words = ("evaluate", "old.be", "late.csv", "--coverage", 0.8)
     said = shell(*words).stdout
     assert f"Coverage of the {percent(0.8)} intervals in time (± standard error):" in said

@@ -75,7 +75,8 @@ def naive(scores, alpha):
         asked.append(sum(w * a for w, a in zip(weights, rates, strict=True)) / sum(weights))
         if t < 9:
             continue
-        beta = (1 + sum(before >= scores[t] for before in scores[:t])) / (t + 1)
+        recent = scores[max(0, t - LOOK_BACK) : t]
+        beta = (1 + sum(before >= scores[t] for before in recent)) / (len(recent) + 1)
         for i in range(k):
             loss = alpha * (beta - rates[i]) - min(0, beta - rates[i])
             weights[i] *= math.exp(-eta * loss)
@@ -104,6 +105,21 @@ def test_a_truth_counts_from_when_it_is_known():
     assert not differs[:13].any()  # times 60 to 72
     assert differs[13:].any()
     assert np.array_equal(before[:, :2], after[:, :2])
+
+
+def test_errors_of_long_ago_are_forgotten_unless_the_level_needs_that_many():
+    scores = errors(4)[:400]
+    changed = scores.copy()
+    changed[0] = 50.0
+    asked = np.arange(300, 400)
+    # Experts remember how they did, but less and less.
+    old, new = (flat(each).factors(0.8, asked) for each in (scores, changed))
+    assert np.abs(old - new).max() < 0.2
+    known = flat(changed).known(350, 0, 9)
+    assert len(known) == LOOK_BACK
+    assert known.max() < 50.0
+    assert len(flat(changed).known(350, 0, 199)) == 199
+    assert np.isfinite(flat(scores).factors(0.995, asked)).all()
 
 
 def test_a_missing_truth_changes_nothing():

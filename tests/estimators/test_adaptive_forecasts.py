@@ -94,14 +94,15 @@ def test_a_file_goes_on_where_the_model_was(learned, df, tmp_path):
     assert np.allclose(ours["ours-hi-80"], theirs["ours-hi-80"])
 
 
-def test_a_fit_calibrates_adaptively_if_it_is_told_to_and_so_do_its_copies(df):
+def test_a_fit_calibrates_adaptively_unless_it_is_told_not_to_and_so_do_its_copies(df):
     old = between(df, 0, 90)
-    model = Forecaster(**TINY_FORECASTER).fit(old, calibrate=True, adapt=True)
+    model = Forecaster(**TINY_FORECASTER).fit(old, calibrate=True)
     assert model.calibration_.cutoffs is not None
     assert model.calibration_report()["coverage_after"].loc[:0.9].between(0, 1).all()
     assert model.backtest(old, n_windows=2).calibration.cutoffs is not None
-    with pytest.raises(ValueError, match="pass calibrate=True, too"):
-        Forecaster(**TINY_FORECASTER).fit(old, adapt=True)
+    static = Forecaster(**TINY_FORECASTER).fit(old, calibrate=True, adapt=False)
+    assert static.calibration_.cutoffs is None
+    assert static.backtest(old, n_windows=2).calibration.cutoffs is None
 
 
 def test_of_few_forecasts_no_high_level_is_asked(learned, df):

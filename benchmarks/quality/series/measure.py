@@ -4,8 +4,9 @@
         [--methods NAME ...]
 
 `default`, `fast`, `best` and `recurrent` are our presets and run in `.venv`; the others run in
-`.venv-peers`. `calibrated` and `adaptive` are the default with calibrated 80 % intervals in place
-of the first and last decile, for series that are long enough. What the file holds is skipped.
+`.venv-peers`. `calibrated` and `static` are the default with calibrated 80 % intervals, which adapt
+or not, in place of the first and last decile, for series that are long enough. What the file holds
+is skipped.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import numpy as np
 import pandas as pd
 from windows import DATASETS, LEVELS, Array, Dataset, known, load, truth
 
-CALIBRATED = {"calibrated": {"calibrate": True}, "adaptive": {"calibrate": True, "adapt": True}}
+CALIBRATED = {"calibrated": {"calibrate": True}, "static": {"calibrate": True, "adapt": False}}
 OURS = ("default", "fast", "best", "recurrent", *CALIBRATED)
 PEERS = ("snaive", "theta", "ets", "mean", "arima", "deepar", "patchtst", "nhits")
 COLUMNS = ["dataset", "method", "mase", "wql", "coverage", "cpu_seconds"]

@@ -123,9 +123,12 @@ def fit(
         option("Calibrate each class by itself, so that sets contain rare classes as often, too."),
     ] = False,
     adapt: Annotated[
-        bool,
-        forecast_option("Calibrate, and let the intervals follow a change of the series."),
-    ] = False,
+        bool | None,
+        forecast_option(
+            "Calibrate, and let the intervals follow a change of the series, as --calibrate does; "
+            "with --no-adapt it gives all past errors the same weight."
+        ),
+    ] = None,
     time: Annotated[
         str | None, forecast_option("The time column; with it, the task is a forecast.")
     ] = None,
@@ -243,7 +246,7 @@ def fit(
         raise typer.BadParameter("--by needs a folder for its models: -o FOLDER")
     if by in target:
         raise typer.BadParameter(f"expected another column for --by than the target {by}")
-    if adapt and not time:
+    if adapt is not None and not time:
         raise typer.BadParameter("--adapt is for a forecast, not for a table")
     if adapt and calibrate is False:
         raise typer.BadParameter("--adapt calibrates; omit --no-calibrate")
@@ -318,7 +321,7 @@ def fit(
                 holdout=holdout,
                 seed=seed,
                 calibrate=adapt or calibrate,
-                adapt=adapt,
+                adapt=adapt is not False,
                 per_class=per_class,
                 checkpoint=checkpoint,
             )

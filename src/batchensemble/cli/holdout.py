@@ -62,7 +62,7 @@ def train(
     holdout: float,
     seed: int,
     calibrate: bool | None = None,
-    adapt: bool = False,
+    adapt: bool = True,
     per_class: bool = False,
     checkpoint: Path | None = None,
 ) -> Any:
@@ -104,8 +104,8 @@ def train(
                     doubts += map(in_options, found)
                 facts["warnings"] = tuple(doubts)
             if calibrate:
-                asked = {"adapt": adapt, "per_class": per_class}
-                asked = {name: True for name, is_set in asked.items() if is_set}
+                asked = {"per_class": True} if per_class else {}
+                asked |= {"adapt": adapt} if is_series else {}
                 facts["calibrated"] = _calibrate(model, held_out, asked)
             elif is_series and held_out:
                 model.update(*held_out)

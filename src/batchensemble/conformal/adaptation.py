@@ -18,7 +18,7 @@ from batchensemble.conformal.ranks import SLACK, fewest_rows
 from batchensemble.predictive import Array, check_coverage
 
 STEP_SIZES = np.array([0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128])
-LOOK_BACK = 100  # times over which experts are compared
+LOOK_BACK = 100  # times over which experts are compared, and errors ranked
 FEWEST_BEFORE = 9  # scores that a new one is ranked among
 
 Ints = NDArray[np.int64]
@@ -39,20 +39,44 @@ class Adaptation:
     times: Ints
 
     @cached_property
-    def ranks(self) -> Array:
+    def moments(self) -> Ints:
+        """When forecasts were made, each once."""
+        return np.unique(self.times)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where the forecasts of each moment begin, and where the last ones end."""
+        ends = [*self.moments, self.times[-1] + 1] if len(self.times) else [0]
+        return np.searchsorted(self.times, ends)
+
+    def known(self, asked: int, step: int, fewest: int) -> Array:
+        """The latest scores whose truth was known then, from the smallest on.
+
+        Those of LOOK_BACK moments, or the latest `fewest` if these are more.
+        """
+        end = int(np.searchsorted(self.moments, asked - (step + 1), side="right"))
+        first, last = self.starts[max(0, end - LOOK_BACK)], self.starts[end]
+        latest = self.scores[first:last, step]
+        if np.count_nonzero(~np.isnan(latest)) < fewest:
+            every = self.scores[:last, step]
+            latest = every[~np.isnan(every)][-fewest:]
+        return np.sort(latest[~np.isnan(latest)])
+
+    def ranks(self, fewest: int) -> Array:
         """(forecasts, steps): the miss rate of the narrowest interval that held the truth.
 
         Among the scores that were known when the forecast was made; NaN with too few of them.
         """
         ranks = np.full(self.scores.shape, np.nan)
-        for j, column in enumerate(self.scores.T):
-            n_known = np.searchsorted(self.times, self.times - (j + 1), side="right")
-            for i in np.flatnonzero((n_known >= FEWEST_BEFORE) & ~np.isnan(column)):
-                known = column[: n_known[i]]
-                n = np.count_nonzero(~np.isnan(known))
-                if n >= FEWEST_BEFORE:
-                    n_above = np.count_nonzero(known * (1 + SLACK) >= column[i])
-                    ranks[i, j] = (1 + n_above) / (n + 1)
+        for moment, start, end in zip(self.moments, self.starts, self.starts[1:], strict=False):
+            for j in range(self.scores.shape[1]):
+                known = self.known(moment, j, fewest)
+                if len(known) >= FEWEST_BEFORE:
+                    own = self.scores[start:end, j]
+                    n_above = len(known) - np.searchsorted(known * (1 + SLACK), own)
+                    ranks[start:end, j] = np.where(
+                        np.isnan(own), np.nan, (1 + n_above) / (len(known) + 1)
+                    )
         return ranks
 
     def latest_factors(self, coverage: float) -> Array:
@@ -65,17 +89,16 @@ class Adaptation:
 
         Never more than the largest score so far; NaN with too few of them.
         """
+        fewest = fewest_rows(coverage)
         factors = np.full((len(asked), self.scores.shape[1]), np.nan)
         miss_rates = self.miss_rates(coverage, asked)
-        for j, column in enumerate(self.scores.T):
-            n_known = np.searchsorted(self.times, asked - (j + 1), side="right")
-            for n in np.unique(n_known):
-                known = np.sort(column[:n][~np.isnan(column[:n])])
-                if len(known) >= fewest_rows(coverage):
-                    which = n_known == n
+        for moment in np.unique(asked):
+            which = asked == moment
+            for j in range(self.scores.shape[1]):
+                known = self.known(moment, j, fewest)
+                if len(known) >= fewest:
                     rank = np.ceil((len(known) + 1) * (1 - miss_rates[which, j]) - SLACK)
-                    places = np.clip(rank, 1, len(known)).astype(np.int64) - 1
-                    factors[which, j] = known[places]
+                    factors[which, j] = known[np.clip(rank, 1, len(known)).astype(np.int64) - 1]
         return factors
 
     def held(self, coverage: float, asked: Ints) -> Array:
@@ -84,28 +107,28 @@ class Adaptation:
         As `factors` says, but without looking for the factors.
         """
         first = int(np.searchsorted(self.times, asked[0]))
-        ranks = self.ranks[first:]
-        is_held = ranks > self.miss_rates(coverage, self.times[first:]) - SLACK
-        return np.where(np.isnan(ranks), np.nan, is_held)
+        ranks = self.ranks(fewest_rows(coverage))
+        is_held = ranks[first:] > self.miss_rates(coverage, self.times[first:], ranks) - SLACK
+        return np.where(np.isnan(ranks[first:]), np.nan, is_held)
 
-    def miss_rates(self, coverage: float, asked: Ints) -> Array:
+    def miss_rates(self, coverage: float, asked: Ints, ranks: Array | None = None) -> Array:
         """(asked, steps): the miss rate to ask for, so that 1 - coverage of the truths are missed.
 
         The weighted mean of the experts.
         """
         alpha = 1 - check_coverage(coverage)
-        moments = np.unique(self.times)
+        ranks = self.ranks(fewest_rows(coverage)) if ranks is None else ranks
+        moments, starts = self.moments, self.starts
         n_times, n_steps, k = len(moments), self.scores.shape[1], len(STEP_SIZES)
         steps, mixed_in = np.arange(n_steps), 1 / (2 * LOOK_BACK)
         rates = np.full((n_times + 1, n_steps, k), alpha)  # of each expert, after so many times
         weights = np.full((n_times + 1, n_steps, k), 1 / k)
         in_force = _n_known(moments, moments, steps)
-        starts = np.searchsorted(self.times, [*moments, moments[-1] + 1])
         for t in range(n_times):
-            ranks = self.ranks[starts[t] : starts[t + 1]]
-            is_known = ~np.isnan(ranks)[..., None]
+            own = ranks[starts[t] : starts[t + 1], :, None]
+            is_known = ~np.isnan(own)
             n = is_known.sum(axis=0)
-            above = np.where(is_known, ranks[..., None], 1.0) - rates[in_force[t], steps]
+            above = np.where(is_known, own, 1.0) - rates[in_force[t], steps]
             losses = np.where(is_known, alpha * above - np.minimum(above, 0), 0.0).sum(axis=0)
             misses = (is_known & (above <= 0)).sum(axis=0)
             by_loss = weights[t] * np.exp(-_eagerness(alpha, k) * losses / np.maximum(n, 1))

@@ -156,7 +156,7 @@ class Forecaster(Estimator):
         """The series that are zero so often that demand counts as intermittent."""
         return list(self.panel_.ids[intermittent(self.panel_)].tolist())
 
-    def fit(self, df: Any, *, calibrate: bool = False, adapt: bool = False) -> Self:
+    def fit(self, df: Any, *, calibrate: bool = False, adapt: bool = True) -> Self:
         """Learn one model from all series.
 
         df is a long frame (pandas, polars) with a row for each series and time, a pandas or polars
@@ -166,8 +166,6 @@ class Forecaster(Estimator):
         """
         with self._all_or_nothing():
             self.settings_ = self._resolved()
-            if adapt and not calibrate:
-                raise ValueError("adapt=True is for calibrated intervals; pass calibrate=True, too")
             panel, held_back = self.read(df), None
             say_gaps(panel)
             if calibrate:
@@ -258,7 +256,7 @@ class Forecaster(Estimator):
                 self.calibration_ = both.latest(min(kept, len(both)))
         return self._continued(panel)
 
-    def calibrate(self, df: Any, *, adapt: bool = False) -> Self:
+    def calibrate(self, df: Any, *, adapt: bool = True) -> Self:
         """Continue with new observations as `update` does, and learn from them what to trust.
 
         Every stretch of `horizon` steps since fit is forecast from what precedes it, as far as
@@ -269,7 +267,8 @@ class Forecaster(Estimator):
         With `adapt` the intervals become wider after each truth that they miss, and narrower after
         those that they hold, so that they follow a change of the series (adaptive conformal
         inference that tunes its own step: Gibbs and Candès, arXiv:2208.08401). `update` and
-        `cross_validation` go on with every window whose truth becomes known.
+        `cross_validation` go on with every window whose truth becomes known. Without it, all past
+        errors count alike.
         """
         panel = self._extended(df)
         rows = self._observed.cutoffs(panel, self.model_, np.zeros(len(panel), dtype=np.int64))
