@@ -4,7 +4,13 @@ import pytest
 
 from batchensemble import Regressor
 from batchensemble.cli.scores import RANGE, sampling_words
-from batchensemble.cli.subgroups import FEWEST_ROWS, by_subgroup, reasons
+from batchensemble.cli.subgroups import (
+    FEWEST_ROWS,
+    MOST_EXPLAINED_COLUMNS,
+    N_EXPLAINED,
+    by_subgroup,
+    reasons,
+)
 
 
 def frame(n=300):
@@ -58,8 +64,11 @@ def test_the_column_that_drives_a_doubtful_row_is_named_first():
     settings = {"epochs": 15, "hidden": (8,), "folds": 1, "n_members": 2, "lr": 0.02}
     model = Regressor(random_state=0, **settings).fit(X, y)
     doubt = -X["signal"].to_numpy()
-    sheet = reasons(model, X, doubt, "line")
-    least = int(np.argmin(X["signal"]))
-    assert sheet.rows[0][:2][0] == f"line {least}"
-    assert sheet.rows[0][1].startswith("signal -")
-    assert sheet.columns == ("line", "the prediction", "its noise", "the model's doubt")
+    drawn = reasons(model, X, doubt, "line")
+    assert next(iter(drawn)) == f"line {int(np.argmin(X['signal']))}"
+    assert len(drawn) == N_EXPLAINED
+    mean, noise, doubt = next(iter(drawn.values()))
+    assert mean.words.startswith(f"{mean.title}: signal -")
+    assert [chart.title.split(":")[0] for chart in (noise, doubt)] == ["aleatoric", "epistemic"]
+    wide = pd.concat([X] * MOST_EXPLAINED_COLUMNS, axis=1)
+    assert reasons(model, wide, np.zeros(200), "line") == {}

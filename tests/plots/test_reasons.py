@@ -1,11 +1,18 @@
 import numpy as np
 
-from batchensemble.plots.reasons import LESS, MORE, MOST_COLUMNS, plot_reasons
+from batchensemble.plots.reasons import (
+    LESS,
+    LONGEST_NAME,
+    MORE,
+    MOST_COLUMNS,
+    plot_reasons,
+    reasons_chart,
+)
 
 
 def drawn(values):
     names = [f"c{j}" for j in range(len(values))]
-    (axes,) = plot_reasons(names, {"mean": np.array(values)}, {"mean": 7.0}).axes
+    (axes,) = plot_reasons([reasons_chart("mean: 7", names, np.array(values))]).axes
     bars = [(bar.get_width(), bar.get_facecolor()) for bar in axes.patches]
     return axes, bars, [label.get_text() for label in axes.get_yticklabels()]
 
@@ -28,3 +35,11 @@ def test_only_the_strongest_of_many_columns_are_shown():
     _, bars, names = drawn(np.arange(1.0, 31.0))
     assert len(bars) == len(names) == MOST_COLUMNS
     assert names[-1] == "c29"
+
+
+def test_a_page_says_what_the_bars_show():
+    chart = reasons_chart("mean: 7", ["a", "b" * 60], np.array([0.25, -3.0]))
+    assert chart.words == f"mean: 7: {'b' * 60} -3, a +0.25."
+    svg = chart.svg()
+    assert "<title>a +0.25</title>" in svg
+    assert "b" * LONGEST_NAME not in svg.replace("b" * 60, "")  # the axis has a shorter name

@@ -1,7 +1,7 @@
 """The result of `evaluate`: scores, curves, and the least certain rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from sklearn.metrics import (
 
 from batchensemble.cli.coverage_in_time import Part
 from batchensemble.cli.format import counted, percent
+from batchensemble.plots.charts import Chart
 from batchensemble.plots.sheets import Cell, Sheet
 
 N_DOUBTFUL = 20
@@ -79,7 +80,7 @@ class Evaluation:
     classes: Sheet | None = None  # scores of each class
     predicted: Sequence[int] = ()  # rows for which each class was predicted
     subgroups: Sheet | None = None  # coverage or accuracy in parts of the file
-    reasons: Sheet | None = None  # of the least certain rows
+    reasons: Mapping[str, Sequence[Chart]] = field(default_factory=dict)  # of uncertain rows
     uncalibrated: Curve | None = None  # as `calibration`, before the model was calibrated
     detail: Pairs | Windows | None = None
     note: str = ""

@@ -14,7 +14,6 @@ from batchensemble.cli.format import counted, percent
 from batchensemble.cli.model_facts import about
 from batchensemble.cli.scores import (
     OTHER_NAMES,
-    TRIVIAL,
     UNCERTAINTIES,
     in_words,
     sampling_words,
@@ -70,6 +69,7 @@ def rendered(template: str, **content: Any) -> str:
 def page_content(model: Any, path: Path, evaluation: Evaluation) -> dict[str, Any]:
     """What a page says about the predictions of one target, but for its title."""
     look_of_model = look(model.method)
+    by_what = "judge it by its probabilities" if evaluation.verdict else ""
     scores = in_words(
         evaluation.scores,
         target=evaluation.target,
@@ -80,7 +80,7 @@ def page_content(model: Any, path: Path, evaluation: Evaluation) -> dict[str, An
     return {
         "verdict": in_short(evaluation),
         "lead": _lead(evaluation),
-        "warning": "; ".join(filter(None, (evaluation.note, *evaluation.warnings))),
+        "warning": "; ".join(filter(None, (by_what, evaluation.note, *evaluation.warnings))),
         "left_out": counted(evaluation.n_without_target, "row")
         if evaluation.n_without_target
         else "",
@@ -111,36 +111,8 @@ def _written(cell: Cell) -> str:
 
 
 def _lead(evaluation: Evaluation) -> str:
-    """What matters most, in a few sentences."""
-    scores = evaluation.scores
-    what = f"{evaluation.judged_on} of {Path(evaluation.file).name}"
-    if evaluation.task == "classification":
-        said = (
-            f"On {what}, {percent(scores['accuracy'])} of the answers are right; always predicting "
-            f"the most common class would be right in {percent(scores['accuracy_of_commonest'])}."
-        )
-        if evaluation.verdict:
-            said = f"On {what}, this model is {evaluation.verdict}."
-        if "coverage_of_sets" in scores:
-            held, size = percent(scores["coverage_of_sets"]), scores["size_of_sets"]
-            said += (
-                f" The {percent(evaluation.coverage)} sets cover {held} of the true classes, with "
-                f"{size:.1f} classes on average."
-            )
-        return said
-    if "nll_of_constant" in scores:
-        return (
-            f"On {what}, the NLL is {brief(scores['nll'])}; one distribution for all rows would "
-            f"have {brief(scores['nll_of_constant'])}. The {percent(evaluation.coverage)} "
-            f"intervals cover {percent(scores['coverage'])} of the true values, as far as "
-            "these are known."
-        )
-    name = next(name for name in TRIVIAL if name in scores)
-    said = (
-        f"On {what}, the typical error is {brief(scores['rmse'])}; {TRIVIAL[name]} would err by "
-        f"{brief(scores[name])}. The {percent(evaluation.coverage)} intervals cover "
-        f"{percent(scores['coverage'])} of the true values."
-    )
+    """What was judged."""
+    said = f"Judged on {evaluation.judged_on} of {Path(evaluation.file).name}."
     if evaluation.task == "forecast":
         said += " A window is one forecast, from its last known time."
     return said

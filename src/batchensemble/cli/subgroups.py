@@ -10,11 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.cli.scores import RANGE, sampling_words
+from batchensemble.plots.charts import Chart
 from batchensemble.plots.sheets import Cell, Sheet
 
 MOST_VALUES, FEWEST_ROWS = 8, 10
 THIRDS = ("lowest third", "middle third", "highest third")
-N_EXPLAINED, N_NAMED = 3, 3
+N_EXPLAINED = 3
 MOST_EXPLAINED_COLUMNS = 20  # more would take minutes
 
 
@@ -81,26 +82,12 @@ def _thirds(column: pd.Series) -> pd.Series:
     return words.where(ranks.notna())
 
 
-def reasons(model: Any, X: pd.DataFrame, doubt: NDArray[np.float64], unit: str) -> Sheet | None:
-    """Which columns drive the least certain rows' predictions and doubts, by Shapley values."""
+def reasons(
+    model: Any, X: pd.DataFrame, doubt: NDArray[np.float64], unit: str
+) -> dict[str, list[Chart]]:
+    """What drives the least certain rows' predictions and doubts, by Shapley values."""
     if len(X.columns) > MOST_EXPLAINED_COLUMNS:
-        return None
+        return {}
     least = np.argsort(-doubt, kind="stable")[:N_EXPLAINED]
     found = model.explain(X.iloc[least], X)
-    shown = [k for k, part in enumerate(found.parts) if part in ("mean", "aleatoric", "epistemic")]
-    rows: list[tuple[Cell, ...]] = []
-    for i, row in enumerate(least):
-        told = [_strongest(found.columns, found.values[i, :, k]) for k in shown]
-        rows.append((f"{unit} {X.index[row]}", *told))
-    names = {"mean": "the prediction", "aleatoric": "its noise", "epistemic": "the model's doubt"}
-    columns = (unit, *(names[found.parts[k]] for k in shown))
-    note = (
-        "Which columns move each part up (+) or down (-), the strongest first, beside other "
-        "rows of this file (Shapley values)."
-    )
-    return Sheet("reasons", f"Why these {unit}s?", columns, tuple(rows), note)
-
-
-def _strongest(names: list[str], values: NDArray[np.float64]) -> str:
-    order = np.argsort(-np.abs(values), kind="stable")[:N_NAMED]
-    return ", ".join(f"{names[j]} {'+' if values[j] > 0 else '-'}" for j in order if values[j])
+    return {f"{unit} {X.index[row]}": found.charts(i) for i, row in enumerate(least)}

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from batchensemble.data.columns import Column, Columns
 from batchensemble.data.table_encoder import TableEncoder
+from batchensemble.plots.charts import Chart
 from batchensemble.plots.page import need
-from batchensemble.plots.reasons import plot_reasons
+from batchensemble.plots.reasons import plot_reasons, reasons_chart
+from batchensemble.plots.sheets import brief
 from batchensemble.training.importing import import_whole
 
 if TYPE_CHECKING:
@@ -57,17 +59,22 @@ class Explanation:
 
     def plot(self, row: int = 0) -> Figure:
         """What each column contributes to a row, the strongest first; of classes the likeliest."""
+        return plot_reasons(self.charts(row))
+
+    def charts(self, row: int) -> list[Chart]:
+        """One for each part of a row; of the classes' probabilities that of the likeliest."""
         if not 0 <= row < len(self.values):
             raise IndexError(f"expected a row from 0 to {len(self.values) - 1}, got {row}")
+        totals = self.totals[row]
         chances = [k for k, part in enumerate(self.parts) if part.startswith(CHANCE)]
         others = [k for k in range(len(self.parts)) if k not in chances]
-        likeliest = [max(chances, key=lambda k: self.totals[row, k])] if chances else []
-        shown = likeliest + others
-        return plot_reasons(
-            self.columns,
-            {self.parts[k]: self.values[row, :, k] for k in shown},
-            dict(zip(self.parts, self.totals[row].tolist(), strict=True)),
-        )
+        likeliest = [max(chances, key=lambda k: totals[k])] if chances else []
+        return [
+            reasons_chart(
+                f"{self.parts[k]}: {brief(float(totals[k]))}", self.columns, self.values[row, :, k]
+            )
+            for k in likeliest + others
+        ]
 
 
 def explained(
