@@ -443,6 +443,14 @@ def test_training_that_time_cut_short_is_told_if_it_still_improved():
     Regressor(**settings, epochs=3, time_limit=1e6).fit(x, y)
 
 
+def test_training_that_too_few_epochs_cut_short_is_told_at_the_line_of_the_user():
+    x, y = regression_table(400)
+    settings = {"hidden": (8,), "n_members": 2, "random_state": 0, "lr": 1e-4}
+    with pytest.warns(BatchEnsembleWarning, match="after 12 epochs while still improving") as told:
+        Regressor(**settings, epochs=12).fit(x, y)
+    assert {one.filename for one in told} == {__file__}
+
+
 def test_a_checkpoint_of_a_warm_start_is_refused(tmp_path):
     x, y = regression_table()
     model = Regressor(**QUICK, warm_start=True).fit(x, y, checkpoint=tmp_path / "first")

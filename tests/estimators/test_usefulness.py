@@ -4,19 +4,24 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from fixtures import TINY_FORECASTER, long_frame, regression_table
 
 from batchensemble import BatchEnsembleWarning, Classifier, Forecaster, Regressor
 from batchensemble.conformal import SetCalibration
 from batchensemble.estimators.usefulness import (
+    FEWEST_EPOCHS,
     FEWEST_ROWS,
+    NAIVE,
     doubt_about_classes,
     doubt_about_held,
     doubt_about_numbers,
+    doubts_about_length,
     doubts_about_sets,
     doubts_about_windows,
 )
+from batchensemble.training.loop import History, Training
 
 QUICK = {"preset": "fast", "epochs": 15, "hidden": (8,), "random_state": 0, "lr": 0.02, "folds": 2}
 
@@ -74,10 +79,39 @@ def test_forecasts_worse_than_the_last_season_and_intervals_too_narrow_are_told(
     held = np.mean(np.abs(windows()[0]) < 1.2816 * 0.3)
     assert narrow.startswith(f"the 80 % intervals hold only {100 * held:.0f} % of the values")
     assert "last value" in next(doubts_about_windows(*windows(error=2.0, std=2.0), 20, 1))
-    # Of few windows that do not overlap, and of none whose truth is known, nothing is said.
-    assert not list(doubts_about_windows(*windows(error=2.0, std=0.3), 7, 12))
+    # Of windows whose truth is not known, nothing is said.
     gaps = np.full((60, 4), np.nan)
     assert not list(doubts_about_windows(gaps, *windows()[1:], 20, 12))
+
+
+def test_of_few_windows_only_what_is_far_off_is_told():
+    assert not list(doubts_about_windows(*windows(error=1.3, std=1.3), 1.6, 12))
+    (worse,) = doubts_about_windows(*windows(error=2.0, std=2.0), 1.6, 12)
+    assert worse.startswith("worse than repeating the last season: on held-out windows")
+    (of_training,) = doubts_about_windows(*windows(error=2.0, std=0.1), 0, 12)
+    assert "on the windows that it learned from the error is" in of_training
+    assert len(list(doubts_about_windows(*windows(error=2.0, std=0.3), 2, 12))) == 2
+    one_step = [part[:4, :1] for part in windows(error=2.0, std=0.3)]
+    assert not list(doubts_about_windows(*one_step, 1, 12))  # four values say nothing
+
+
+def test_a_short_series_that_a_network_forecasts_badly_is_told_in_python_too():
+    months = pd.date_range("2001", periods=60, freq="MS")
+    y = pd.Series(10 + 3 * np.sin(np.arange(60) * np.pi / 6), months)
+    y += np.random.default_rng(0).normal(size=60) / 3
+    settings = {"horizon": 12, "preset": "fast", "random_state": 0}
+    with pytest.warns(BatchEnsembleWarning, match=NAIVE) as told:
+        Forecaster(**settings, lr=1.0, epochs=2).fit(y)
+    assert [one.filename for one in told] == [__file__]
+    Forecaster(**settings).fit(y)
+
+
+def test_an_error_that_nobody_notices_is_not_told_beside_a_perfect_naive_forecast():
+    errors, stds, naive = windows(error=1e-4, std=1e-4)
+    assert not list(doubts_about_windows(errors, stds, 0.0 * naive, 20, 12))
+    errors, stds, naive = windows(error=0.1, std=0.1)
+    (sentence,) = doubts_about_windows(errors, stds, 0.0 * naive, 20, 12)
+    assert len(sentence) < 200
 
 
 def test_a_window_or_two_far_outside_are_told_and_what_chance_does_often_is_not():
@@ -110,6 +144,22 @@ def test_cross_validation_says_once_that_intervals_hold_far_too_little():
         warnings.simplefilter("error")
         model.cross_validation(df, level=[90, 95])
         model.cross_validation(broken)  # without intervals
+
+
+def falling(n, rate, ended="epochs"):
+    """A training whose score falls towards 1 as an exponential."""
+    return History(scores=[[1 + np.exp(-rate * i / n)] for i in range(n)], ended=ended)
+
+
+def test_too_few_epochs_are_told_if_the_user_asked_for_them_and_scores_still_fell():
+    training = Training(epochs=40, lr=0.01, batch_size=8)
+    (sentence,) = doubts_about_length([falling(40, 0.5)], training, 40)
+    assert sentence.startswith("training ended after 40 epochs while still improving")
+    assert not list(doubts_about_length([falling(40, 0.5)], training, None))  # the preset's choice
+    assert not list(doubts_about_length([falling(40, 5.0)], training, 40))
+    assert not list(doubts_about_length([falling(FEWEST_EPOCHS - 1, 0.5)], training, 9))
+    assert not list(doubts_about_length([falling(40, 0.5, "patience")], training, 40))
+    assert not list(doubts_about_length([History(losses=[[1.0]] * 40)], training, 40))
 
 
 def test_fit_says_so_once_at_the_line_of_the_user_and_a_model_that_learned_is_not_told():

@@ -24,6 +24,7 @@ from batchensemble.estimators.parameters import CONSTRAINTS
 from batchensemble.estimators.settings import Settings
 from batchensemble.estimators.size_limits import check_masks, check_size
 from batchensemble.estimators.stored import stored
+from batchensemble.estimators.usefulness import doubts_about_length
 from batchensemble.modelfile.codec import Arrays, set_fields
 from batchensemble.modelfile.persistence import FilePath, write_model
 from batchensemble.plots.training import plot_training
@@ -117,13 +118,8 @@ class Estimator(Settings):
             start=start,
             checkpoint=None if checkpoint is None else Checkpoint(Path(checkpoint), digest),
         )
-        if any(map(_was_cut_short, self.history_)):
-            warnings.warn(
-                f"training ended by the time limit of {training.time_limit:g} s while still "
-                "improving; allow more time for better predictions",
-                BatchEnsembleWarning,
-                stacklevel=depth,
-            )
+        for doubt in doubts_about_length(self.history_, training, self.epochs):
+            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=depth)
         self.n_parameters_ = bank.n_parameters
         self.fitted_at_ = datetime.now(UTC).isoformat(timespec="seconds")
         return Ensemble(method, recipe, bank, seed, dtype=self._dtype)
@@ -259,18 +255,6 @@ def run_digest(data: Source, *settings: Any) -> str:
         if tensor is not None:
             digest.update(np.ascontiguousarray(tensor.cpu().numpy()).data)
     return digest.hexdigest()
-
-
-def _was_cut_short(history: History) -> bool:
-    """Whether the time limit ended a training that still improved in its last tenth."""
-    if history.ended != "time_limit":
-        return False
-    n = len(history.scores)
-    if n:
-        return max(history.best_epochs, default=0) >= 0.9 * n - 1
-    losses = np.array(history.losses).reshape(len(history.losses), -1).mean(axis=1)
-    last = max(1, len(losses) // 10)
-    return len(losses) < 2 or bool(losses[-last:].min() < losses[:-last].min())
 
 
 def pick_device(word: str) -> torch.device:
