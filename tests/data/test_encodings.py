@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -114,13 +115,18 @@ def test_positions_are_those_of_interpolation_between_edges(most, seen):
         assert 1 <= len(edges) - 1 <= most
         assert np.isin(edges, seen[:, column]).all()
         assert (edges[0], edges[-1]) == (seen[:, column].min(), seen[:, column].max())
-        expected = [slow_position(value, edges) for value in new[:, column]]
-        np.testing.assert_allclose(positions[:, i], expected, atol=1e-6)
+        for some in (bins, replace(bins, reach=0)):
+            expected = [slow_position(value, edges, some.reach) for value in new[:, column]]
+            np.testing.assert_allclose(some.apply(new)[:, i], expected, atol=1e-6)
     assert bins.n_bins == max((len(edges) - 1 for edges in bins.edges), default=0)
 
 
-def slow_position(value, edges):
-    """How many bins are below, and how far it is into its own."""
+def slow_position(value, edges, reach):
+    """How many bins are below, and how far it is into its own, or beyond the outermost."""
+    if value < edges[0]:
+        return max((value - edges[0]) / (edges[1] - edges[0]), -reach)
+    if value > edges[-1]:
+        return len(edges) - 1 + min((value - edges[-1]) / (edges[-1] - edges[-2]), reach)
     position = 0.0
     for low, high in itertools.pairwise(edges):
         position += min(max((value - low) / (high - low), 0.0), 1.0)

@@ -1,3 +1,4 @@
+import copy
 import dataclasses
 import pickle
 
@@ -118,3 +119,26 @@ def test_two_words_make_members_differ_in_the_layers_they_name():
     assert [layer.init for layer in network.layers] == ["normal", "ones"]
     with pytest.raises(ValueError, match="adapters for 2 hidden layers and the heads"):
         Regressor(adapters=("r", "s", "b", "w"), **settings).fit(x, y)
+
+
+def test_beyond_the_rows_of_fit_predictions_go_on_and_doubt_grows():
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.random(400), random.integers(0, 4, 400)])  # 4 values: few bins
+    y = 2 * X[:, 0] + X[:, 1] + 0.05 * random.normal(size=400)
+    model = Regressor(preset="fast", random_state=0).fit(X, y)
+    inside = np.array([[0.99, 1.0], [0.5, 3.0]])
+    beyond = inside + np.array([[0.08, 0.0], [0.0, 1.0]])
+
+    def answers(model, rows):
+        dist = model.predict_dist(rows)
+        return dist.mean, dist.epistemic
+
+    (near, sure), (far, unsure) = answers(model, inside), answers(model, beyond)
+    assert (far - near > [0.08, 0.5]).all()  # of 0.16 and 1
+    assert (unsure > sure).all()
+    flat, encoder = copy.deepcopy(model), model.model_.encoder
+    same = copy.copy(encoder)
+    same.binned_ = dataclasses.replace(encoder.binned_, reach=0)
+    flat.model_ = dataclasses.replace(model.model_, encoder=same)
+    assert (answers(flat, inside)[0] == near).all()
+    assert (answers(flat, beyond)[0] - near < far - near).all()

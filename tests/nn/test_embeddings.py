@@ -183,6 +183,30 @@ def test_folded_embeddings_give_every_member_what_its_network_gives(shape, n_net
         assert torch.allclose(ours[:, k], nets[k // 2](x[:, k]), atol=1e-12)
 
 
+def test_a_folded_curve_goes_on_as_in_its_first_and_its_last_bin():
+    layer = embeddings(0, 1, (), seed=0)
+    folded, weight = layer.fold(1, 1), layer.numbers.weight[0]
+
+    def at(position):
+        return folded(torch.tensor([[[position]]], dtype=torch.float64)).flatten()
+
+    assert torch.allclose(at(-2.5), -2.5 * weight[0], atol=1e-12)
+    assert torch.allclose(at(N_BINS + 1.5), weight.sum(0) + 1.5 * weight[-1], atol=1e-12)
+
+
+def test_a_column_with_fewer_bins_goes_on_as_in_the_last_that_it_has():
+    layer = randomised(PiecewiseLinear(2, N_BINS, WIDTH).double())
+    before = layer.weight.detach().clone()
+    layer.go_on_([N_BINS, 2])
+    assert torch.equal(layer.weight[0], before[0])
+    assert torch.equal(layer.weight[1, :2], before[1, :2])
+    assert torch.equal(layer.weight[1, 2:], before[1, 1].expand(N_BINS - 2, -1))
+    bank = Bank([network(0), network(1)])
+    weight = bank.module.embeddings.numbers.weight.detach().clone()
+    bank.module.embeddings.numbers.go_on_([1] * N_POSITIONS)
+    assert torch.equal(bank.network(1).embeddings.numbers.weight[:, 1], weight[1, :, 0])
+
+
 def network(seed=0, **kwargs):
     embedding = {"n_positions": N_POSITIONS, "counts": COUNTS, "n_bins": N_BINS, "width": WIDTH}
     settings = {"hidden": (6, 5), "n_members": 3, "adapters": ("rsb", "r", "wb")} | kwargs

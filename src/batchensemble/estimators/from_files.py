@@ -29,7 +29,13 @@ from batchensemble.estimators.splits import (
     draw_seeds,
     own_seeds,
 )
-from batchensemble.estimators.table_model import SHIFT_ROWS, TableModel, recipe_of, shift_scale
+from batchensemble.estimators.table_model import (
+    SHIFT_ROWS,
+    TableModel,
+    let_curves_go_on,
+    recipe_of,
+    shift_scale,
+)
 from batchensemble.modelfile.persistence import FilePath
 from batchensemble.training.engines import Data
 from batchensemble.training.methods import Method, in_folds
@@ -128,6 +134,7 @@ def fit_files(
             seed=seeds.prediction,
             checkpoint=checkpoint,
         )
+    let_curves_go_on(ensemble, encoder)
     estimator.model_ = TableModel(encoder, ensemble, head)
     estimator._learn_spread(shards.watched, splits)
     estimator.model_ = estimator._assembled(encoder, ensemble)

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from batchensemble.data.columns import MISSING, Column, Columns, Kind
+from batchensemble.data.encodings import REACH
 from batchensemble.data.grids import positions, series_of
 from batchensemble.data.panels import Panel
 from batchensemble.data.table_encoder import TableEncoder
@@ -140,6 +141,7 @@ def _check_inputs(recipe: dict[str, Any], encoder: TableEncoder) -> None:
     require(len(encoder.codes_.words) == len(encoder.coded_), "words of every coded column")
     bins = encoder.binned_
     require(len(bins.columns) == len(bins.edges), "bins of every column that has some")
+    require(is_count(bins.reach, least=0) and bins.reach <= REACH, "a reach of few bins")
     for edges in bins.edges:
         require(np.isfinite(edges).all() and (np.diff(edges) > 0).all(), "rising ends of bins")
 

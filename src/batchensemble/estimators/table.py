@@ -47,6 +47,7 @@ from batchensemble.estimators.table_model import (
     Dist,
     HeldOut,
     TableModel,
+    let_curves_go_on,
     recipe_of,
     shift_scale,
     shift_scores,
@@ -384,6 +385,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
             depth=5,
             checkpoint=checkpoint,
         )
+        let_curves_go_on(ensemble, encoder)
         self.model_ = TableModel(encoder, ensemble, head)
         self._learn_spread(data, splits)
         self.model_ = self._assembled(encoder, ensemble)

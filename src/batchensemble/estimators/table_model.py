@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from batchensemble.data.columns import Columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators.heads import Head
+from batchensemble.nn import PiecewiseLinear
 from batchensemble.predictive import Predictive
 from batchensemble.training.methods import MakeNetwork
 from batchensemble.training.models import Ensemble, maker, predict_rows
@@ -61,6 +62,13 @@ class TableModel(Generic[Dist]):
             whole[stop : stop + len(answer)] = answer
             stop += len(answer)
         return whole
+
+
+def let_curves_go_on(ensemble: Ensemble, encoder: TableEncoder) -> None:
+    """Of columns with fewer bins than others, beyond their last one."""
+    for part in ensemble.bank.module.modules():
+        if isinstance(part, PiecewiseLinear):
+            part.go_on_([len(edges) - 1 for edges in encoder.binned_.edges])
 
 
 @dataclass(frozen=True, eq=False)

@@ -112,7 +112,11 @@ def _positions(x: Value, bins: Bins) -> list[Value]:
     positions = []
     for column, edges in zip(bins.columns, bins.edges, strict=True):
         number = x.gather(ints(int(column)), axis=1)
-        into = ((number - edges[:-1]) / np.diff(edges)).clip(0.0, 1.0)
+        lowest, highest = np.zeros(len(edges) - 1), np.ones(len(edges) - 1)
+        lowest[0] -= bins.reach
+        highest[-1] += bins.reach
+        into = (number - edges[:-1]) / np.diff(edges)
+        into = into.apply("Max", lowest).apply("Min", highest)
         positions.append(into.sum(1).reshape(-1, 1).cast(np.float32))
     return positions
 

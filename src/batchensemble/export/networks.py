@@ -72,7 +72,8 @@ def mlp(x: Value, network: nn.Module, masks: Tensor | None) -> Value:
 def embedded(x: Value, module: nn.Module) -> Value:
     """(1, rows, inputs) -> (members or 1, rows, features).
 
-    A curve is the sum of what each bin adds to it: its rise, times how far into it a position is.
+    A curve is the sum of what each bin adds to it: its rise, times how far into it a position is;
+    the first and the last bin go on.
     """
     layer = exactly(FoldedEmbeddings, module)
     n_plain, n_positions, n_words = layer.sizes
@@ -80,7 +81,10 @@ def embedded(x: Value, module: nn.Module) -> Value:
     blocks = [x.slice(0, n_plain, axis=2).expand(n_networks, 1, 1)] if n_plain else []
     if n_positions:
         bins = np.arange(layer.n_bins, dtype=np.float32)
-        into = (x.slice(n_plain, n_before, axis=2).insert(3) - bins).clip(0.0, 1.0)
+        lowest, highest = np.zeros_like(bins), np.ones_like(bins)
+        lowest[0], highest[-1] = -np.inf, np.inf
+        into = x.slice(n_plain, n_before, axis=2).insert(3) - bins
+        into = into.apply("Max", lowest).apply("Min", highest)
         rises = np.diff(numbers(layer.curves), axis=2)  # (networks, columns, bins, width)
         curves = into.transpose(0, 2, 1, 3) @ np.ascontiguousarray(rises)
         blocks.append(curves.transpose(0, 2, 1, 3).reshape(0, 0, -1))

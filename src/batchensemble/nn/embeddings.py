@@ -34,6 +34,12 @@ class PiecewiseLinear(nn.Module):
         bins = torch.arange(self.n_bins, dtype=positions.dtype, device=positions.device)
         return _by_column((positions.unsqueeze(-1) - bins).clamp(0, 1), self.weight)
 
+    @torch.no_grad()
+    def go_on_(self, counts: Sequence[int]) -> None:
+        """Let curves of columns with fewer bins rise beyond them as they do in their last one."""
+        for column, n in enumerate(counts):
+            self.weight[..., column, n:, :] = self.weight[..., column, n - 1 : n, :]
+
 
 class Periodic(nn.Module):
     """Sines and cosines of learned frequencies, a linear layer for each column, and a ReLU.
@@ -142,8 +148,8 @@ class Embeddings(nn.Module):
 class FoldedEmbeddings(nn.Module):
     """Embeddings of the networks of a bank, each repeated for its members: for inference.
 
-    Curves are looked up between the values where bins begin and end. All members of a row must see
-    the same inputs.
+    Curves are looked up between the values where bins begin and end, and go on straight beyond the
+    first and the last. All members of a row must see the same inputs.
     """
 
     curves: Tensor
@@ -172,7 +178,7 @@ class FoldedEmbeddings(nn.Module):
         plain, positions, numbers = x[..., 0, :].split(self.sizes, -1)
         blocks = [plain.expand(self.n_networks, *plain.shape)]
         if positions.shape[-1]:
-            bins = positions.long().clamp(max=self.n_bins - 1)
+            bins = positions.long().clamp(0, self.n_bins - 1)
             share = (positions - bins).unsqueeze(-1)
             columns = torch.arange(positions.shape[-1], device=x.device)
             low, high = (self.curves[:, columns, place] for place in (bins, bins + 1))
