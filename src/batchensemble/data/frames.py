@@ -7,8 +7,7 @@ columns, so no other file needs to know which library a table came from.
 import datetime as dt
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -27,6 +26,8 @@ __all__ = ["Kind", "as_array", "as_frame", "read_columns"]
 
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
 _WORDS = (str, bytes, *_NUMBERS)  # words and numbers in one column are categories
+_REAL = frozenset("biuf")  # kinds of numpy types: booleans and numbers
+_OF_CELLS = _REAL | {"M", "O"}
 FEW_ROWS = 32  # cells of so few are read as objects: calls take longer than the values
 _DURATIONS = (dt.timedelta, np.timedelta64, dt.time)
 
@@ -40,7 +41,8 @@ def read_columns(X: Any) -> Columns:
     if isinstance(X, Columns):
         return X
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "iuf" and X.size:
-        return Columns(tuple(_read_block([f"x{j}" for j in range(X.shape[1])], X)))
+        names = [f"x{j}" for j in range(X.shape[1])]
+        return Columns(tuple(_read_block(names, X.dtype.kind * len(names), X)))
     if type(X) is pd.DataFrame and len(X) and len(X.columns) and X.columns.is_unique:
         columns = _read_pandas(X)
         if columns is not None:
@@ -119,43 +121,53 @@ def _read_pandas(frame: pd.DataFrame) -> Columns | None:
     """
     labels, dtypes = frame.columns.tolist(), frame.dtypes.tolist()
     names = _check_names(labels)
+    if not all(isinstance(dtype, (np.dtype, pd.StringDtype)) for dtype in dtypes):
+        return None
     types: dict[Any, list[int]] = {}
     for j, dtype in enumerate(dtypes):
-        if not isinstance(dtype, (np.dtype, pd.StringDtype)):
-            return None
         types.setdefault(dtype, []).append(j)
+    kinds = "".join(dtype.kind for dtype in dtypes)
+    if len(types) > 1 and len(frame) <= FEW_ROWS and set(kinds) <= _OF_CELLS:
+        return Columns(tuple(_read_cells(names, kinds, frame.to_numpy(dtype=object))))
     columns: dict[int, Column] = {}
-    cells = frame.to_numpy(dtype=object) if len(types) > 1 and len(frame) <= FEW_ROWS else None
     for dtype, places in types.items():
-        own = [names[j] for j in places]
-        if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-            if cells is not None:
-                block = cells[:, places].astype(dtype)
-            else:
-                whole = len(places) == len(names)
-                block = frame.to_numpy() if whole else frame.iloc[:, places].to_numpy()
-            columns |= zip(places, _read_block(own, block), strict=True)
-            continue
-        is_object = not isinstance(dtype, np.dtype) or dtype.kind == "O"
-        for name, j in zip(own, places, strict=True):
-            if cells is not None and is_object:
-                columns[j] = _read_array(name, cells[:, j])
-            elif cells is not None and dtype.kind == "M":
-                columns[j] = Column(name, "date", scalars.dates(name, cells[:, j])[0])
-            else:
-                columns[j] = _read_array(name, frame[labels[j]].to_numpy())
+        if dtype.kind in _REAL:
+            whole = len(types) == 1
+            block = frame.to_numpy() if whole else frame.iloc[:, places].to_numpy()
+            own = [names[j] for j in places]
+            columns |= zip(
+                places, _read_block(own, kinds[places[0]] * len(own), block), strict=True
+            )
+        else:
+            columns |= {j: _read_array(names[j], frame[labels[j]].to_numpy()) for j in places}
     return Columns(tuple(columns[j] for j in range(len(names))))
 
 
-def _read_block(names: list[str], block: NDArray[Any]) -> list[Column]:
-    """Numbers of one type, (rows, columns)."""
-    kind: Kind = "boolean" if block.dtype.kind == "b" else "number"
+def _read_cells(names: list[str], kinds: str, cells: NDArray[Any]) -> Iterator[Column]:
+    """Objects, (rows, columns), of columns whose types are of these kinds."""
+    places = [j for j, kind in enumerate(kinds) if kind in _REAL]
+    real = [names[j] for j in places]
+    numbers = iter(_read_block(real, [kinds[j] for j in places], cells[:, places]))
+    for j, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        if kind in _REAL:
+            yield next(numbers)
+        elif kind == "M":
+            yield Column(name, "date", scalars.dates(name, cells[:, j])[0])
+        else:
+            yield _read_objects(name, cells[:, j])
+
+
+def _read_block(names: list[str], kinds: Iterable[str], block: NDArray[Any]) -> list[Column]:
+    """Numbers, (rows, columns), of columns whose types are of these kinds."""
     with np.errstate(over="ignore"):  # a long double may become infinite: refused as such
         numbers = np.array(block.T, np.float64, order="C")
     if np.isinf(numbers).any():
         for name, values in zip(names, numbers, strict=True):
             _number(name, values)
-    return [Column(name, kind, values) for name, values in zip(names, numbers, strict=True)]
+    return [
+        Column(name, "boolean" if kind == "b" else "number", values)
+        for name, kind, values in zip(names, kinds, numbers, strict=True)
+    ]
 
 
 def _read_series(name: str, series: Any) -> Column:
@@ -172,7 +184,7 @@ def _read_series(name: str, series: Any) -> Column:
         raise _refusal(name, 0, f"a nested value ({dtype})")
     column = _read_array(name, values)
     is_zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
-    return replace(column, is_zoned=True) if is_zoned else column
+    return column._replace(is_zoned=True) if is_zoned else column
 
 
 def _read_array(name: str, values: NDArray[Any]) -> Column:
