@@ -26,9 +26,8 @@ __all__ = ["Kind", "as_array", "as_frame", "read_columns"]
 
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
 _WORDS = (str, bytes, *_NUMBERS)  # words and numbers in one column are categories
-_REAL = frozenset("biuf")  # kinds of numpy types: booleans and numbers
-_OF_CELLS = _REAL | {"M", "O"}
-FEW_ROWS = 32  # cells of so few are read as objects: calls take longer than the values
+_REAL, _OF_CELLS = frozenset("biuf"), frozenset("biufMO")  # kinds of numpy types
+FEW_ROWS = 32  # cells of so few are read at once: calls take longer than the values
 _DURATIONS = (dt.timedelta, np.timedelta64, dt.time)
 
 
@@ -115,46 +114,49 @@ def _check_readable(data: pd.DataFrame | pd.Series) -> None:
 
 
 def _read_pandas(frame: pd.DataFrame) -> Columns | None:
-    """A frame of plain types, all columns of a type at once: one by one takes long.
-
-    None if it has others.
-    """
-    labels, dtypes = frame.columns.tolist(), frame.dtypes.tolist()
-    names = _check_names(labels)
+    """A frame of plain types, all numbers of a kind at once; None if it has others."""
+    names, cells = _check_names(frame.columns.tolist()), _few_cells(frame)
+    # What a frame hands out twice is its own memory, of one type. To ask for `dtypes` takes longer.
+    if len(cells) and cells.dtype.kind in _REAL and np.may_share_memory(cells, frame.to_numpy()):
+        return Columns(tuple(_read_block(names, cells.dtype.kind * len(names), cells)))
+    dtypes = frame.dtypes.tolist()
     if not all(isinstance(dtype, (np.dtype, pd.StringDtype)) for dtype in dtypes):
         return None
-    types: dict[Any, list[int]] = {}
-    for j, dtype in enumerate(dtypes):
-        types.setdefault(dtype, []).append(j)
     kinds = "".join(dtype.kind for dtype in dtypes)
-    if len(types) > 1 and len(frame) <= FEW_ROWS and set(kinds) <= _OF_CELLS:
-        return Columns(tuple(_read_cells(names, kinds, frame.to_numpy(dtype=object))))
+    if len(cells) and set(kinds) <= (_OF_CELLS if cells.dtype == object else _REAL):
+        return Columns(tuple(_read_cells(names, kinds, cells)))
     columns: dict[int, Column] = {}
-    for dtype, places in types.items():
-        if dtype.kind in _REAL:
-            whole = len(types) == 1
-            block = frame.to_numpy() if whole else frame.iloc[:, places].to_numpy()
-            own = [names[j] for j in places]
-            columns |= zip(
-                places, _read_block(own, kinds[places[0]] * len(own), block), strict=True
-            )
+    for kind in set(kinds):
+        places = [j for j, each in enumerate(kinds) if each == kind]
+        if kind in _REAL:  # one by one takes long
+            block = (frame if len(places) == len(names) else frame.iloc[:, places]).to_numpy()
+            read = _read_block([names[j] for j in places], kind * len(places), block)
+            columns |= zip(places, read, strict=True)
         else:
-            columns |= {j: _read_array(names[j], frame[labels[j]].to_numpy()) for j in places}
+            columns |= {j: _read_array(names[j], frame.iloc[:, j].to_numpy()) for j in places}
     return Columns(tuple(columns[j] for j in range(len(names))))
 
 
+def _few_cells(frame: pd.DataFrame) -> NDArray[Any]:
+    """(rows, columns) in a type that holds all; no rows if there are many, or pandas cannot."""
+    try:
+        return np.asarray(frame.to_numpy() if len(frame) <= FEW_ROWS else ())
+    except (NotImplementedError, OverflowError):  # Arrow's unions, and dates in far years
+        return np.empty(0)
+
+
 def _read_cells(names: list[str], kinds: str, cells: NDArray[Any]) -> Iterator[Column]:
-    """Objects, (rows, columns), of columns whose types are of these kinds."""
+    """Cells, (rows, columns), of columns whose types are of these kinds."""
     places = [j for j, kind in enumerate(kinds) if kind in _REAL]
     real = [names[j] for j in places]
     numbers = iter(_read_block(real, [kinds[j] for j in places], cells[:, places]))
-    for j, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+    for name, kind, values in zip(names, kinds, cells.T, strict=True):
         if kind in _REAL:
             yield next(numbers)
         elif kind == "M":
-            yield Column(name, "date", scalars.dates(name, cells[:, j])[0])
+            yield Column(name, "date", scalars.dates(name, values)[0])
         else:
-            yield _read_objects(name, cells[:, j])
+            yield _read_objects(name, values)
 
 
 def _read_block(names: list[str], kinds: Iterable[str], block: NDArray[Any]) -> list[Column]:
