@@ -79,8 +79,9 @@ class GaussianPredictive(MixturePredictive):
     def quantile(self, q: ArrayLike) -> Array:
         """Exact quantiles of the mixture: one q -> (samples,), several -> (samples, len(q))."""
         levels = check_levels(q)
-        out = self._quantiles(levels.ravel())
-        order = np.argsort(levels.ravel())
+        flat = levels.ravel()
+        out, order = self._quantiles(flat), np.argsort(flat)
+        out[:, flat == 0], out[:, flat == 1] = -np.inf, np.inf
         # Rounding in the last bit must not let two quantiles cross.
         out[:, order] = np.maximum.accumulate(out[:, order], axis=1)
         return out.reshape(len(self), *levels.shape)
@@ -162,11 +163,11 @@ class GaussianPredictive(MixturePredictive):
         return check_array("y", y, len(self))[:, None]
 
     def _quantiles(self, levels: Array) -> Array:
-        """(samples, levels)."""
+        """(samples, levels) at levels between 0 and 1."""
         # The upper half is the lower half of the mirrored mixture: small tails keep their digits.
         sides, tails = np.empty((2, len(self), len(levels)))
         sides[:], tails[:] = np.where(levels <= 0.5, 1.0, -1.0), np.minimum(levels, 1.0 - levels)
-        return np.where(tails == 0, -np.inf * sides, self._reached(sides, tails))
+        return self._reached(sides, tails)
 
     def _reached(self, sides: Array, tails: Array) -> Array:
         """(samples, n), where the probability below (side 1) or above (-1) is the tail."""
@@ -202,12 +203,6 @@ def _mixed(values: Array, weights: Array | None) -> Array:
     return average(values, 1) if weights is None else (values * weights).sum(axis=1)
 
 
-def _sum(values: Array) -> Array:
-    """(samples, parts) -> (samples,)."""
-    out: Array = np.add.reduce(values, axis=1)
-    return out
-
-
 def _lower_quantile(means: Array, stds: Array, tails: Array, weights: Array | None = None) -> Array:
     """Per row the x at which the mean of Phi((x - means) / stds) is its tail, 0 < tail <= 1/2.
 
@@ -216,17 +211,17 @@ def _lower_quantile(means: Array, stds: Array, tails: Array, weights: Array | No
     shares = np.full(means.shape, 1 / means.shape[1] if weights is None else weights)
     ends = means + stds * ndtri(tails)[:, None]
     low, high = ends.min(axis=1), ends.max(axis=1)  # the mixture's quantile lies between
-    x, step = np.minimum(np.maximum(_sum(ends * shares), low), high), high - low
+    x, step = np.minimum(np.maximum((ends * shares).sum(axis=1), low), high), high - low
     m, s, w = means, stds, shares
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
 
         def halley() -> tuple[Array, Array]:
             """The distance of log F from that of the tail, and of x from where it would be 0."""
             z = (x[:, None] - m) / s
-            f = np.maximum(_sum(ndtr(z) * w), _TINY)
             densities = _density(z) * w / s
-            gap, density = np.log(f / tails), _sum(densities)
-            slope, bend = density / f, _sum(densities * z / s) / density
+            f, density, bent = np.add.reduce([ndtr(z) * w, densities, densities * z / s], axis=2)
+            f = np.maximum(f, _TINY)
+            gap, slope, bend = np.log(f / tails), density / f, bent / density
             return gap, gap / (slope + 0.5 * gap * (slope + bend))
 
         # Nearly all rows need three steps, and no look at each of them. Between equal ends x stays.
