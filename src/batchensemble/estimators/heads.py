@@ -127,8 +127,7 @@ class NumberHead:
     def _latent(self, outputs: Floats) -> GaussianPredictive:
         """The prediction before the transform."""
         means, raw = outputs[..., 0], _in_blocks(outputs[..., 1])
-        with torch.inference_mode():
-            variances = bounded(raw, self.loss.bounds).exp().numpy()[: len(outputs)]
+        variances = bounded(raw, self.loss.bounds).exp().numpy()[: len(outputs)]
         return self.spread.predictive(self.location + self.scale * means, self.scale**2 * variances)
 
 
