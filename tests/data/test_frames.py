@@ -379,11 +379,19 @@ def test_a_few_rows_are_read_as_among_many():
             "date": pd.date_range("2026-01-01", periods=n),
             "moment": pd.date_range("1969-12-31 23:59:59.123456789", periods=n, unit="ns"),
             "coded": pd.Categorical(random.choice(["u", "v"], n)),
+            "grade": pd.Categorical(random.integers(0, 3, n)),
+            "large": random.integers(2**62, 2**63, n),
+            "larger": random.integers(2**63, 2**64, n, dtype=np.uint64),
+            "far": np.array(["5000-01-01"] * n, "datetime64[s]"),
+            "long": np.arange(n).astype("timedelta64[s]"),
         }
     )
     frame.loc[[1, 40], ["float", "word", "date"]] = None
     some = ["float", "word", "date", "moment"]
-    for names in (list(frame), some, ["float", "int"], ["float"]):
+    alike = [["float", "int"], ["large", "int"], ["large", "larger"], ["bool", "int"]]
+    alike += [["far", "moment"], ["far", "long"], ["grade", "grade2"], ["word", "object"]]
+    frame["grade2"] = frame["grade"]  # a categorical of numbers is none
+    for names in (list(frame), some, *alike, *([name] for name in frame)):
         whole = read_columns(frame[names])
         for rows in (slice(0, 1), slice(1, 2), slice(0, 7)):
             few = read_columns(frame[names].iloc[rows])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from batchensemble.predictive import CategoricalPredictive, GaussianPredictive, SamplePredictive
+from batchensemble.predictive.base import average
 
 RNG = np.random.default_rng(0)
 GAUSSIAN = GaussianPredictive(RNG.normal(size=(6, 5)), RNG.exponential(size=(6, 5)))
@@ -54,3 +55,13 @@ def test_the_mean_is_that_of_the_members_and_the_variance_adds_their_distance():
     np.testing.assert_allclose(GAUSSIAN.mean, GAUSSIAN.means.mean(1))
     total = GAUSSIAN.variances.mean(1) + GAUSSIAN.means.var(1)
     np.testing.assert_allclose(GAUSSIAN.std**2, total)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 300])
+def test_averages_and_variances_of_members_have_the_bits_that_numpy_gives_them(n_rows):
+    values = RNG.normal(size=(n_rows, 20, 7))
+    for axis in (1, 2, (1, 2)):
+        np.testing.assert_array_equal(average(values, axis), values.mean(axis=axis))
+    dist = GaussianPredictive(values[..., 0], np.square(values[..., 0]))
+    apart = dist.means - dist.means[:, :1]
+    np.testing.assert_array_equal(dist.epistemic, apart.var(axis=1))

@@ -487,3 +487,24 @@ def test_the_interval_of_members_that_nearly_agree_takes_three_looks_at_their_mi
     assert len(looks) == 3
     np.testing.assert_allclose(dist.cdf(low), 0.05, rtol=1e-13)
     np.testing.assert_allclose(dist.cdf(high), 0.95, rtol=1e-13)
+
+
+def test_the_interval_has_the_bits_of_the_quantiles_at_its_ends():
+    random = np.random.default_rng(0)
+    means, variances = random.normal(size=(40, 5)), random.gamma(1, size=(40, 5))
+    variances[:3], means[1:5] = 0, means[1:5, :1]
+    for coverage in (1e-9, 0.5, 0.9, 1 - 1e-9):
+        tail = (1 - coverage) / 2
+        for tails in ((0.0, 1.0), (0.1, 4.0)):
+            dist = GaussianPredictive(means, variances, *tails)
+            ends = dist.quantile([tail, 1 - tail])
+            np.testing.assert_array_equal(dist.interval(coverage), ends)
+
+
+def test_members_that_agree_keep_the_quantile_that_all_of_them_have():
+    dist = GaussianPredictive(np.full((2, 4), [[3.0], [-3.0]]), np.full((2, 4), 4.0))
+    alone = GaussianPredictive(dist.means[:, :1], dist.variances[:, :1])
+    levels = [0.01, 0.3, 0.5, 0.9]
+    np.testing.assert_array_equal(dist.quantile(levels), alone.quantile(levels))
+    expected = stats.norm(dist.means[:, :1], 2.0).ppf(levels)
+    np.testing.assert_allclose(alone.quantile(levels), expected, rtol=1e-14)

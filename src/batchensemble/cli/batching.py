@@ -4,7 +4,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -63,7 +62,7 @@ def joined(parts: list[Columns]) -> Columns:
         return parts[0]
     return Columns(
         tuple(
-            replace(own[0], values=np.concatenate([column.values for column in own]))
+            own[0]._replace(values=np.concatenate([column.values for column in own]))
             for own in zip(*parts, strict=True)
         )
     )

@@ -228,14 +228,15 @@ class IntervalCalibration:
         With a transform, these are found before it: the interval ends where the target can be.
         """
         reaches = self.reaches(coverage, groups)
+        latent = dist.latent if isinstance(dist, TransformedPredictive) else dist
+        mean = latent.mean
         if self.groups is not None:
             below, above = (each[:, 0] for each in reaches)
         else:
-            steps = np.arange(dist.mean.shape[1] if dist.mean.ndim == 2 else 1)
+            steps = np.arange(mean.shape[1] if mean.ndim == 2 else 1)
             below, above = (each[np.minimum(steps, len(each) - 1)] for each in reaches)
-        if isinstance(dist, TransformedPredictive):
-            return dist.transform(widened(dist.latent.mean, dist.latent.std, below, above))
-        return widened(dist.mean, dist.std, below, above)
+        ends = widened(mean, latent.std, below, above)
+        return dist.transform(ends) if isinstance(dist, TransformedPredictive) else ends
 
     def coverage_curve(self, new: ArrayLike, groups: NDArray[Any] | None = None) -> CoverageCurve:
         """How often intervals hold new truths with these `deviations_of`, level by level.

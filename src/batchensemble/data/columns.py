@@ -1,8 +1,8 @@
 """Named columns, each of one kind: number, boolean, category or date. Every table is read so."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,12 @@ MISSING = {
     "number": np.nan,
     "boolean": np.nan,
     "category": None,
-    "date": np.datetime64("NaT", "us"),
+    "date": scalars.NO_DATE,
 }
 MOST_EXACT = 2**53  # from here on, neighbours among whole numbers are one float
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
+class Column(NamedTuple):
     """One column: a name, a kind, and values in that kind's one form.
 
     number    float64, NaN = missing (durations in seconds, times of day in seconds after midnight)
@@ -100,7 +99,7 @@ class Columns:
 
     def take(self, rows: NDArray[Any] | slice) -> "Columns":
         """The same columns with the chosen rows."""
-        return Columns(tuple(replace(c, values=c.values[rows]) for c in self.columns))
+        return Columns(tuple(c._replace(values=c.values[rows]) for c in self.columns))
 
     @property
     def n_rows(self) -> int:

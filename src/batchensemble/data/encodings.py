@@ -179,12 +179,11 @@ class Words:
     def apply(self, texts: NDArray[Any]) -> NDArray[np.float32]:
         """(rows, columns) -> (rows, outputs); an unknown word is rare, or all zeros."""
         n_outputs, of_columns = self._places
-        outputs = np.zeros((len(texts), n_outputs), np.float32)
+        # The last output, -1, is for unknown words where none is rare.
+        rows, outputs = np.arange(len(texts)), np.zeros((len(texts), n_outputs + 1), np.float32)
         for column, (place, unknown) in zip(texts.T, of_columns, strict=True):
-            places = np.array([place.get(word, unknown) for word in column], np.int64)
-            rows = np.flatnonzero(places >= 0)
-            outputs[rows, places[rows]] = 1
-        return outputs
+            outputs[rows, [place.get(word, unknown) for word in column]] = 1
+        return outputs[:, :-1]
 
     @cached_property
     def _places(self) -> tuple[int, list[tuple[dict[str | None, int], int]]]:

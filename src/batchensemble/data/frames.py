@@ -7,8 +7,7 @@ columns, so no other file needs to know which library a table came from.
 import datetime as dt
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -27,7 +26,8 @@ __all__ = ["Kind", "as_array", "as_frame", "read_columns"]
 
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
 _WORDS = (str, bytes, *_NUMBERS)  # words and numbers in one column are categories
-FEW_ROWS = 32  # cells of so few are read as objects: calls take longer than the values
+_REAL, _OF_CELLS = frozenset("biuf"), frozenset("biufMO")  # kinds of numpy types
+FEW_ROWS = 32  # cells of so few are read at once: calls take longer than the values
 _DURATIONS = (dt.timedelta, np.timedelta64, dt.time)
 
 
@@ -40,7 +40,8 @@ def read_columns(X: Any) -> Columns:
     if isinstance(X, Columns):
         return X
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "iuf" and X.size:
-        return Columns(tuple(_read_block([f"x{j}" for j in range(X.shape[1])], X)))
+        names = [f"x{j}" for j in range(X.shape[1])]
+        return Columns(tuple(_read_block(names, X.dtype.kind * len(names), X)))
     if type(X) is pd.DataFrame and len(X) and len(X.columns) and X.columns.is_unique:
         columns = _read_pandas(X)
         if columns is not None:
@@ -113,49 +114,62 @@ def _check_readable(data: pd.DataFrame | pd.Series) -> None:
 
 
 def _read_pandas(frame: pd.DataFrame) -> Columns | None:
-    """A frame of plain types, all columns of a type at once: one by one takes long.
-
-    None if it has others.
-    """
-    labels, dtypes = frame.columns.tolist(), frame.dtypes.tolist()
-    names = _check_names(labels)
-    types: dict[Any, list[int]] = {}
-    for j, dtype in enumerate(dtypes):
-        if not isinstance(dtype, (np.dtype, pd.StringDtype)):
-            return None
-        types.setdefault(dtype, []).append(j)
+    """A frame of plain types, all numbers of a kind at once; None if it has others."""
+    names, cells = _check_names(frame.columns.tolist()), _few_cells(frame)
+    # What a frame hands out twice is its own memory, of one type. To ask for `dtypes` takes longer.
+    if len(cells) and cells.dtype.kind in _REAL and np.may_share_memory(cells, frame.to_numpy()):
+        return Columns(tuple(_read_block(names, cells.dtype.kind * len(names), cells)))
+    dtypes = frame.dtypes.tolist()
+    if not all(isinstance(dtype, (np.dtype, pd.StringDtype)) for dtype in dtypes):
+        return None
+    kinds = "".join(dtype.kind for dtype in dtypes)
+    if len(cells) and set(kinds) <= (_OF_CELLS if cells.dtype == object else _REAL):
+        return Columns(tuple(_read_cells(names, kinds, cells)))
     columns: dict[int, Column] = {}
-    cells = frame.to_numpy(dtype=object) if len(types) > 1 and len(frame) <= FEW_ROWS else None
-    for dtype, places in types.items():
-        own = [names[j] for j in places]
-        if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-            if cells is not None:
-                block = cells[:, places].astype(dtype)
-            else:
-                whole = len(places) == len(names)
-                block = frame.to_numpy() if whole else frame.iloc[:, places].to_numpy()
-            columns |= zip(places, _read_block(own, block), strict=True)
-            continue
-        is_object = not isinstance(dtype, np.dtype) or dtype.kind == "O"
-        for name, j in zip(own, places, strict=True):
-            if cells is not None and is_object:
-                columns[j] = _read_array(name, cells[:, j])
-            elif cells is not None and dtype.kind == "M":
-                columns[j] = Column(name, "date", scalars.dates(name, cells[:, j])[0])
-            else:
-                columns[j] = _read_array(name, frame[labels[j]].to_numpy())
+    for kind in set(kinds):
+        places = [j for j, each in enumerate(kinds) if each == kind]
+        if kind in _REAL:  # one by one takes long
+            block = (frame if len(places) == len(names) else frame.iloc[:, places]).to_numpy()
+            read = _read_block([names[j] for j in places], kind * len(places), block)
+            columns |= zip(places, read, strict=True)
+        else:
+            columns |= {j: _read_array(names[j], frame.iloc[:, j].to_numpy()) for j in places}
     return Columns(tuple(columns[j] for j in range(len(names))))
 
 
-def _read_block(names: list[str], block: NDArray[Any]) -> list[Column]:
-    """Numbers of one type, (rows, columns)."""
-    kind: Kind = "boolean" if block.dtype.kind == "b" else "number"
+def _few_cells(frame: pd.DataFrame) -> NDArray[Any]:
+    """(rows, columns) in a type that holds all; no rows if there are many, or pandas cannot."""
+    try:
+        return np.asarray(frame.to_numpy() if len(frame) <= FEW_ROWS else ())
+    except (NotImplementedError, OverflowError):  # Arrow's unions, and dates in far years
+        return np.empty(0)
+
+
+def _read_cells(names: list[str], kinds: str, cells: NDArray[Any]) -> Iterator[Column]:
+    """Cells, (rows, columns), of columns whose types are of these kinds."""
+    places = [j for j, kind in enumerate(kinds) if kind in _REAL]
+    real = [names[j] for j in places]
+    numbers = iter(_read_block(real, [kinds[j] for j in places], cells[:, places]))
+    for name, kind, values in zip(names, kinds, cells.T, strict=True):
+        if kind in _REAL:
+            yield next(numbers)
+        elif kind == "M":
+            yield Column(name, "date", scalars.dates(name, values)[0])
+        else:
+            yield _read_objects(name, values)
+
+
+def _read_block(names: list[str], kinds: Iterable[str], block: NDArray[Any]) -> list[Column]:
+    """Numbers, (rows, columns), of columns whose types are of these kinds."""
     with np.errstate(over="ignore"):  # a long double may become infinite: refused as such
         numbers = np.array(block.T, np.float64, order="C")
     if np.isinf(numbers).any():
         for name, values in zip(names, numbers, strict=True):
             _number(name, values)
-    return [Column(name, kind, values) for name, values in zip(names, numbers, strict=True)]
+    return [
+        Column(name, "boolean" if kind == "b" else "number", values)
+        for name, kind, values in zip(names, kinds, numbers, strict=True)
+    ]
 
 
 def _read_series(name: str, series: Any) -> Column:
@@ -172,7 +186,7 @@ def _read_series(name: str, series: Any) -> Column:
         raise _refusal(name, 0, f"a nested value ({dtype})")
     column = _read_array(name, values)
     is_zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
-    return replace(column, is_zoned=True) if is_zoned else column
+    return column._replace(is_zoned=True) if is_zoned else column
 
 
 def _read_array(name: str, values: NDArray[Any]) -> Column:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 GAPS = frozenset(  # texts of files that stand for no value
     ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None")
 )
+NO_DATE = np.datetime64("NaT", "us")
 _YEARS = "expected dates between the years 1 and 9999 in UTC"
 
 
@@ -77,7 +78,7 @@ def dates(name: str, values: NDArray[Any]) -> tuple[NDArray[Any], bool]:
 
     All have, or none: an hour without a zone is not an hour in UTC.
     """
-    moments, zoned = np.full(len(values), "NaT", dtype="datetime64[us]"), set()
+    moments, zoned = np.full(len(values), NO_DATE), set()
     for row, value in enumerate(values):
         if isinstance(value, np.datetime64):
             if value == value:

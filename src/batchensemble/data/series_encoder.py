@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -271,7 +270,7 @@ class SeriesEncoder:
             known = np.where(column.missing, -1, np.arange(len(panel.values)))
             last = np.maximum.reduceat(known, panel.starts[:-1])
             taken = np.where(last < 0, rows, last)
-            parts.append(replace(column, values=column.values[taken]))
+            parts.append(column._replace(values=column.values[taken]))
         return Columns(tuple(parts))
 
     def _encoded(self, when: str, columns: Columns | None) -> NDArray[np.float32]:

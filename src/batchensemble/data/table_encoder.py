@@ -247,8 +247,9 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
 
     def _numbers(self, columns: Columns) -> NDArray[np.float64]:
         """(rows, numbers, booleans and dates): what the imputer and the scaler see."""
-        numbers = np.zeros((columns.n_rows, len(self._numeric())))
-        for i, j in enumerate(self._numeric()):
+        numeric = self._numeric()
+        numbers = np.zeros((columns.n_rows, len(numeric)))
+        for i, j in enumerate(numeric):
             if not self.empty_[j]:
                 column = columns[j].as_kind(self.kinds_[j])
                 is_date = column.kind == "date"

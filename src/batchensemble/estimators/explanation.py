@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -102,7 +102,7 @@ def explained(
 
     def answers(numbers: Floats) -> Floats:
         at = numbers.astype(np.int64)
-        chosen = (replace(c, values=c.values[at[:, j]]) for j, c in enumerate(pool))
+        chosen = (c._replace(values=c.values[at[:, j]]) for j, c in enumerate(pool))
         return answer(Columns(tuple(chosen)))
 
     every = np.arange(len(some) + rows.n_rows, dtype=np.float64)
@@ -131,4 +131,4 @@ def _joined(first: Column, second: Column) -> Column:
     """The values of both; a column without any value is of the other's kind."""
     kind = first.kind if second.missing.all() else second.kind
     values = [column.as_kind(kind).values for column in (first, second)]
-    return replace(first, kind=kind, values=np.concatenate(values))
+    return first._replace(kind=kind, values=np.concatenate(values))

@@ -127,8 +127,7 @@ class NumberHead:
     def _latent(self, outputs: Floats) -> GaussianPredictive:
         """The prediction before the transform."""
         means, raw = outputs[..., 0], _in_blocks(outputs[..., 1])
-        with torch.inference_mode():
-            variances = bounded(raw, self.loss.bounds).exp().numpy()[: len(outputs)]
+        variances = bounded(raw, self.loss.bounds).exp().numpy()[: len(outputs)]
         return self.spread.predictive(self.location + self.scale * means, self.scale**2 * variances)
 
 
@@ -189,15 +188,14 @@ class ClassHead:
 
 
 def _in_blocks(outputs: Floats) -> Tensor:
-    """With its last row repeated up to whole blocks of rows.
+    """With zeros up to whole blocks of rows.
 
     torch computes functions of several numbers at a time, and of what is left over at the end in
     another way: a row's last bits would depend on how many rows come with it.
     """
-    n_missing = -len(outputs) % BLOCK
-    if not n_missing:
-        return torch.from_numpy(outputs)
-    return torch.from_numpy(np.concatenate([outputs, outputs[-1:].repeat(n_missing, axis=0)]))
+    blocks = np.zeros((len(outputs) + -len(outputs) % BLOCK, *outputs.shape[1:]))
+    blocks[: len(outputs)] = outputs
+    return torch.from_numpy(blocks)
 
 
 def censored_loss(head: Head[Any]) -> CensoredNLL:

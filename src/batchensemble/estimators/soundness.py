@@ -4,7 +4,6 @@ Files may be written by anybody. What is wrong in one is found here, when it is 
 whoever predicts with it.
 """
 
-from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -182,7 +181,7 @@ def _trial_columns(encoder: TableEncoder) -> Columns:
     for column, is_zoned in zip(columns, zoned, strict=True):
         fits = type(is_zoned) is bool and (column.kind == "date" or not is_zoned)
         require(fits, "which dates have zones")
-    columns = [replace(c, is_zoned=z) for c, z in zip(columns, zoned, strict=True)]
+    columns = [c._replace(is_zoned=z) for c, z in zip(columns, zoned, strict=True)]
     return Columns(tuple(columns))
 
 

@@ -13,6 +13,7 @@ from scipy.special import log_ndtr
 
 from batchensemble.conformal.sides import two_sides_are_better
 from batchensemble.predictive import GaussianPredictive
+from batchensemble.predictive.base import average
 from batchensemble.training.engines import Data
 from batchensemble.training.losses import Gaussian
 from batchensemble.training.models import Ensemble, Rows, predict_rows
@@ -102,7 +103,7 @@ class Spread:
     def predictive(self, means: Floats, variances: Floats) -> GaussianPredictive:
         """The prediction with these factors; a row's mean stays."""
         if self.distance != 1:
-            centre = means.mean(axis=1, keepdims=True)
+            centre = average(means, 1)[:, None]
             means = centre + self.distance * (means - centre)
         variances = np.maximum(self.variance * variances, self.least_variance)
         return GaussianPredictive(means, variances, self.tail_share, self.tail_width)

@@ -114,8 +114,8 @@ class MixturePredictive(NumericPredictive):
     @property
     def epistemic(self) -> Array:
         """(samples,) variance of the members' means; exactly 0 where they agree."""
-        epistemic: Array = self._offsets.var(axis=1)
-        return epistemic
+        offsets = self._offsets
+        return average(np.square(offsets - average(offsets, 1)[:, None]), 1)
 
     @property
     def _offsets(self) -> Array:
@@ -136,6 +136,6 @@ def read_only(array: Array) -> Array:
 
 
 def average(values: Array, axis: int | tuple[int, ...]) -> Array:
-    """`values.mean(axis)`, typed: numpy's returns Any."""
-    out: Array = values.mean(axis=axis)
-    return out
+    """`values.mean(axis)`, bit for bit: for one row, numpy's takes twice as long."""
+    total: Array = np.add.reduce(values, axis=axis)
+    return total / (values.size // max(1, total.size))

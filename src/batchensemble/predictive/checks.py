@@ -19,10 +19,9 @@ def check_array(name: str, value: ArrayLike, *axes: str | int, largest: float = 
     Without `axes` every shape is welcome.
     """
     array = np.array(value, dtype=np.float64)
-    fits = array.ndim == len(axes) and all(
-        isinstance(axis, str) or axis == n for axis, n in zip(axes, array.shape, strict=True)
-    )
-    if axes and not fits:
+    pairs = zip(axes, array.shape, strict=False)
+    wrong = [axis for axis, n in pairs if axis != n and not isinstance(axis, str)]
+    if axes and (wrong or array.ndim != len(axes)):
         cure = "check that the rows and axes match"
         if array.ndim == len(axes) - 1:
             cure = f"to add an axis of length 1, pass {name}[:, None]"

@@ -79,8 +79,9 @@ class GaussianPredictive(MixturePredictive):
     def quantile(self, q: ArrayLike) -> Array:
         """Exact quantiles of the mixture: one q -> (samples,), several -> (samples, len(q))."""
         levels = check_levels(q)
-        out = self._quantiles(levels.ravel())
-        order = np.argsort(levels.ravel())
+        flat = levels.ravel()
+        out, order = self._quantiles(flat), np.argsort(flat)
+        out[:, flat == 0], out[:, flat == 1] = -np.inf, np.inf
         # Rounding in the last bit must not let two quantiles cross.
         out[:, order] = np.maximum.accumulate(out[:, order], axis=1)
         return out.reshape(len(self), *levels.shape)
@@ -95,7 +96,8 @@ class GaussianPredictive(MixturePredictive):
 
     def interval(self, coverage: float = 0.9) -> Array:
         """(samples, 2) central interval: as much probability below it as above it."""
-        return self.quantile(central_levels(coverage))
+        ends = self._quantiles(np.array(central_levels(coverage)))
+        return np.maximum.accumulate(ends, axis=1)  # as in `quantile`
 
     def crps(self, y: ArrayLike) -> Array:
         """(samples,) continuous ranked probability score, in units of y; lower is better.
@@ -148,7 +150,7 @@ class GaussianPredictive(MixturePredictive):
         if not self.tail_share:
             return self.means, stds, None
         core = np.maximum(stds * self._core, NARROWEST_STD)
-        shares = np.repeat([1 - self.tail_share, self.tail_share], self.n_members)
+        shares = np.array([1 - self.tail_share, self.tail_share]).repeat(self.n_members)
         return (
             np.concatenate([self.means, self.means], axis=1),
             np.concatenate([core, core * self.tail_width], axis=1),
@@ -161,13 +163,11 @@ class GaussianPredictive(MixturePredictive):
         return check_array("y", y, len(self))[:, None]
 
     def _quantiles(self, levels: Array) -> Array:
-        """(samples, levels)."""
+        """(samples, levels) at levels between 0 and 1."""
         # The upper half is the lower half of the mirrored mixture: small tails keep their digits.
         sides, tails = np.empty((2, len(self), len(levels)))
         sides[:], tails[:] = np.where(levels <= 0.5, 1.0, -1.0), np.minimum(levels, 1.0 - levels)
-        out = self._reached(sides, tails)
-        out[tails == 0] = -np.inf * sides[tails == 0]
-        return out
+        return self._reached(sides, tails)
 
     def _reached(self, sides: Array, tails: Array) -> Array:
         """(samples, n), where the probability below (side 1) or above (-1) is the tail."""
@@ -203,49 +203,41 @@ def _mixed(values: Array, weights: Array | None) -> Array:
     return average(values, 1) if weights is None else (values * weights).sum(axis=1)
 
 
-def _sum(values: Array) -> Array:
-    """(samples, parts) -> (samples,)."""
-    out: Array = np.add.reduce(values, axis=1)
-    return out
-
-
 def _lower_quantile(means: Array, stds: Array, tails: Array, weights: Array | None = None) -> Array:
     """Per row the x at which the mean of Phi((x - means) / stds) is its tail, 0 < tail <= 1/2.
 
     Halley's method on log F, bisecting whenever it leaves the bracket or does not halve its step.
     """
-    shares = np.full(means.shape[1], 1 / means.shape[1]) if weights is None else weights
+    shares = np.full(means.shape, 1 / means.shape[1] if weights is None else weights)
     ends = means + stds * ndtri(tails)[:, None]
     low, high = ends.min(axis=1), ends.max(axis=1)  # the mixture's quantile lies between
-    out: Array = np.minimum(np.maximum(_sum(ends * shares), low), high)
-    left = np.flatnonzero(high > low)
-    # Of the rows that are left, from here on.
-    x, step = out[left], (high - low)[left]
-    m, s, low, high, tails = (a[left] for a in (means, stds, low, high, tails))
+    x, step = np.minimum(np.maximum((ends * shares).sum(axis=1), low), high), high - low
+    m, s, w = means, stds, shares
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
 
         def halley() -> tuple[Array, Array]:
             """The distance of log F from that of the tail, and of x from where it would be 0."""
             z = (x[:, None] - m) / s
-            f = np.maximum(_sum(ndtr(z) * shares), _TINY)
-            densities = _density(z) * shares / s
-            gap, density = np.log(f / tails), _sum(densities)
-            slope, bend = density / f, _sum(densities * z / s) / density
+            densities = _density(z) * w / s
+            f, density, bent = np.add.reduce([ndtr(z) * w, densities, densities * z / s], axis=2)
+            f = np.maximum(f, _TINY)
+            gap, slope, bend = np.log(f / tails), density / f, bent / density
             return gap, gap / (slope + 0.5 * gap * (slope + bend))
 
-        # Nearly all rows need three steps, and no look at each of them.
+        # Nearly all rows need three steps, and no look at each of them. Between equal ends x stays.
         size = step
         for _ in range(3):
             (gap, move), before = halley(), size
             x, size = np.fmin(np.fmax(x - move, low), high), np.abs(move)
-        out[left] = x
+        out: Array = x
         # A step's error is its cube: none is left after one so much shorter than the one before.
-        rest = ~((np.abs(gap) < 1e-9) & (size <= 1e-4 * before))
+        rest = (step > 0) & ~((np.abs(gap) < 1e-9) & (size <= 1e-4 * before))
+        left = np.arange(len(x))  # whose x, step, m, s, w, low, high and tails these are
         for _ in range(2000):  # the float64 range, halved to its last bit
             if not rest.any():
                 break
             left, x, step = left[rest], x[rest], step[rest]
-            m, s, low, high, tails = (a[rest] for a in (m, s, low, high, tails))
+            m, s, w, low, high, tails = (a[rest] for a in (m, s, w, low, high, tails))
             gap, move = halley()
             is_below = gap < 0
             low, high = np.where(is_below, x, low), np.where(is_below, high, x)

@@ -155,7 +155,8 @@ def predict_rows(
     few_rows = members.of_few_rows() if len(x) <= FEW_ROWS else None
     if few_rows is not None:
         outputs = few_rows(x)
-        yield outputs.repeat(members.n_members // outputs.shape[1], axis=1)
+        n_alike = members.n_members // outputs.shape[1]
+        yield outputs if n_alike == 1 else outputs.repeat(n_alike, axis=1)
         return
     assert isinstance(members.network, MLP)
     widest = max(x.shape[1], members.network.n_inputs, *members.network.hidden, 1)
