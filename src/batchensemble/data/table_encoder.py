@@ -23,7 +23,8 @@ from batchensemble.data.date_columns import (
     recognise_dates,
     with_dates,
 )
-from batchensemble.data.encodings import Bins, Codes, Numbers, Words, without_gaps
+from batchensemble.data.embedded import Bins, Codes
+from batchensemble.data.encodings import Numbers, Words, without_gaps
 from batchensemble.data.frames import read_columns
 from batchensemble.data.powers_of_two import exponents_of, in_units
 from batchensemble.data.vocabulary import read_vocabulary
@@ -175,8 +176,6 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         """Texts as dates, where fit took them for dates."""
         return with_dates(columns, self.names_, self.date_formats_)
 
-    # ------------------------------------------------------------------------------- learning
-
     def __getattr__(self, name: str) -> Any:
         # What encoders lack that were saved before there were embeddings: they have none.
         if name in WITHOUT_EMBEDDINGS:
@@ -215,8 +214,6 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             "counts": self.codes_.counts,
             "n_bins": self.binned_.n_bins,
         }
-
-    # ------------------------------------------------------------------------------- encoding
 
     def beyond(self, columns: Columns) -> NDArray[np.float64]:
         """(rows,), how far a number lies outside those of fit, in their range; 0 without bins."""

@@ -11,7 +11,8 @@ import pandas as pd
 
 from batchensemble.conformal import IntervalCalibration, SetCalibration
 from batchensemble.data.columns import Column, Columns
-from batchensemble.data.encodings import Bins, Codes, Numbers, Words
+from batchensemble.data.embedded import Bins, Codes
+from batchensemble.data.encodings import Numbers, Words
 from batchensemble.data.panels import Names, Panel
 from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.data.table_encoder import EncodedColumn, TableEncoder

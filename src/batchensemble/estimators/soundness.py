@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from batchensemble.data.columns import MISSING, Column, Columns, Kind
-from batchensemble.data.encodings import REACH
+from batchensemble.data.embedded import REACH
 from batchensemble.data.grids import positions, series_of
 from batchensemble.data.panels import Panel
 from batchensemble.data.table_encoder import TableEncoder

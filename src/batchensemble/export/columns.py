@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from batchensemble.data.encodings import EDGE, SATURATION, Bins, Numbers
+from batchensemble.data.embedded import Bins
+from batchensemble.data.encodings import EDGE, SATURATION, Numbers
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.export.graph import Value, ints
 from batchensemble.export.interface import GAP, NOT_A_TIME
