@@ -259,8 +259,6 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             texts[:, i] = columns[j].as_kind("category").values
         return texts
 
-    # -------------------------------------------------------------------------------- layout
-
     def _of_kind(self, kind: Kind) -> list[int]:
         return [j for j, known in enumerate(self.kinds_) if known == kind and not self.empty_[j]]
 
