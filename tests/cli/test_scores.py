@@ -38,9 +38,13 @@ def test_a_model_no_better_than_a_guess_is_told_so():
         "no better than predicting the mean"
         in (doubts_about_scores(good | {"rmse": 2.0}, "regression")[0])
     )
-    series = {"rmse": 1.5, "rmse_of_season": 1.0, "rmse_of_last": 2.0}
+    series = {"rmse": 1.4, "rmse_of_season": 1.0, "rmse_of_last": 2.0}
     (doubt,) = doubts_about_scores(series, "forecast")
-    assert "no better than repeating the last season" in doubt
+    assert "no better than repeating the last season; do not rely" in doubt
+    (doubt,) = doubts_about_scores(series, "forecast", 1)
+    assert "in so few windows, which may be chance" in doubt
+    (doubt,) = doubts_about_scores(series | {"rmse": 10.0}, "forecast", 1)
+    assert "do not rely" in doubt
     classes = {"accuracy": 0.9, "accuracy_of_commonest": 0.9}
     assert "most common class" in doubts_about_scores(classes, "classification")[0]
     assert doubts_about_scores(classes | {"accuracy": 0.91}, "classification") == []

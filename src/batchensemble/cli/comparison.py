@@ -1,5 +1,6 @@
 """A model's predictions compared with a file whose truth is known."""
 
+import math
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -79,10 +80,11 @@ def evaluate_file(
 def _warned(evaluation: Evaluation) -> Evaluation:
     """With sentences about what its scores give away."""
     warnings: list[str] = []
+    n = evaluation.n_rows // (evaluation.horizon or 1)  # steps of one window err alike
     if not evaluation.verdict:  # which says it already
-        warnings = doubts_about_scores(evaluation.scores, evaluation.task)
+        n_apart = n if evaluation.horizon else math.inf
+        warnings = doubts_about_scores(evaluation.scores, evaluation.task, n_apart)
     if "coverage" in evaluation.scores:
-        n = evaluation.n_rows // (evaluation.horizon or 1)  # steps of one window err alike
         n_values = evaluation.n_rows if evaluation.horizon else 0
         held = evaluation.scores["coverage"]
         warnings += doubt_about_coverage(held, evaluation.coverage, n, n_values)

@@ -97,10 +97,11 @@ def train(
             elif held_out:
                 facts["scores"] = _scores(model, held_out)
             if facts.get("scores"):
-                doubts = doubts_about_scores(facts["scores"], data.origin.task)
+                n_apart = len(model.panel_) if is_series else math.inf
+                doubts = doubts_about_scores(facts["scores"], data.origin.task, n_apart)
                 if is_series and not calibrate:
-                    held, n_apart = facts["scores"]["coverage_80"], len(model.panel_)
-                    found = doubt_about_held(held, 0.8, n_apart, facts["n_judged"])
+                    held = facts["scores"]["coverage_80"]
+                    found = doubt_about_held(held, 0.8, len(model.panel_), facts["n_judged"])
                     doubts += map(in_options, found)
                 facts["warnings"] = tuple(doubts)
             if calibrate:

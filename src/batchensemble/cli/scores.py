@@ -8,7 +8,7 @@ from rich.console import Console
 from scipy.stats import binomtest
 
 from batchensemble.cli.format import percent, print_grid
-from batchensemble.estimators.usefulness import holds_too_little
+from batchensemble.estimators.usefulness import FAR_WORSE, FEWEST_WINDOWS, holds_too_little
 from batchensemble.plots.looks import NAMES
 from batchensemble.plots.sheets import brief
 
@@ -118,8 +118,13 @@ def sampling_words(share: float, n: int) -> str:
     return f"{100 * low:.0f}-{100 * high:.0f}"
 
 
-def doubts_about_scores(scores: Mapping[str, float], task: str) -> list[str]:
-    """Sentences about a model that is no better than a guess which needs none."""
+def doubts_about_scores(
+    scores: Mapping[str, float], task: str, n_apart: float = math.inf
+) -> list[str]:
+    """Sentences about a model that is no better than a guess which needs none.
+
+    Of forecasts, `n_apart` windows do not overlap.
+    """
     if task == "classification":
         if scores["accuracy"] > scores["accuracy_of_commonest"]:
             return []
@@ -132,8 +137,15 @@ def doubts_about_scores(scores: Mapping[str, float], task: str) -> list[str]:
             return []
         return ["no better than one distribution for all rows; do not rely on its predictions"]
     trivial = {name: meaning for name, meaning in TRIVIAL.items() if name in scores}
-    worse = [meaning for name, meaning in trivial.items() if scores["rmse"] >= scores[name]]
-    return [f"no better than {worse[0]}; do not rely on its predictions"] if worse else []
+    for name, meaning in trivial.items():
+        if n_apart < FEWEST_WINDOWS and scores[name] <= scores["rmse"] < FAR_WORSE * scores[name]:
+            return [
+                f"no better than {meaning} in so few windows, which may be chance: evaluate it on "
+                "more"
+            ]
+        if scores["rmse"] >= scores[name]:
+            return [f"no better than {meaning}; do not rely on its predictions"]
+    return []
 
 
 def doubt_about_coverage(held: float, coverage: float, n: int, n_values: int = 0) -> list[str]:
