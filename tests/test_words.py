@@ -1,6 +1,8 @@
+import numpy as np
+import pandas as pd
 import pytest
 
-from batchensemble.words import MOST, closest, one_of
+from batchensemble.words import MOST, closest, one_of, true_or_false
 
 
 def test_a_known_word_passes_and_an_unknown_one_is_answered_with_the_closest():
@@ -27,3 +29,10 @@ def test_of_many_known_words_some_are_listed_and_all_are_compared():
 def test_capitals_do_not_keep_words_apart():
     assert closest("price", ["PRICE", "area"]) == "PRICE"
     assert closest("price", ["town"]) is None
+
+
+@pytest.mark.parametrize("value", [None, 1, 0.0, "yes", [], [True], np.array([True]), pd.NA])
+def test_only_true_and_false_are_answers_of_yes_or_no(value):
+    assert true_or_false(np.True_, "calibrate") is True
+    with pytest.raises(ValueError, match="expected calibrate to be True or False, got"):
+        true_or_false(value, "calibrate")

@@ -1,7 +1,9 @@
-"""Words from a list, and the error for a word that is not in it."""
+"""Words from a list, yes or no, and the errors for anything else."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+import numpy as np
 
 MOST = 20  # words that an error lists
 
@@ -16,6 +18,13 @@ def one_of(word: object, known: Iterable[str], what: str) -> str:
     listed = ", ".join(map(repr, names[:MOST]))
     more = f", ... ({len(names)} in all)" if len(names) > MOST else ""
     raise ValueError(f"expected {what} to be one of {listed}{more}, got {word!r}{hint}")
+
+
+def true_or_false(value: object, name: str) -> bool:
+    """An answer of yes or no as Python or numpy has it; anything else is a slip."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"expected {name} to be True or False, got {value!r:.80}")
+    return bool(value)
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:

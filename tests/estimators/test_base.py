@@ -466,3 +466,12 @@ def test_true_is_no_number(name):
         Regressor(**{name: True}).fit(x, y)
     with pytest.raises(ValueError, match=f"'{name}' parameter"):
         Forecaster(**{name: True}).fit(y)
+
+
+@pytest.mark.parametrize(
+    "name", ["dropout", "lr", "penalty", "validation_fraction", "weight_decay"]
+)
+def test_false_is_no_number_of_any_kind(name):
+    x, y = regression_table(40)
+    with pytest.raises(ValueError, match=f"'{name}' parameter .* Got False"):
+        Regressor(**{name: False}).fit(x, y)

@@ -58,3 +58,10 @@ def test_forecasts_of_a_series_are_not_negative_if_it_never_was_also_calibrated(
     assert columns.loc["a"].min().min() == 0
     assert columns.loc["b"].min().min() < 0
     assert model.simulate(20).query("unique_id == 'a'")["y"].min() == 0
+
+
+def test_a_file_keeps_which_series_are_intermittent(tmp_path):
+    y = demand(400, ids=["a"], share=0.1)["y"].to_numpy() + (np.arange(400) > 300)  # no new zeros
+    model = Forecaster(**TINY_FORECASTER).fit(y)
+    model.save(tmp_path / "model.be")
+    assert load(tmp_path / "model.be").intermittent_ == model.intermittent_ == []

@@ -993,3 +993,16 @@ def test_seasonal_series_are_forecast_better_than_by_the_season_before_and_cover
     # The control: in any order there is nothing to know but the spread.
     shuffled, _, _ = judged([np.random.default_rng(0).permutation(series[0])])
     assert shuffled > 1.3 * ours
+
+
+@pytest.mark.parametrize("value", [pd.NA, np.array([1, 0]), "yes", None])
+def test_what_is_neither_true_nor_false_is_refused_by_name(value):
+    y = np.arange(60.0) % 7
+    model = Forecaster(**QUICK)
+    with pytest.raises(ValueError, match="expected calibrate to be True or False, got"):
+        model.fit(y, calibrate=value)
+    with pytest.raises(ValueError, match="expected adapt to be True or False, got"):
+        model.fit(y, calibrate=True, adapt=value)
+    with pytest.raises(ValueError, match="expected refit to be False"):
+        model.cross_validation(y, refit=value)
+    assert len(model.cross_validation(y, refit=np.True_))

@@ -456,3 +456,33 @@ def test_a_checkpoint_of_a_warm_start_is_refused(tmp_path):
     model = Regressor(**QUICK, warm_start=True).fit(x, y, checkpoint=tmp_path / "first")
     with pytest.raises(ValueError, match="a checkpoint is for a first fit, not for warm_start"):
         model.fit(x, y, checkpoint=tmp_path / "second")
+
+
+@pytest.mark.parametrize("value", [pd.NA, pd.Series([True, False]), "yes", None])
+def test_what_is_neither_true_nor_false_is_refused_by_name(value):
+    x, y = table(Classifier, 120)
+    model = Classifier(**TINY).fit(x, y, calibrate=np.True_)
+    number = Regressor(**TINY).fit(x, np.arange(120.0))
+    asks = {
+        "calibrate": lambda: Regressor(**TINY).fit(x, x[:, 0], calibrate=value),
+        "in_time": lambda: model.update(x, y, in_time=value),
+        "per_class": lambda: model.calibrate(x, y, groups=y, per_class=value),
+        "allow_empty": lambda: model.predict_set(x, allow_empty=value),
+        "return_std": lambda: number.predict(x, return_std=value),
+    }
+    for name, ask in asks.items():
+        with pytest.raises(ValueError, match=f"expected {name} to be True or False, got"):
+            ask()
+
+
+@pytest.mark.parametrize("path", [None, 3, True, pd.NA])
+def test_what_names_no_file_is_refused_before_anything_is_written(path, tmp_path):
+    x, y = regression_table(40)
+    model = Regressor(**TINY).fit(x, y)
+    with pytest.raises(TypeError, match=r"expected the path of a file, .* got .* \("):
+        model.save(path)
+    with pytest.raises(TypeError, match="expected the path of a file"):
+        load(path)
+    if path is not None:
+        with pytest.raises(TypeError, match="expected the path of a file"):
+            model.fit(x, y, checkpoint=path)

@@ -140,3 +140,9 @@ def test_the_widest_interval_has_finite_ends_and_a_wider_one_is_refused():
     assert central_levels(1 - 2**-52)[1] < 1
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         central_levels(1 - 2**-53)
+
+
+@pytest.mark.parametrize("q", [True, np.True_, [True, False], [0.5, True], np.array([True])])
+def test_true_is_no_probability(q):
+    with pytest.raises(ValueError, match="q: expected one probability or a list of them"):
+        GAUSSIAN.quantile(q)

@@ -72,7 +72,9 @@ def doubts_about_levels(
 
 
 def _windows_a_fit(refit: Any, n_windows: int) -> int:
-    if refit is False or refit == AS_FITTED:
+    if isinstance(refit, bool | np.bool_):
+        return 1 if refit else n_windows
+    if isinstance(refit, str) and refit == AS_FITTED:
         return n_windows
     if not isinstance(refit, Integral) or refit < 1:
         raise ValueError(

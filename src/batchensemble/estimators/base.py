@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from batchensemble.estimators.size_limits import check_masks, check_size
 from batchensemble.estimators.stored import stored
 from batchensemble.estimators.usefulness import doubts_about_length
 from batchensemble.modelfile.codec import Arrays, set_fields
+from batchensemble.modelfile.files import as_path
 from batchensemble.modelfile.persistence import FilePath, write_model
 from batchensemble.plots.training import plot_training
 from batchensemble.training.bank import Bank
@@ -116,7 +116,7 @@ class Estimator(Settings):
             rows=rows,
             one_by_one=self.one_by_one,
             start=start,
-            checkpoint=None if checkpoint is None else Checkpoint(Path(checkpoint), digest),
+            checkpoint=None if checkpoint is None else Checkpoint(as_path(checkpoint), digest),
         )
         for doubt in doubts_about_length(self.history_, training, self.epochs):
             warnings.warn(doubt, BatchEnsembleWarning, stacklevel=depth)

@@ -32,7 +32,7 @@ from batchensemble.estimators.table import MOST_NAMED, TableEstimator
 from batchensemble.estimators.targets import check_weight
 from batchensemble.estimators.usefulness import doubt_about_classes, doubts_about_sets
 from batchensemble.predictive import CategoricalPredictive
-from batchensemble.words import one_of
+from batchensemble.words import one_of, true_or_false
 
 
 @final
@@ -110,6 +110,7 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
         class, and with `groups` for those of each group.
         """
         self._check_calibrated()
+        allow_empty = true_or_false(allow_empty, "allow_empty")
         calibration = self.calibration_
         assert calibration is not None
         if calibration.per_class:

@@ -59,6 +59,7 @@ from batchensemble.predictive import SamplePredictive
 from batchensemble.training.losses import GaussianCRPS, GaussianNLL
 from batchensemble.training.methods import MakeNetwork
 from batchensemble.training.models import Ensemble, Rows
+from batchensemble.words import true_or_false
 
 PLOTTED_LEVELS = (50, 80, 95)
 MOST_PLOTTED = 180  # past steps, where the context or the horizon needs no more
@@ -104,9 +105,9 @@ class Forecaster(Estimator):
         The preset's settings, explicit arguments in their place.
     intermittent_ : list
         The ids of series whose demand is intermittent: never negative, and more than 1.32 steps
-        from one value above zero to the next, on average. Their paths are drawn from the values
-        before the forecast, in the order of the network's paths, if that forecast the end of such
-        series better.
+        from one value above zero to the next, on average, in the values that a forecast reads.
+        Their paths are drawn from these values, in the order of the network's paths, if that
+        forecast the end of such series better.
     n_parameters_ : int
         Trained parameters of all networks together.
     history_ : list of History
@@ -154,7 +155,8 @@ class Forecaster(Estimator):
     @property
     def intermittent_(self) -> list[Any]:
         """The series that are zero so often that demand counts as intermittent."""
-        return list(self.panel_.ids[intermittent(self.panel_)].tolist())
+        read = self.panel_.tail(self.model_.reach)  # no more: a file need not keep what was before
+        return list(read.ids[intermittent(read)].tolist())
 
     def fit(self, df: Any, *, calibrate: bool = False, adapt: bool = True) -> Self:
         """Learn one model from all series.
@@ -166,6 +168,7 @@ class Forecaster(Estimator):
         """
         with self._all_or_nothing():
             self.settings_ = self._resolved()
+            calibrate, adapt = true_or_false(calibrate, "calibrate"), true_or_false(adapt, "adapt")
             panel, held_back = self.read(df), None
             say_gaps(panel)
             if calibrate:
@@ -270,6 +273,7 @@ class Forecaster(Estimator):
         `cross_validation` go on with every window whose truth becomes known. Without it, all past
         errors count alike.
         """
+        adapt = true_or_false(adapt, "adapt")
         panel = self._extended(df)
         rows = self._observed.cutoffs(panel, self.model_, np.zeros(len(panel), dtype=np.int64))
         fewest = fewest_rows(0.9)

@@ -34,7 +34,7 @@ from batchensemble.modelfile.persistence import FilePath, write_model
 from batchensemble.predictive import JointPredictive, NumberPredictive
 from batchensemble.predictive.joint import check_correlation
 from batchensemble.training.loop import History
-from batchensemble.words import one_of
+from batchensemble.words import one_of, true_or_false
 
 Floats = NDArray[np.float64]
 
@@ -108,6 +108,8 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         as independent, with a warning. A fit that fails leaves the estimator as it was.
         """
         self._validate_params()
+        calibrate = true_or_false(calibrate, "calibrate")
+        in_time = true_or_false(in_time, "in_time")
         if is_in_files(X):
             raise ValueError(
                 "X names files, and JointRegressor needs a table in memory; read it first, for "
@@ -181,7 +183,7 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
 
     def predict(self, X: Any, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """The means, (rows, targets), and with `return_std=True` also the standard deviations."""
-        if not return_std:
+        if not true_or_false(return_std, "return_std"):
             return self._stacked(X, lambda one: one.predict(X))
         both = self._stacked(X, lambda one: np.stack([*one.predict(X, return_std=True)], -1))
         return both[..., 0], both[..., 1]

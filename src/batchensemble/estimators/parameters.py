@@ -191,18 +191,18 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
 MOST_PATHS = 1_000_000  # more would fill the memory, and move no digit that matters
 
 
-class Count(Interval):  # type: ignore[misc]
-    """Whole numbers; True is none, though Python counts it as 1."""
+class Number(Interval):  # type: ignore[misc]
+    """Numbers; True is none, though Python counts it as 1."""
 
     def is_satisfied_by(self, val: Any) -> bool:
         return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
 
 
-COUNT = Count(Integral, 1, 2**31 - 1, closed="both")
-ABOVE_0 = Interval(Real, 0, None, closed="neither")
-FROM_0 = Interval(Real, 0, None, closed="left")
+COUNT = Number(Integral, 1, 2**31 - 1, closed="both")
+ABOVE_0 = Number(Real, 0, None, closed="neither")
+FROM_0 = Number(Real, 0, None, closed="left")
 LARGEST = 1e9  # of what multiplies losses and steps: more is a slip, and overflows
-SHARE = Interval(Real, 0, 1, closed="left")
+SHARE = Number(Real, 0, 1, closed="left")
 
 
 def _each(names: str, *allowed: Any) -> dict[str, list[Any]]:
@@ -215,15 +215,15 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "n_passes": [COUNT],
     **_each("n_members epochs batch_size patience", COUNT, None),
     "time_limit": [ABOVE_0, None],
-    "lr": [Interval(Real, 0, LARGEST, closed="right"), None],
+    "lr": [Number(Real, 0, LARGEST, closed="right"), None],
     **_each("dropout validation_fraction", SHARE, None),
     **_each("one_by_one keep_on_interrupt verbose", "boolean"),
     "hidden": [list, tuple, None],
-    "weight_decay": [Interval(Real, 0, LARGEST, closed="both"), None],
-    "clip_norm": [Interval(Real, 0, LARGEST, closed="right"), Options(Real, {math.inf}), None],
+    "weight_decay": [Number(Real, 0, LARGEST, closed="both"), None],
+    "clip_norm": [Number(Real, 0, LARGEST, closed="right"), Options(Real, {math.inf}), None],
     **_each("scaling batching", str, None),
     **_each("adapters init", str, list, tuple, None),
-    "penalty": [Interval(Real, 0, LARGEST, closed="both")],
+    "penalty": [Number(Real, 0, LARGEST, closed="both")],
     "random_state": ["random_state"],
 }
 
@@ -239,7 +239,7 @@ NUMBER_CONSTRAINTS: dict[str, list[Any]] = {
     **TABLE_CONSTRAINTS,
     **_each("target_scaling loss", str, None),
     "log_variance_bounds": [tuple, list, None],
-    "beta": [Interval(Real, 0, 1, closed="both"), None],
+    "beta": [Number(Real, 0, 1, closed="both"), None],
     "rescale": ["boolean", None],
 }
 
@@ -252,6 +252,6 @@ SERIES_CONSTRAINTS: dict[str, list[Any]] = {
     **_each("adapters init", str, None),
     **_each("future_columns past_columns static_columns", list, tuple),
     "log_variance_bounds": [tuple, list, None],
-    "n_paths": [Count(Integral, 1, MOST_PATHS, closed="both")],
+    "n_paths": [Number(Integral, 1, MOST_PATHS, closed="both")],
     "freq": [str, Integral, pd.offsets.BaseOffset, None],
 }

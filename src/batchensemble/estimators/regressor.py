@@ -28,7 +28,7 @@ from batchensemble.predictive import NumberPredictive, Transform
 from batchensemble.training.engines import Data
 from batchensemble.training.losses import GaussianCRPS, GaussianNLL
 from batchensemble.training.models import Rows
-from batchensemble.words import one_of
+from batchensemble.words import one_of, true_or_false
 
 
 @final
@@ -93,7 +93,7 @@ class Regressor(
         self, X: Any, return_std: bool = False
     ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The mean, and with `return_std=True` also the standard deviation."""
-        if not return_std:
+        if not true_or_false(return_std, "return_std"):
             return self._ask(X, lambda dist: dist.mean)
         both = self._ask(X, lambda dist: np.column_stack([dist.mean, dist.std]))
         return both[:, 0], both[:, 1]

@@ -66,6 +66,7 @@ from batchensemble.training.bank import Bank
 from batchensemble.training.engines import Data
 from batchensemble.training.methods import MakeNetwork, Method
 from batchensemble.training.models import Ensemble, Rows
+from batchensemble.words import true_or_false
 
 LEAST_COVERAGE = 0.5  # that every group must have rows for
 MOST_NAMED = 5  # columns, in an error
@@ -153,6 +154,8 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         started again after it was killed, goes on from there. It is deleted in the end. If
         `torch.distributed` has several processes, they share the work, and all get the model.
         """
+        calibrate = true_or_false(calibrate, "calibrate")
+        in_time = true_or_false(in_time, "in_time")
         with self._all_or_nothing():
             self._validate_params()
             is_update = self.warm_start and hasattr(self, "model_")
@@ -216,6 +219,8 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         those, too, if it still holds. A calibration is forgotten.
         """
         check_is_fitted(self, "model_")
+        calibrate = true_or_false(calibrate, "calibrate")
+        in_time = true_or_false(in_time, "in_time")
         with self._all_or_nothing():
             self._validate_params()
             examples = self._examples(X, y, sample_weight, groups, in_time, censored)
@@ -432,6 +437,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         column of X, or a label for each row, which predictions then want, too. With `per_class`
         it holds for the rows of each class, however rare.
         """
+        per_class = true_or_false(per_class, "per_class")
         columns = self.read(X)
         values = read_target(y, columns.n_rows)
         if columns.n_rows < self._fewest_calibration_rows:
@@ -441,9 +447,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
             )
         if groups is not None and per_class:
             raise ValueError("expected groups or per_class=True, got both; omit one of the two")
-        if not isinstance(per_class, bool | np.bool_):
-            raise ValueError(f"expected per_class to be True or False, got {per_class!r:.80}")
-        self._calibrate(columns, values, groups, bool(per_class))
+        self._calibrate(columns, values, groups, per_class)
         return self
 
     def _calibrate(

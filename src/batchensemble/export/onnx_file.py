@@ -2,14 +2,13 @@
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
 from batchensemble.export.interface import Model, Slot, inputs_of, outputs_of
-from batchensemble.modelfile.files import replacing
+from batchensemble.modelfile.files import as_path, replacing
 from batchensemble.modelfile.version import VERSION
 
 TASKS = {Regressor: "regression", Classifier: "classification", Forecaster: "forecast"}
@@ -64,7 +63,7 @@ def to_onnx(model: Model, path: str | os.PathLike[str]) -> None:
     name = type(model).__name__
     doc = f"A {name} of batchensemble, {model.method}; the metadata say what goes in and out."
     whole = graph.model(doc, _metadata(model)).SerializeToString()
-    with replacing(Path(path)) as file:
+    with replacing(as_path(path)) as file:
         file.write(whole)
 
 

@@ -81,6 +81,16 @@ def _named(error: OSError, path: Path) -> OSError:
     return type(error)(error.errno, f"{error.strerror or error}: {path} was not written")
 
 
+def as_path(path: Any) -> Path:
+    """A path, for anything that names a file."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(
+            f"expected the path of a file, a text or a Path, got {path!r:.80} "
+            f"({type(path).__name__})"
+        )
+    return Path(path)
+
+
 def check_writable(path: Path) -> None:
     """Raise if no file can be written at this path."""
     if "\0" in str(path):

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as bytes_of
 
-from batchensemble.modelfile.files import replacing
+from batchensemble.modelfile.files import as_path, replacing
 from batchensemble.modelfile.version import VERSION
 
 FORMAT = 1
@@ -53,7 +53,7 @@ def write_model(path: FilePath, contents: dict[str, Any], arrays: dict[str, NDAr
     place = _place_of_digest(bytes(data[:length]))
     assert place is not None
     data[place] = hashlib.sha256(data).hexdigest().encode()
-    with replacing(Path(path)) as file:
+    with replacing(as_path(path)) as file:
         file.write(data)
 
 
@@ -66,7 +66,7 @@ def _number(value: Any) -> Any:
 
 def read_model(path: FilePath) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """What `write_model` wrote, checked byte by byte; otherwise a `ModelFileError`."""
-    path = Path(path)
+    path = as_path(path)
     if path.is_dir():
         raise ModelFileError(f"expected a file saved by batchensemble, got the folder {path}")
     if not path.exists():

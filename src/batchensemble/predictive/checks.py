@@ -84,9 +84,11 @@ def check_levels(q: ArrayLike) -> Array:
     """A float64 copy of `q`: one probability, or several on one axis."""
     try:
         levels = np.array(q, dtype=np.float64)
+        given = np.ravel(np.array(q, dtype=object))
     except (TypeError, ValueError):  # texts, or lists of different lengths
-        levels = np.array([])
-    if levels.ndim > 1 or levels.size == 0 or not np.all((levels >= 0) & (levels <= 1)):
+        levels = given = np.array([])
+    is_number = levels.ndim < 2 and not any(isinstance(q, bool | np.bool_) for q in given)
+    if not is_number or levels.size == 0 or not np.all((levels >= 0) & (levels <= 1)):
         raise ValueError(
             f"q: expected one probability or a list of them, each in [0, 1], got {q!r}; "
             "for the 90 % quantile pass 0.9"
