@@ -185,3 +185,14 @@ def test_ids_that_cannot_be_compared_are_refused_by_name(odd):
     frame = pd.DataFrame({"unique_id": [odd] * 9, "ds": range(9), "y": 1.0})
     with pytest.raises(TypeError, match="as ids of series, got other values in the column 'uniq"):
         read_panel(frame)
+
+
+def test_times_that_nobody_can_read_are_refused_in_words():
+    zoned = pa.array([0, 86_400], pa.timestamp("s", tz="Mars/Base"))
+    with pytest.raises(ValueError, match="expected times of a known time zone, got 'Mars/Base'"):
+        read_panel(pa.table({"ds": zoned, "y": [1.0, 2.0]}))
+    far = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([[2**30, 0]], pa.date32())))
+    with pytest.raises(ValueError, match="times: expected one value for each row, got a Series"):
+        read_panel(pd.DataFrame({"ds": far, "y": [1.0, 2.0]}))
+    with pytest.raises(ValueError, match="values of 'y': expected one value for each row"):
+        read_panel(far)

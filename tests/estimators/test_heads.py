@@ -93,3 +93,7 @@ def test_targets_of_many_values_or_of_one_have_no_narrowest_spread():
     assert head.grid_share(np.random.default_rng(0).normal(size=200)) == 0
     assert head.grid_share(np.full(200, 3.0)) == 0
     assert head.grid_share(np.repeat(np.arange(10), 9)) == 0  # too few rows for each
+
+
+def test_many_rare_classes_are_no_concern_of_scikit_learn():
+    assert len(ClassHead.learned(np.arange(100)).classes) == 100  # a warning would be an error

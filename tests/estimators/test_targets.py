@@ -2,10 +2,12 @@ import datetime as dt
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from scipy import sparse
 
+from batchensemble.conformal import read_groups
 from batchensemble.estimators.targets import check_weight, read_censored, read_target, read_targets
 
 
@@ -94,3 +96,20 @@ def test_weights_that_are_no_numbers_are_refused_whatever_holds_them(odd):
     assert check_weight(pd.Series([1, 2, 3], dtype="Int64"), 3).tolist() == [1, 2, 3]
     with pytest.raises(ValueError, match="contains NaN"):
         check_weight(pd.Series([1, None, 3], dtype="Int64"), 3)
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("s", tz="Mars/Base")])
+def test_dates_of_arrow_that_nobody_can_read_are_refused_by_name(kind):
+    days = pa.chunked_array([pa.array([2**30, 0], pa.int64()).cast(_stored(kind)).view(kind)])
+    values = pd.Series(pd.arrays.ArrowExtensionArray(days))
+    for name, read in {"y": read_target, "sample_weight": check_weight}.items():
+        with pytest.raises(ValueError, match=f"{name}: expected one value for each row, got a Ser"):
+            read(values, 2)
+    with pytest.raises(ValueError, match="censored: expected one value for each row, got a Ser"):
+        read_censored(values, 2)
+    with pytest.raises(ValueError, match="groups: expected one value for each row, got a Series"):
+        read_groups(values, 2)
+
+
+def _stored(kind):
+    return pa.int32() if kind.bit_width == 32 else pa.int64()

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.conformal.ranks import conformal_quantile, fewest_rows
+from batchensemble.data.scalars import array_of
 from batchensemble.predictive import Array
 
 MOST_NAMED = 5
@@ -15,7 +16,7 @@ MOST_NAMED = 5
 
 def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
     """One label for each row: texts as texts, other labels as numbers or texts."""
-    labels = np.asarray(groups)
+    labels = array_of(groups, name)
     if labels.dtype == object:
         labels = labels.astype(str)
     if labels.shape != (n_rows,) or labels.dtype.kind not in "biufUS":

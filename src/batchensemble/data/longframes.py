@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from batchensemble.data import date_texts
 from batchensemble.data.frames import as_array, as_frame
 from batchensemble.data.grids import guess_freq
+from batchensemble.data.scalars import array_of
 from batchensemble.data.time_words import shown, when
 
 YEARS = "expected times between the years 1 and 9999"
@@ -107,14 +108,14 @@ def read_times(series: "nw.Series[Any]") -> tuple[Any, Any]:
         run = pd.period_range(periods.min(), periods=12, freq=periods.freq)
         times = _dates(periods.to_timestamp(how="start"))
         return times, guess_freq(run.to_timestamp(how="start"))
-    values: Any = series.to_numpy()  # dates with a time zone come out in UTC
+    values = array_of(series, "times")  # dates with a time zone come out in UTC
     kind = pd.api.types.infer_dtype(values) if values.dtype == object else values.dtype.kind
     if kind in ("i", "u", "integer"):
         return pd.Index(_integers(values)), None
     if kind in ("M", "date", "datetime"):
         times = _dates(values)
         zone = dtype.time_zone if isinstance(dtype, nw.Datetime) else None
-        return (times.tz_localize("UTC").tz_convert(zone) if zone else times), None
+        return (_in_zone(times, zone) if zone else times), None
     if kind in ("string", "U", "T"):
         words = np.array([str(value).strip() for value in values], dtype=object)
         style = date_texts.recognise(words)
@@ -126,6 +127,15 @@ def read_times(series: "nw.Series[Any]") -> tuple[Any, Any]:
         f"expected dates or whole numbers as times, got {got!r} ({type(got).__name__}); "
         f"{cure if isinstance(got, str) else 'make them dates or whole numbers'}"
     )
+
+
+def _in_zone(times: pd.DatetimeIndex, zone: str) -> pd.DatetimeIndex:
+    try:
+        return times.tz_localize("UTC").tz_convert(zone)
+    except (LookupError, ValueError):
+        raise ValueError(
+            f"expected times of a known time zone, got {zone!r}; convert them to UTC"
+        ) from None
 
 
 def _integers(values: NDArray[Any]) -> NDArray[np.int64]:
@@ -161,7 +171,8 @@ def _dates(values: Any) -> pd.DatetimeIndex:
 
 def read_target(series: "nw.Series[Any]", ids: NDArray[Any], times: Any) -> NDArray[np.float64]:
     """(rows,), NaN where there is no value."""
-    values: Any = (series.cast(nw.Float64) if series.dtype.is_numeric() else series).to_numpy()
+    numeric = series.cast(nw.Float64) if series.dtype.is_numeric() else series
+    values = array_of(numeric, f"values of {series.name!r}")
     if values.dtype.kind in "biuf":
         return np.asarray(values, dtype=np.float64)
     missing = pd.isna(values)

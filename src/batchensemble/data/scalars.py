@@ -16,6 +16,18 @@ NO_DATE = np.datetime64("NaT", "us")
 _YEARS = "expected dates between the years 1 and 9999 in UTC"
 
 
+def array_of(values: Any, name: str, dtype: Any = None) -> NDArray[Any]:
+    """Values of any library, one for each row; `name` is that of the argument, for errors."""
+    try:
+        return np.asarray(values, dtype)
+    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        # A tensor with gradients, far dates or unknown time zones of Arrow, lists of all lengths.
+        raise ValueError(
+            f"{name}: expected one value for each row, got a {type(values).__name__} that numpy "
+            f"cannot read: {error!s:.200}; convert it to an array of numbers or texts"
+        ) from error
+
+
 def category_text(value: Any) -> str | None:
     """The name of a category: text as it is; a whole number without decimals; else `str`.
 

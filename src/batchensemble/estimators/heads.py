@@ -1,5 +1,6 @@
 """What the outputs of a table's network mean: a number or classes, in the user's units."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
@@ -157,7 +158,9 @@ class ClassHead:
     def learned(cls, values: NDArray[Any]) -> Self:
         """The classes of all rows, also of those held back for calibration."""
         check_labels(values)
-        with np.errstate(invalid="ignore"):  # it casts numbers such as 1e30 to integers
+        with np.errstate(invalid="ignore"), warnings.catch_warnings():
+            # It casts numbers such as 1e30 to integers, and warns of rare classes, as we do.
+            warnings.filterwarnings("ignore", "The number of unique classes")
             check_classification_targets(values)
         classes = np.unique(values)
         if len(classes) < 2:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite, co
 
 from batchensemble.conformal import read_groups
 from batchensemble.data.columns import Columns
-from batchensemble.data.scalars import is_missing
+from batchensemble.data.scalars import array_of, is_missing
 from batchensemble.data.sparse_matrices import dense
 from batchensemble.words import one_of
 
@@ -25,10 +25,7 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
         mask, y = np.ma.getmaskarray(y), y.data.astype(object)
         y[mask] = None
     # Not a plain asarray of a list: it would turn [1, "a"] into texts.
-    try:
-        values = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
-    except RuntimeError as error:  # a tensor with gradients, or of another device
-        raise ValueError(f"expected one target per row that numpy can read: {error}") from error
+    values = array_of(y, "y", object if isinstance(y, list | tuple) else None)
     if values.dtype == object and values.ndim == 1 and _are_alike(values):
         values = _as_one_type(values.tolist())
     if values.ndim == 0:
@@ -77,7 +74,7 @@ def read_targets(
         columns = [Y[name] for name in names]
     else:
         # Not a plain asarray of a list: it would turn [1, "a"] into texts.
-        table = Y if isinstance(Y, np.ndarray) else np.asarray(Y, dtype=object)
+        table = Y if isinstance(Y, np.ndarray) else array_of(Y, "Y", object)
         if table.ndim != 2:
             raise ValueError(
                 f"expected targets of shape (rows, targets), got {table.shape}; for one target use "
@@ -116,7 +113,7 @@ def about_target(name: str) -> Iterator[None]:
 
 def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     """One finite number of at least 0 for each row."""
-    given = np.asarray(sample_weight)
+    given = array_of(sample_weight, "sample_weight")
     numbers = (Real, Decimal, np.bool_, type(None), type(pd.NA))
     odd = [] if given.dtype.kind in "biuf" else given.ravel().tolist()
     if given.dtype == object:
@@ -147,7 +144,7 @@ def read_censored(censored: Any, n_rows: int) -> NDArray[np.bool_] | None:
     """Which targets are lower bounds; None if none is."""
     if censored is None:
         return None
-    mask = np.asarray(censored)
+    mask = array_of(censored, "censored")
     if mask.shape != (n_rows,):
         raise ValueError(
             f"expected censored to be True or False for each of {n_rows} rows, got an array of "
