@@ -190,3 +190,9 @@ def test_marks_of_missing_values_travel_with_their_rows():
     assert_same(panel.head(4).extended(panel.tail(4)), panel)
     assert panel.head(4).extended(panel.tail(4)).is_filled.tolist() == panel.is_filled.tolist()
     assert read_panel(long([8, 6]), marks_gaps=True).is_filled is None
+
+
+def test_a_series_that_is_asked_for_twice_comes_once():
+    panel = read_panel(long([5, 5]))
+    names = panel.ids.tolist()
+    assert panel.only([names[1], names[0], names[1]]).ids.tolist() == names[::-1]

@@ -475,3 +475,30 @@ def test_false_is_no_number_of_any_kind(name):
     x, y = regression_table(40)
     with pytest.raises(ValueError, match=f"'{name}' parameter .* Got False"):
         Regressor(**{name: False}).fit(x, y)
+
+
+@pytest.mark.parametrize("bounds", [[], (1,), (1, 2, 3), ("a", "b"), (1, 0)])
+def test_bounds_of_the_variance_are_a_pair_of_numbers(bounds):
+    x, y = regression_table(40)
+    for model in (Regressor(log_variance_bounds=bounds), Forecaster(log_variance_bounds=bounds)):
+        with pytest.raises(ValueError, match="expected bounds of the log-variance, low < high"):
+            model.fit(*((x, y) if isinstance(model, Regressor) else (y,)))
+
+
+@pytest.mark.parametrize("hidden", [["a"], [None], [True], [2.5]])
+def test_widths_of_layers_are_whole_numbers(hidden):
+    x, y = regression_table(40)
+    with pytest.raises(ValueError, match="expected hidden to be whole numbers of at least 1, got"):
+        Regressor(hidden=hidden).fit(x, y)
+
+
+def test_half_precision_is_as_good_a_number_as_any():
+    x, y = regression_table(40)
+    settings = QUICK | {"lr": np.float16(0.01), "penalty": np.float16(0)}
+    assert np.isfinite(Regressor(**settings).fit(x, y).predict(x)).all()
+
+
+@pytest.mark.parametrize("device", [None, True, 10**30, pd.NA, np.zeros(2)])
+def test_what_names_no_device_is_refused(device):
+    with pytest.raises(ValueError, match="expected device to be 'auto' or a device of this mach"):
+        pick_device(device)

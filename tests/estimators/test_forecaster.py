@@ -1006,3 +1006,24 @@ def test_what_is_neither_true_nor_false_is_refused_by_name(value):
     with pytest.raises(ValueError, match="expected refit to be False"):
         model.cross_validation(y, refit=value)
     assert len(model.cross_validation(y, refit=np.True_))
+
+
+@pytest.mark.parametrize("n_paths", ["a", pd.NA, np.zeros(2), True, 0.5, 1e300])
+def test_a_number_of_paths_is_a_whole_number(n_paths):
+    model = Forecaster(**QUICK).fit(seasonal())
+    with pytest.raises(ValueError, match="expected n_paths to be a whole number above 0, got"):
+        model.predict_dist(n_paths=n_paths)
+
+
+@pytest.mark.parametrize("level", [[[1], [2, 3]], [True, 80], {80}])
+def test_levels_are_numbers(level):
+    model = Forecaster(**QUICK).fit(seasonal())
+    with pytest.raises(ValueError, match="expected level strictly between 1 and 100"):
+        model.predict(level=level)
+
+
+def test_a_context_that_would_fill_the_memory_is_refused():
+    with pytest.raises(ValueError, match=r"to read context=2,147,483,647 steps, .* shorter cont"):
+        Forecaster(**QUICK | {"context": 2**31 - 1}).fit(seasonal())
+    with pytest.raises(ValueError, match="'n_layers' parameter of Forecaster must be an int"):
+        Forecaster(preset="recurrent", n_layers=2**31 - 1).fit(seasonal())

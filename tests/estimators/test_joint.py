@@ -283,3 +283,11 @@ def test_an_array_in_place_of_a_frame_is_warned_of_once_and_by_our_name():
         with pytest.warns(UserWarning, match="but JointRegressor was fitted") as said:
             ask(x)
         assert len(said) == 1
+
+
+def test_names_that_fit_had_not_are_told_once():
+    x, y = regression_table(60)
+    model = JointRegressor(**QUICK | {"folds": 2}).fit(x, np.column_stack([y, -y]))
+    with pytest.warns(UserWarning, match="X has feature names, but JointRegressor") as said:
+        model.predict(pd.DataFrame(x, columns=[f"c{i}" for i in range(x.shape[1])]))
+    assert len(said) == 1

@@ -486,3 +486,10 @@ def test_what_names_no_file_is_refused_before_anything_is_written(path, tmp_path
     if path is not None:
         with pytest.raises(TypeError, match="expected the path of a file"):
             model.fit(x, y, checkpoint=path)
+
+
+def test_an_update_tells_how_many_rows_a_tiny_share_would_need():
+    x, y = regression_table(60)
+    model = Regressor(**TINY | {"validation_fraction": 1e-320}).fit(x, y)
+    with pytest.raises(ValueError, match=r"expected at least .* new rows"):
+        model.update(x, y)

@@ -146,3 +146,14 @@ def test_the_widest_interval_has_finite_ends_and_a_wider_one_is_refused():
 def test_true_is_no_probability(q):
     with pytest.raises(ValueError, match="q: expected one probability or a list of them"):
         GAUSSIAN.quantile(q)
+
+
+@pytest.mark.parametrize("y", ["a", {}, 1j, np.array(["2020"], "M8[D]"), [[1], [2, 3]], object()])
+def test_what_is_no_number_is_refused_by_name(y):
+    with pytest.raises(ValueError, match="y: expected numbers, got"):
+        GAUSSIAN.log_prob(y)
+
+
+def test_a_small_type_of_numpy_does_not_hide_how_many_draws_are_asked_for():
+    many = GaussianPredictive(np.zeros((300, 1)), np.ones((300, 1)))
+    assert many.sample(np.uint8(2), 0).shape == (300, 2)

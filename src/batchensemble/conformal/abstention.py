@@ -15,7 +15,11 @@ def largest_threshold(thresholds: Array, kept: Array, errors: Array, max_error: 
 
     An estimate from these rows, without a guarantee for others.
     """
-    if not isinstance(max_error, Real) or not 0 <= max_error < math.inf:
+    if (
+        not isinstance(max_error, Real)
+        or isinstance(max_error, bool)
+        or not 0 <= max_error < math.inf
+    ):
         raise ValueError(
             f"max_error: expected a number of at least 0, got {max_error!r}; it is in the units of "
             "the target, or a share of wrong classes"
@@ -26,7 +30,8 @@ def largest_threshold(thresholds: Array, kept: Array, errors: Array, max_error: 
         best = min(errors[enough], default=math.nan)
         raise ValueError(
             f"max_error: expected an error that can be reached by keeping {FEWEST_KEPT} or more of "
-            f"the {kept.max():.0f} calibration rows, the most certain first, got {max_error:g}; "
-            f"the smallest is {best:g}: allow more, calibrate with more rows, or fit a better model"
+            f"the {kept.max():.0f} calibration rows, the most certain first, got "
+            f"{float(max_error):g}; the smallest is {best:g}: allow more, calibrate with "
+            "more rows, or fit a better model"
         )
     return float(np.max(thresholds[fits]))

@@ -116,6 +116,7 @@ class Panel:
             raise ValueError(
                 f"expected ids of the series {known}, got {wanted[k]!r}; ask for series of these"
             )
+        which = pd.unique(which)
         picked = self.cut(self.starts[which], self.starts[which + 1])
         return replace(picked, ids=self.ids[which])
 

@@ -259,6 +259,10 @@ def run_digest(data: Source, *settings: Any) -> str:
 
 def pick_device(word: str) -> torch.device:
     """The named device, or with "auto" a GPU if there is one."""
+    if not isinstance(word, str | torch.device):
+        raise ValueError(
+            f"expected device to be 'auto' or a device of this machine, got {word!r:.80}"
+        )
     if word == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -245,13 +245,18 @@ def read_levels(level: Any) -> list[float]:
 
 
 def _read_numbers(values: Any, name: str, top: float) -> list[float]:
-    numbers = np.ravel([] if values is None else values)
-    is_number = numbers.dtype.kind in "iuf" or not numbers.size
+    try:
+        given = np.ravel(np.asarray([] if values is None else values, dtype=object))
+        numbers = np.array(given.tolist())
+    except (RuntimeError, TypeError, ValueError):  # lists of different lengths
+        given = numbers = np.array([True])
+    has_truths = any(isinstance(value, bool | np.bool_) for value in given)
+    is_number = not has_truths and (numbers.dtype.kind in "iuf" or not numbers.size)
     if not is_number or not np.all((numbers > 0) & (numbers < top) & (numbers >= top // 100)):
         example = "[80, 95], in per cent" if top == 100 else "[0.1, 0.9]"
         raise ValueError(
             f"expected {name} strictly between {top // 100:g} and {top:g}, such as {example}, "
-            f"got {values!r}"
+            f"got {values!r:.80}"
         )
     return [float(value) for value in numbers]
 

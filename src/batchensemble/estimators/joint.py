@@ -290,7 +290,7 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         if not first._are_those_of_fit(X, names):
             validate_data(self, X, skip_check_array=True, reset=False)
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")
             yield
 
     def __sklearn_tags__(self) -> Tags:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.utils._param_validation import Interval, Options
 
@@ -188,6 +189,7 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
         Name of the forecast's columns; by default that of the method.
 """
 
+MOST_LAYERS = 100  # of a recurrent network, one after the other
 MOST_PATHS = 1_000_000  # more would fill the memory, and move no digit that matters
 
 
@@ -195,6 +197,7 @@ class Number(Interval):  # type: ignore[misc]
     """Numbers; True is none, though Python counts it as 1."""
 
     def is_satisfied_by(self, val: Any) -> bool:
+        val = val.item() if isinstance(val, np.generic) else val  # a float16 overflows beside 1e9
         return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
 
 
@@ -245,7 +248,8 @@ NUMBER_CONSTRAINTS: dict[str, list[Any]] = {
 
 SERIES_CONSTRAINTS: dict[str, list[Any]] = {
     **CONSTRAINTS,
-    **_each("context horizon season hidden_size n_layers", COUNT, None),
+    **_each("context horizon season hidden_size", COUNT, None),
+    "n_layers": [Number(Integral, 1, MOST_LAYERS, closed="both"), None],
     **_each("seasonal_lag calendar", "boolean", None),
     **_each("feedback fill alias holidays", str, None),
     **_each("gates id_col time_col target_col", str),

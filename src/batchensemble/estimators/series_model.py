@@ -134,14 +134,15 @@ class SeriesModel:
         self, ahead: Ahead, n_paths: int, *, seed: int | None = None, verbose: bool = False
     ) -> Iterator[SamplePredictive]:
         """The same, some windows at a time, so that memory stays bounded."""
-        if n_paths * ahead.h > MOST_STEPS:
+        per_member = self.paths_per_member(n_paths)
+        if int(n_paths) * ahead.h > MOST_STEPS:
             raise ValueError(
                 f"{n_paths:,} paths of {ahead.h:,} steps do not fit into memory; ask for a shorter "
                 f"horizon or fewer n_paths, at most {MOST_STEPS:,} steps of all paths of a series"
             )
         device = self.ensemble.device
         windows = make_windows(self.encoder, ahead.encoded, self.reach, ahead.h, device)
-        seeds, per_member = self.seeds(ahead, seed), self.paths_per_member(n_paths)
+        seeds = self.seeds(ahead, seed)
         parts = sample_paths(self.ensemble.members, windows, ahead.starts, seeds, per_member)
         done = 0
         for paths in track(parts, len(ahead.starts), "window", verbose=verbose):
@@ -154,8 +155,8 @@ class SeriesModel:
     def seeds(self, ahead: Ahead, seed: int | None) -> list[int]:
         """One for each window, from its series and its cutoff."""
         seed = self.ensemble.seed if seed is None else seed
-        if not isinstance(seed, Integral) or seed < 0:
-            raise ValueError(f"expected seed to be a whole number of at least 0, got {seed!r}")
+        if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+            raise ValueError(f"expected seed to be a whole number of at least 0, got {seed!r:.80}")
         words = [f"{i} {cutoff}" for i, cutoff in zip(ahead.ids, ahead.cutoffs, strict=True)]
         return [
             int(np.random.SeedSequence([seed, zlib.crc32(word.encode())]).generate_state(1)[0])
@@ -163,8 +164,8 @@ class SeriesModel:
         ]
 
     def paths_per_member(self, n_paths: int) -> int:
-        if not isinstance(n_paths, Integral) or n_paths < 1:
-            raise ValueError(f"expected n_paths to be a whole number above 0, got {n_paths!r}")
+        if isinstance(n_paths, bool) or not isinstance(n_paths, Integral) or n_paths < 1:
+            raise ValueError(f"expected n_paths to be a whole number above 0, got {n_paths!r:.80}")
         if n_paths > MOST_PATHS:
             raise ValueError(f"expected at most {MOST_PATHS:,} n_paths, got {n_paths:,}")
         return -(-int(n_paths) // self.ensemble.members.n_members)

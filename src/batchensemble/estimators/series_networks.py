@@ -24,6 +24,7 @@ from batchensemble.training.smoothing import LONG
 
 LONGEST_RECURRENT_CONTEXT = 60
 LONGEST_CONTEXT = 720
+MOST_ADDED, MOST_ADDED_A_ROW = 10**6, 100  # values before series: more than both is a mistake
 MANY_SERIES = 10
 # Where a long season came back often, there is much to learn beside what the smoothers know.
 MANY_SEASONS = 100
@@ -81,6 +82,12 @@ class DirectSetup:
         known = np.minimum(panel.lengths - horizon, max(2 * self.season + 1, 2 * reach // 3))
         is_short = panel.lengths < 2 * reach + horizon
         n_missing = np.where(is_short, np.maximum(reach - known, 0), 0)
+        n_added, n_rows = int(n_missing.sum()), len(panel.values)
+        if n_added > MOST_ADDED and n_added > MOST_ADDED_A_ROW * n_rows:
+            raise ValueError(
+                f"to read context={self.context:,} steps, {n_added:,} values would be added before "
+                f"the {n_rows:,} of the series; choose a shorter context"
+            )
         whole, starts, repeated = continued_back(panel.starts, n_missing, self.season)
         return encoded.take(whole, repeated), starts
 

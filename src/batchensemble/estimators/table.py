@@ -234,7 +234,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         watched = self._watched(eval_set, model.encoder)
         share = self._resolved()["validation_fraction"]
         if watched is None and round(share * len(learned)) < FEWEST_ROWS_HELD_OUT and share:
-            fewest = math.ceil((FEWEST_ROWS_HELD_OUT - 0.5) / share)
+            fewest = math.ceil((FEWEST_ROWS_HELD_OUT - 0.5) / max(share, 1e-9))
             raise ValueError(
                 f"expected at least {fewest} new rows, so that {FEWEST_ROWS_HELD_OUT} can be held "
                 f"out to see whether an update helps, got {len(learned)}; collect more, pass "

@@ -14,7 +14,7 @@ from batchensemble.nn import PiecewiseLinear
 from batchensemble.predictive import Predictive
 from batchensemble.training.methods import MakeNetwork
 from batchensemble.training.models import Ensemble, maker, predict_rows
-from batchensemble.training.networks import MLP
+from batchensemble.training.networks import MLP, check_widths
 
 ENCODED_ROWS = 2**15  # at a time
 SHIFT_ROWS, SHIFT_LEVEL = 1000, 0.95
@@ -87,7 +87,7 @@ def recipe_of(
     settings: dict[str, Any], encoder: TableEncoder, heads: tuple[int, ...]
 ) -> dict[str, Any]:
     """The arguments of the networks."""
-    n_inputs, hidden = encoder.n_features_out_, tuple(settings["hidden"])
+    n_inputs, hidden = encoder.n_features_out_, check_widths(settings["hidden"])
     recipe = {
         "in_features": n_inputs,
         "heads": heads,

@@ -18,7 +18,7 @@ def check_array(name: str, value: ArrayLike, *axes: str | int, largest: float = 
 
     Without `axes` every shape is welcome.
     """
-    array = np.array(value, dtype=np.float64)
+    array = _numbers(name, value)
     pairs = zip(axes, array.shape, strict=False)
     wrong = [axis for axis, n in pairs if axis != n and not isinstance(axis, str)]
     if axes and (wrong or array.ndim != len(axes)):
@@ -35,6 +35,19 @@ def check_array(name: str, value: ArrayLike, *axes: str | int, largest: float = 
             f"{name}: expected finite numbers of size at most {largest:g}, got {array[~good][0]} "
             f"({np.count_nonzero(~good)} such values); remove the rows or look where they come from"
         )
+    return array
+
+
+def _numbers(name: str, value: ArrayLike) -> Array:
+    if type(value) is np.ndarray and value.dtype.kind in "biuf":  # no time for more
+        return np.array(value, dtype=np.float64)
+    try:
+        given = np.asarray(value)
+        array = None if given.dtype.kind in "cmM" else np.array(given, dtype=np.float64)
+    except (RuntimeError, TypeError, ValueError):  # tensors with gradients, texts, odd lengths
+        array = None
+    if array is None:
+        raise ValueError(f"{name}: expected numbers, got {value!r:.80}; convert them")
     return array
 
 
@@ -83,9 +96,9 @@ def check_coverage(coverage: float) -> float:
 def check_levels(q: ArrayLike) -> Array:
     """A float64 copy of `q`: one probability, or several on one axis."""
     try:
-        levels = np.array(q, dtype=np.float64)
-        given = np.ravel(np.array(q, dtype=object))
-    except (TypeError, ValueError):  # texts, or lists of different lengths
+        levels = np.array(np.asarray(q), dtype=np.float64)
+        given = np.ravel(np.asarray(q, dtype=object))
+    except (RuntimeError, TypeError, ValueError):  # texts, or lists of different lengths
         levels = given = np.array([])
     is_number = levels.ndim < 2 and not any(isinstance(q, bool | np.bool_) for q in given)
     if not is_number or levels.size == 0 or not np.all((levels >= 0) & (levels <= 1)):
@@ -100,7 +113,7 @@ def check_draws(n: int, rng: Rng, n_values: int) -> np.random.Generator:
     """The generator for n draws of so many values each."""
     if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
         raise ValueError(f"expected n to be a whole number of draws above 0, got {n!r:.80}")
-    if n * n_values > MOST_DRAWN:
+    if int(n) * n_values > MOST_DRAWN:
         raise ValueError(
             f"{n:,} draws of {n_values:,} values do not fit into memory: at most {MOST_DRAWN:,} "
             "values at a time; ask for fewer draws, or for fewer rows at a time"

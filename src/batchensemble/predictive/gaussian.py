@@ -159,8 +159,8 @@ class GaussianPredictive(MixturePredictive):
 
     def _targets(self, y: ArrayLike) -> Array:
         """(samples, 1), to stand beside the members."""
-        y = np.full(len(self), y) if np.ndim(y) == 0 else y
-        return check_array("y", y, len(self))[:, None]
+        y = check_array("y", y)
+        return check_array("y", np.full(len(self), y) if y.ndim == 0 else y, len(self))[:, None]
 
     def _quantiles(self, levels: Array) -> Array:
         """(samples, levels) at levels between 0 and 1."""

@@ -181,8 +181,8 @@ class TransformedPredictive(MixturePredictive):
         return total
 
     def _targets(self, y: ArrayLike) -> Array:
-        y = np.full(len(self), y) if np.ndim(y) == 0 else y
-        return check_array("y", y, len(self))
+        y = check_array("y", y)
+        return check_array("y", np.full(len(self), y) if y.ndim == 0 else y, len(self))
 
 
 def _moments(transform: Transform, means: Array, stds: Array) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Protocol
 
 import torch
@@ -48,8 +49,9 @@ class Gaussian:
     bounds: Bounds = (-10.0, 4.0)
 
     def __post_init__(self) -> None:
-        low, high = self.bounds
-        if (low, high) != FREE and not -100 <= low < high <= 100:
+        is_pair = len(self.bounds) == 2 and all(isinstance(end, Real) for end in self.bounds)
+        is_free = is_pair and tuple(self.bounds) == FREE
+        if not is_free and not (is_pair and -100 <= self.bounds[0] < self.bounds[1] <= 100):
             raise ValueError(
                 "expected bounds of the log-variance, low < high, both between -100 and 100, "
                 f"or (-inf, inf) for none, got {self.bounds}"

@@ -47,6 +47,14 @@ class Network(nn.Module):
         """`masks`, (batch, members, horizon * mask_features), switches dropout on in any mode."""
 
 
+def check_widths(hidden: Sequence[int]) -> tuple[int, ...]:
+    """Of hidden layers."""
+    numbers = (isinstance(width, Integral) and not isinstance(width, bool) for width in hidden)
+    if not all(numbers) or not all(width > 0 for width in hidden):
+        raise ValueError(f"expected hidden to be whole numbers of at least 1, got {hidden!r:.80}")
+    return tuple(map(int, hidden))
+
+
 class MLP(Network):
     """Hidden ReLU layers with dropout, then one linear head for each group of outputs.
 
@@ -72,9 +80,7 @@ class MLP(Network):
         super().__init__()
         if not 0 <= dropout < 1:
             raise ValueError(f"expected dropout in [0, 1), got {dropout}")
-        if not all(isinstance(width, Integral) and width > 0 for width in hidden):
-            raise ValueError(f"expected hidden to be whole numbers of at least 1, got {hidden}")
-        hidden = tuple(map(int, hidden))
+        hidden = check_widths(hidden)
         words, inits = (
             _by_layer(value, len(hidden), name)
             for value, name in ((adapters, "adapters"), (init, "init"))
