@@ -194,3 +194,8 @@ def test_times_are_made_alike_unless_one_has_a_zone_or_is_a_number():
     for times, like in ((utc, days(2)), (pd.Index([1]), days(2)), (days(2), pd.Index([1]))):
         with pytest.raises(ValueError, match=r"expected times of the type .* as at fit, got"):
             alike(times, like)
+
+
+def test_words_that_pandas_will_forget_are_read_without_its_warning():
+    times = pd.date_range("2024-01-07", periods=5, freq="W")
+    assert read_freq("w", times) == pd.offsets.Week(weekday=6)  # a warning would be an error

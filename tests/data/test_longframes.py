@@ -196,3 +196,12 @@ def test_times_that_nobody_can_read_are_refused_in_words():
         read_panel(pd.DataFrame({"ds": far, "y": [1.0, 2.0]}))
     with pytest.raises(ValueError, match="values of 'y': expected one value for each row"):
         read_panel(far)
+
+
+def test_integers_and_gaps_that_polars_alone_knows_are_refused_in_words():
+    far = pl.DataFrame({"ds": pl.Series([10**30, 10**30 + 1], dtype=pl.Int128), "y": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="times: expected one value for each row, got a Series"):
+        read_panel(far)
+    gap = pl.DataFrame({"ds": pl.Series([pd.NA, 1, 2], dtype=pl.Object), "y": [1.0, 2.0, 3.0]})
+    with pytest.raises(ValueError, match="expected a time in every row, got none in row 0"):
+        read_panel(gap)

@@ -201,3 +201,13 @@ def test_how_much_is_read_grows_to_all_of_it(tmp_path):
     assert shares == sorted(shares)
     assert 0 < shares[0] < 1
     assert shares[-1] == 1
+
+
+def test_more_lines_to_skip_than_any_file_has_leave_none(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a\n1\n")
+    with (
+        pytest.raises(ValueError, match="is empty"),
+        open_table(path, FileOptions(skip_lines=10**20)),
+    ):
+        pass

@@ -97,3 +97,10 @@ def test_targets_of_many_values_or_of_one_have_no_narrowest_spread():
 
 def test_many_rare_classes_are_no_concern_of_scikit_learn():
     assert len(ClassHead.learned(np.arange(100)).classes) == 100  # a warning would be an error
+
+
+def test_targets_that_differ_in_their_last_digits_are_told_apart():
+    y = 1e15 + np.arange(8.0) / 8
+    head = NumberHead.learned(y, "standard", GaussianNLL(FREE))
+    assert head.scale == y.std() < 1
+    assert NumberHead.learned(np.full(8, 1e15), "standard", GaussianNLL(FREE)).scale == 1e9

@@ -45,7 +45,9 @@ def read_freq(freq: Any, times: Any) -> Any:
             f"fit, or fit anew with a frequency such as freq={wanted}"
         )
     try:
-        step: Any = int(freq) if whole else pd.tseries.frequencies.to_offset(freq)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of words such as 'H' that pandas will forget
+            step: Any = int(freq) if whole else pd.tseries.frequencies.to_offset(freq)
     except (TypeError, ValueError, OverflowError) as error:
         cause = " ".join(str(error).split()).split(". ")[0]
         raise ValueError(

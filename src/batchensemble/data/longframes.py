@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from batchensemble.data import date_texts
 from batchensemble.data.frames import as_array, as_frame
 from batchensemble.data.grids import guess_freq
-from batchensemble.data.scalars import array_of
+from batchensemble.data.scalars import array_of, is_missing
 from batchensemble.data.time_words import shown, when
 
 YEARS = "expected times between the years 1 and 9999"
@@ -189,7 +189,10 @@ def read_target(series: "nw.Series[Any]", ids: NDArray[Any], times: Any) -> NDAr
 
 
 def _check_nulls(series: "nw.Series[Any]", what: str) -> None:
-    rows = np.flatnonzero(series.is_null().to_numpy())
+    missing = series.is_null().to_numpy()
+    if series.dtype == nw.Object:  # of which polars does not know
+        missing = np.array([is_missing(value) for value in series.to_list()])
+    rows = np.flatnonzero(missing)
     if rows.size:
         raise ValueError(
             f"expected {'an id' if what == 'id' else 'a time'} in every row, got none in row "

@@ -198,7 +198,7 @@ class _Csv:
         binary: Any = gzip.GzipFile(fileobj=self._raw) if is_packed else self._raw
         with self._readable():
             self._decoding = _Decoding(binary, options.encoding, stack)
-            text = islice(self._decoding.lines(), options.skip_lines, None)
+            text = islice(self._decoding.lines(), min(options.skip_lines, sys.maxsize), None)
             self._peeked = list(islice(text, PEEKED))
             first = self._peeked[0] if self._peeked else ""
             separator = _given_separator(first)

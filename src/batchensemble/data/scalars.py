@@ -20,8 +20,7 @@ def array_of(values: Any, name: str, dtype: Any = None) -> NDArray[Any]:
     """Values of any library, one for each row; `name` is that of the argument, for errors."""
     try:
         return np.asarray(values, dtype)
-    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        # A tensor with gradients, far dates or unknown time zones of Arrow, lists of all lengths.
+    except Exception as error:  # tensors with gradients, far dates, integers of 128 bits, ...
         raise ValueError(
             f"{name}: expected one value for each row, got a {type(values).__name__} that numpy "
             f"cannot read: {error!s:.200}; convert it to an array of numbers or texts"

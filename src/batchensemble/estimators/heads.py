@@ -87,7 +87,7 @@ class NumberHead:
         y = _before(transform, read_numbers(values))
         one_of(scaling, TARGET_SCALINGS, "target_scaling")
         location, scale = (y.min(), np.ptp(y)) if scaling == "minmax" else (y.mean(), y.std())
-        if scale <= 1e-15 * abs(location):  # all targets are the same number
+        if not np.ptp(y):  # all targets are the same number
             scale = np.float64(1e-6 * (abs(location) or 1.0))
         if scale < 1e-100:
             raise ValueError(
