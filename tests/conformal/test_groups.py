@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from batchensemble.conformal import (
@@ -163,3 +164,8 @@ def test_groups_are_one_label_for_each_row():
     for wrong in ([1, 2], [[1], [2], [3]], [1j, 2j, 3j]):
         with pytest.raises(ValueError, match="expected one label for each of 3 rows"):
             read_groups(wrong, 3)
+
+
+def test_tuples_are_labels_like_any_other():
+    labels = read_groups(pd.MultiIndex.from_tuples([("a", 1), ("b", 2)]), 2)
+    assert labels.tolist() == ["('a', 1)", "('b', 2)"]

@@ -341,3 +341,8 @@ def test_times_with_and_without_a_zone_do_not_mix():
     for times in ([zoned, plain], [plain, zoned], [zoned, plain.tz_localize("Asia/Tokyo")]):
         with pytest.raises(ValueError, match="one time zone, or all without, got a mixture"):
             ahead(pd.Series(times, dtype=object))
+
+
+def test_a_column_that_is_no_name_is_refused_in_words():
+    with pytest.raises(ValueError, match=r"expected the frame to have the columns .* without"):
+        read_panel(long([5]), columns=[["x"]])

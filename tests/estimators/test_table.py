@@ -493,3 +493,36 @@ def test_an_update_tells_how_many_rows_a_tiny_share_would_need():
     model = Regressor(**TINY | {"validation_fraction": 1e-320}).fit(x, y)
     with pytest.raises(ValueError, match=r"expected at least .* new rows"):
         model.update(x, y)
+
+
+@BOTH
+def test_what_fit_reads_as_targets_score_reads_too(estimator):
+    x = table(estimator, 60)[0]
+    labels = np.array([0, 1, 2] * 20, dtype=object)
+    model = estimator(**TINY).fit(x, labels)
+    assert model.score(x, labels) == model.score(x, labels.astype(int))
+    with pytest.raises(ValueError, match="got a missing value"):
+        model.score(x, np.array([None] * 60, dtype=object))
+
+
+@BOTH
+def test_targets_of_the_other_byte_order_are_the_same_targets(estimator):
+    x, _ = regression_table(60)
+    y = np.arange(60) % 3
+    models = [estimator(**TINY).fit(x, y.astype(kind)) for kind in ("<i8", ">i8")]
+    first, second = (model.predict(x) for model in models)
+    assert np.array_equal(first, second)
+
+
+def test_texts_of_numpys_own_kind_are_classes():
+    x, _ = regression_table(60)
+    y = np.array(["a", "b"] * 30, dtype=np.dtypes.StringDType())
+    assert set(Classifier(**TINY).fit(x, y).classes_) == {"a", "b"}
+
+
+def test_enormous_weights_and_groups_are_taken_as_they_are():
+    x, y = regression_table(60)
+    huge = np.linspace(0.5, 1, 60).round(1) * 1.7e308  # a warning would be an error
+    folded = TINY | {"folds": 2, "n_members": 4}
+    model = Regressor(**folded).fit(x, y, sample_weight=huge, groups=huge)
+    assert np.isfinite(model.predict(x)).all()

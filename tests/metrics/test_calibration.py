@@ -140,3 +140,9 @@ def test_true_probabilities_are_calibrated_and_sharpened_ones_are_not():
 def test_wrong_input_is_refused_with_a_cure(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("n_bins", [0, "a", {}, 2.5, np.zeros(2)])
+def test_a_number_of_bins_is_a_whole_number(n_bins):
+    with pytest.raises(ValueError, match="n_bins: expected at least 1, a whole number, got"):
+        metrics.ece([0, 1], probabilities=np.full((2, 2), 0.5), n_bins=n_bins)

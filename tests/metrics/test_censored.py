@@ -96,3 +96,11 @@ def test_a_distribution_too_narrow_is_seen_through_censoring():
 def test_a_mask_of_another_length_is_refused():
     with pytest.raises(ValueError, match="censored: expected True or False for 2 rows"):
         metrics.censored_nll([1, 2], censored=[True], dist=gaussian(np.zeros(2)))
+
+
+@pytest.mark.parametrize("censored", [["True", "False"], [0.5, 1], [np.nan, 0], [[1], [0, 1]], {}])
+def test_only_true_and_false_say_what_is_censored(censored):
+    dist = GaussianPredictive(np.zeros((2, 1)), np.ones((2, 1)))
+    with pytest.raises(ValueError, match="censored: expected True or False for 2 rows, got shape"):
+        metrics.censored_nll(np.zeros(2), censored=censored, dist=dist)
+    assert np.isfinite(metrics.censored_nll(np.zeros(2), censored=[0, 1], dist=dist))

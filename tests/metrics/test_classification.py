@@ -105,3 +105,14 @@ def test_with_true_probabilities_the_cheapest_threshold_is_the_ratio_of_costs():
     assert found.threshold == pytest.approx(0.2, abs=0.02)
     with pytest.raises(ValueError, match="costs of at least 0"):
         metrics.cheapest_threshold([0, 1], probability=[0.1, 0.2], miss=-1, false_alarm=1)
+
+
+@pytest.mark.parametrize("cost", ["a", {}, np.nan, -1, np.zeros(2)])
+def test_costs_are_numbers(cost):
+    with pytest.raises(ValueError, match="expected rows, and costs of at least 0, got 2 rows"):
+        metrics.cheapest_threshold([0, 1], probability=[0.2, 0.8], miss=cost, false_alarm=1)
+
+
+def test_labels_of_all_lengths_are_refused_in_words():
+    with pytest.raises(ValueError, match="labels: expected 2 integer class indices"):
+        metrics.cheapest_threshold([[0], [0, 1]], probability=[0.2, 0.8], miss=1, false_alarm=1)

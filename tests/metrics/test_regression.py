@@ -156,3 +156,8 @@ def test_a_horizon_is_averaged_like_rows():
 def test_wrong_shapes_and_numbers_are_refused_with_a_cure(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_means_that_are_no_numbers_are_refused_by_name():
+    with pytest.raises(ValueError, match="means: expected numbers, got"):
+        metrics.crps_mixture(np.zeros(2), means=[[1], [2, 3]], variances=np.ones((2, 1)))

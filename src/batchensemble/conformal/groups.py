@@ -17,8 +17,8 @@ MOST_NAMED = 5
 def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
     """One label for each row: texts as texts, other labels as numbers or texts."""
     labels = array_of(groups, name)
-    if labels.dtype == object:
-        labels = labels.astype(str)
+    if labels.dtype == object and labels.ndim == 1:  # not by astype, which unpacks tuples
+        labels = np.array([str(label) for label in labels])
     if labels.shape != (n_rows,) or labels.dtype.kind not in "biufUS":
         raise ValueError(
             f"{name}: expected one label for each of {n_rows} rows, got {labels.dtype} of shape "

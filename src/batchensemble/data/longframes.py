@@ -69,7 +69,7 @@ def check_present(table: "nw.DataFrame[Any]", wanted: list[str], names: Names, w
         cure = "add them, or give the names of your columns"
         if names.time in missing and isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex)):
             cure = f"its dates are in the index: call .reset_index(names={names.time!r})"
-        elif set(missing) & set(index_names(table)):
+        elif any(name in index_names(table) for name in missing):
             cure = "they are in the index: call .reset_index()"
         raise ValueError(
             f"expected {what} to have the columns {wanted}, got {table.columns} without {missing}; "

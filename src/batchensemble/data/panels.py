@@ -91,7 +91,7 @@ def read_panel(
 def _read(data: Any, names: Names, columns: list[str]) -> Panel:
     """Rows sorted by series and time, gaps and all; the frequency is None unless data carry it."""
     roles = [names.id, names.time, names.target]
-    if set(roles) & set(columns):
+    if any(name in roles for name in columns):
         raise ValueError(
             "expected future_columns, past_columns and static_columns other than the columns of "
             f"ids, times and values, {roles}, got {columns}; leave those out"

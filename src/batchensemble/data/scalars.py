@@ -19,12 +19,15 @@ _YEARS = "expected dates between the years 1 and 9999 in UTC"
 def array_of(values: Any, name: str, dtype: Any = None) -> NDArray[Any]:
     """Values of any library, one for each row; `name` is that of the argument, for errors."""
     try:
-        return np.asarray(values, dtype)
+        array = np.asarray(values, dtype)
     except Exception as error:  # tensors with gradients, far dates, integers of 128 bits, ...
         raise ValueError(
             f"{name}: expected one value for each row, got a {type(values).__name__} that numpy "
             f"cannot read: {error!s:.200}; convert it to an array of numbers or texts"
         ) from error
+    if array.dtype.kind == "T":  # numpy's own texts, which numpy cannot sort yet
+        return array.astype(object)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def category_text(value: Any) -> str | None:

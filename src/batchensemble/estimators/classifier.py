@@ -29,7 +29,7 @@ from batchensemble.estimators.parameters import (
 )
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS
 from batchensemble.estimators.table import MOST_NAMED, TableEstimator
-from batchensemble.estimators.targets import check_weight
+from batchensemble.estimators.targets import check_weight, read_target
 from batchensemble.estimators.usefulness import doubt_about_classes, doubts_about_sets
 from batchensemble.predictive import CategoricalPredictive
 from batchensemble.words import one_of, true_or_false
@@ -79,6 +79,11 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class."""
         return self._ask(X, lambda dist: dist.mode)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The share of right classes."""
+        labels = read_target(y, self.read(X).n_rows)
+        return float(super().score(X, labels, sample_weight))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities, averaged over the members: (rows, classes) in the order of `classes_`.

@@ -115,14 +115,15 @@ def folds_of(
     is_label = (
         target.dtype.kind == "i" and np.unique(target, return_counts=True)[1].min() >= n_folds
     )
-    if order.groups is None:
-        kind: Any = StratifiedKFold if is_label else KFold
-    elif len(np.unique(order.groups)) < n_folds:
-        return None
-    else:
+    kind: Any = StratifiedKFold if is_label else KFold
+    groups = None
+    if order.groups is not None:
         kind = StratifiedGroupKFold if is_label else GroupKFold
+        groups = np.unique(order.groups, return_inverse=True)[1]  # labels may be any numbers
+        if groups.max() + 1 < n_folds:
+            return None
     cut = kind(n_folds, shuffle=True, random_state=seed)
-    folds = list(cut.split(target, target if is_label else None, order.groups))
+    folds = list(cut.split(target, target if is_label else None, groups))
     return folds if all(len(held_out) for _, held_out in folds) else None
 
 

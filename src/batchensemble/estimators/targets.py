@@ -124,9 +124,10 @@ def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
             f"expected sample_weight to be numbers, one for each of {n_rows} rows, got "
             f"{given.dtype} values such as {odd[:1]}; convert them"
         )
-    weight: NDArray[np.float64] = _check_sample_weight(
-        given, np.empty((n_rows, 1)), ensure_non_negative=True
-    )
+    with np.errstate(invalid="ignore", over="ignore"):  # it adds all values up first
+        weight: NDArray[np.float64] = _check_sample_weight(
+            given, np.empty((n_rows, 1)), ensure_non_negative=True
+        )
     return weight
 
 

@@ -4,6 +4,7 @@ Numbers: coverage of central intervals against their level. Classes: accuracy ag
 """
 
 import math
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -96,8 +97,11 @@ def reliability_curve(
 
     In uniform bins, which hold their lower edge, not their upper; the last one also holds 1.
     """
-    if n_bins < 1:
-        raise ValueError(f"n_bins: expected at least 1, got {n_bins}; the usual number is 15")
+    if not isinstance(n_bins, Integral) or n_bins < 1:
+        raise ValueError(
+            f"n_bins: expected at least 1, a whole number, got {n_bins!r:.80}; the usual number "
+            "is 15"
+        )
     truth, p = check_classes(labels, probabilities)
     confidence = p.max(axis=1)
     edges = np.linspace(0, 1, n_bins + 1)

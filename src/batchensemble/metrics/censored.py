@@ -57,7 +57,12 @@ def censored_coverage_curve(y: ArrayLike, *, censored: ArrayLike, dist: Dist) ->
 
 
 def _mask(censored: ArrayLike, n: int) -> NDArray[np.bool_]:
-    mask = np.asarray(censored, dtype=bool)
-    if mask.shape != (n,):
-        raise ValueError(f"censored: expected True or False for {n} rows, got shape {mask.shape}")
-    return mask
+    try:
+        mask = np.asarray(censored)
+    except (RuntimeError, TypeError, ValueError):  # tensors with gradients, lists of all lengths
+        mask = np.array(None)
+    if mask.shape != (n,) or mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
+        raise ValueError(
+            f"censored: expected True or False for {n} rows, got shape {mask.shape} of {mask.dtype}"
+        )
+    return mask.astype(bool)

@@ -4,6 +4,7 @@ Labels are class indices, counted from 0 in the order of the columns.
 """
 
 import math
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -66,10 +67,11 @@ def cheapest_threshold(
     """
     p = check_array("probability", probability, "rows")
     truth = check_labels("labels", labels, n_rows=len(p), n_classes=2)
-    if not (len(p) and 0 <= miss < math.inf and 0 <= false_alarm < math.inf):
+    are_costs = (isinstance(cost, Real) and 0 <= cost < math.inf for cost in (miss, false_alarm))
+    if not len(p) or not all(are_costs):
         raise ValueError(
-            f"expected rows, and costs of at least 0, got {len(p)} rows, miss={miss} and "
-            f"false_alarm={false_alarm}"
+            f"expected rows, and costs of at least 0, got {len(p)} rows, miss={miss!r:.80} and "
+            f"false_alarm={false_alarm!r:.80}"
         )
     order = np.argsort(-p, kind="stable")
     change = np.where(truth[order] == 1, -miss, false_alarm)  # of saying "yes" to one more row

@@ -143,7 +143,7 @@ def _gaussian(truth: Array, mean: ArrayLike, std: ArrayLike) -> GaussianPredicti
 
 
 def _mixture(means: ArrayLike, variances: ArrayLike) -> GaussianPredictive:
-    return GaussianPredictive(np.asarray(means), np.asarray(variances))
+    return GaussianPredictive(means, variances)  # type: ignore[arg-type]  # it checks them
 
 
 def _interval(

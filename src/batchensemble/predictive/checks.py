@@ -67,7 +67,10 @@ def check_probabilities(name: str, value: ArrayLike, *axes: str | int) -> Array:
 
 def check_labels(name: str, value: ArrayLike, *, n_rows: int, n_classes: int) -> Labels:
     """An int64 copy of `value`: `n_rows` class indices in 0 .. n_classes - 1."""
-    array = np.array(value)
+    try:
+        array = np.asarray(value)
+    except (RuntimeError, TypeError, ValueError):  # tensors with gradients, lists of all lengths
+        array = np.array(None)
     if array.shape != (n_rows,) or array.dtype.kind not in "iub":
         raise ValueError(
             f"{name}: expected {n_rows} integer class indices, shape ({n_rows},), got shape "
