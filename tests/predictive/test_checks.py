@@ -142,7 +142,7 @@ def test_the_widest_interval_has_finite_ends_and_a_wider_one_is_refused():
         central_levels(1 - 2**-53)
 
 
-@pytest.mark.parametrize("q", [True, np.True_, [True, False], [0.5, True], np.array([True])])
+@pytest.mark.parametrize("q", [True, np.True_, [True, False], [0.5, True], np.array([True]), 1j])
 def test_true_is_no_probability(q):
     with pytest.raises(ValueError, match="q: expected one probability or a list of them"):
         GAUSSIAN.quantile(q)

@@ -99,7 +99,7 @@ def check_coverage(coverage: float) -> float:
 def check_levels(q: ArrayLike) -> Array:
     """A float64 copy of `q`: one probability, or several on one axis."""
     try:
-        levels = np.array(np.asarray(q), dtype=np.float64)
+        levels = _numbers("q", q)
         given = np.ravel(np.asarray(q, dtype=object))
     except (RuntimeError, TypeError, ValueError):  # texts, or lists of different lengths
         levels = given = np.array([])
