@@ -503,6 +503,8 @@ def test_what_fit_reads_as_targets_score_reads_too(estimator):
     assert model.score(x, labels) == model.score(x, labels.astype(int))
     with pytest.raises(ValueError, match="got a missing value"):
         model.score(x, np.array([None] * 60, dtype=object))
+    with pytest.raises(ValueError, match="expected sample_weight to be numbers"):
+        model.score(x, labels, ["a"] * 60)
 
 
 @BOTH

@@ -1,6 +1,7 @@
 """Laws of class probabilities, each against scipy or the slow, obvious computation."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,3 +83,10 @@ def test_the_ends_of_the_unit_interval_draw_no_impossible_class(u):
     assert np.cumsum(p)[-1] < 1
     draws = CategoricalPredictive([[p]]).sample(3, Ends(np.random.PCG64(0)))
     assert np.isin(draws, range(1, 11)).all()
+
+
+@pytest.mark.parametrize("y", [pd.NA, [pd.NA, "a"], ["a", 1.5], [["a"], ["a", "b"]], "a"])
+def test_labels_that_cannot_be_classes_are_refused_in_words(y):
+    dist = CategoricalPredictive(np.full((2, 1, 2), 0.5), np.array(["a", "b"]))
+    with pytest.raises(ValueError, match=r"y: expected 2 labels out of \['a', 'b'\], got shape"):
+        dist.log_prob(y)

@@ -83,7 +83,8 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The share of right classes."""
         labels = read_target(y, self.read(X).n_rows)
-        return float(super().score(X, labels, sample_weight))
+        weight = None if sample_weight is None else check_weight(sample_weight, len(labels))
+        return float(super().score(X, labels, weight))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities, averaged over the members: (rows, classes) in the order of `classes_`.

@@ -23,7 +23,7 @@ from batchensemble.estimators.settings import NumberSettings
 from batchensemble.estimators.spread import Spread, held_out_spread
 from batchensemble.estimators.table import TableEstimator
 from batchensemble.estimators.target_kinds import described, learn_kind
-from batchensemble.estimators.targets import read_target
+from batchensemble.estimators.targets import check_weight, read_target
 from batchensemble.estimators.usefulness import doubt_about_numbers
 from batchensemble.predictive import NumberPredictive, Transform
 from batchensemble.training.engines import Data
@@ -102,7 +102,8 @@ class Regressor(
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R², the share of the targets' variance that the means explain; at most 1."""
         truth = read_numbers(read_target(y, self.read(X).n_rows))
-        return float(super().score(X, truth, sample_weight))
+        weight = None if sample_weight is None else check_weight(sample_weight, len(truth))
+        return float(super().score(X, truth, weight))
 
     def predict_interval(
         self, X: Any, coverage: float = 0.9, *, groups: ArrayLike | None = None

@@ -47,12 +47,16 @@ class CategoricalPredictive(Predictive):
         """(samples,) the columns of probabilities that hold the labels y."""
         if self.classes is None:
             return check_labels("y", y, n_rows=len(self), n_classes=self.n_classes)
-        labels = np.asarray(y)
-        is_class = labels[..., None] == self.classes
-        if labels.shape != (len(self),) or not np.all(np.any(is_class, axis=-1)):
+        try:
+            labels = np.asarray(y)
+            is_class = labels[..., None] == self.classes
+            are_known = labels.shape == (len(self),) and bool(np.any(is_class, axis=-1).all())
+        except (RuntimeError, TypeError, ValueError):  # gaps, tensors, lists of all lengths
+            labels, are_known = np.array(None), False
+        if not are_known:
             raise ValueError(
                 f"y: expected {len(self)} labels out of {self.classes.tolist()}, got shape "
-                f"{labels.shape} with {np.unique(labels)[:5].tolist()}; give one for each row"
+                f"{labels.shape} with {labels.ravel()[:5].tolist()}; give one for each row"
             )
         return np.asarray(is_class.argmax(axis=-1), dtype=np.int64)
 
