@@ -129,13 +129,6 @@ def test_a_missing_truth_changes_nothing():
     assert np.array_equal(ours, flat(scores).factors(0.8, np.arange(89, 100)))
 
 
-def test_what_is_held_is_what_lies_within_the_factors():
-    scores = errors(3, h=2, doubled_from=300)
-    adaptation, asked = flat(scores), np.arange(200, N)
-    within = scores[200:, 0] <= adaptation.factors(0.8, asked)
-    assert np.array_equal(adaptation.held(0.8, asked), within)
-
-
 def test_factors_stay_among_the_scores_whatever_happens():
     scores = np.concatenate([np.full(50, 1.0), np.full(50, 9.0), np.zeros(100)])
     factors = flat(scores[:, None, None]).factors(0.9, np.arange(30, 200))

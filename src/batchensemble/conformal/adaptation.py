@@ -52,7 +52,7 @@ class Adaptation:
     def known(self, asked: int, step: int, fewest: int) -> Array:
         """The latest scores whose truth was known then, from the smallest on.
 
-        Those of LOOK_BACK moments, or the latest `fewest` if these are more.
+        Those of LOOK_BACK moments, or the latest `fewest` if truths are missing.
         """
         end = int(np.searchsorted(self.moments, asked - (step + 1), side="right"))
         first, last = self.starts[max(0, end - LOOK_BACK)], self.starts[end]
@@ -67,7 +67,9 @@ class Adaptation:
 
         Among the scores that were known when the forecast was made; NaN with too few of them.
         """
-        ranks = np.full(self.scores.shape, np.nan)
+        if fewest in self._ranks:
+            return self._ranks[fewest]
+        ranks = self._ranks[fewest] = np.full(self.scores.shape, np.nan)
         for moment, start, end in zip(self.moments, self.starts, self.starts[1:], strict=False):
             for j in range(self.scores.shape[1]):
                 known = self.known(moment, j, fewest)
@@ -78,6 +80,10 @@ class Adaptation:
                         np.isnan(own), np.nan, (1 + n_above) / (len(known) + 1)
                     )
         return ranks
+
+    @cached_property
+    def _ranks(self) -> dict[int, Array]:
+        return {}
 
     def latest_factors(self, coverage: float) -> Array:
         """(steps,), for forecasts that are made when all of the truths are known."""
@@ -95,29 +101,19 @@ class Adaptation:
         for moment in np.unique(asked):
             which = asked == moment
             for j in range(self.scores.shape[1]):
-                known = self.known(moment, j, fewest)
+                known = self.known(moment, j, _n_ranked(coverage))
                 if len(known) >= fewest:
                     rank = np.ceil((len(known) + 1) * (1 - miss_rates[which, j]) - SLACK)
                     factors[which, j] = known[np.clip(rank, 1, len(known)).astype(np.int64) - 1]
         return factors
 
-    def held(self, coverage: float, asked: Ints) -> Array:
-        """(forecasts from the first asked time on, steps): 1 if an interval held, NaN if unknown.
-
-        As `factors` says, but without looking for the factors.
-        """
-        first = int(np.searchsorted(self.times, asked[0]))
-        ranks = self.ranks(fewest_rows(coverage))
-        is_held = ranks[first:] > self.miss_rates(coverage, self.times[first:], ranks) - SLACK
-        return np.where(np.isnan(ranks[first:]), np.nan, is_held)
-
-    def miss_rates(self, coverage: float, asked: Ints, ranks: Array | None = None) -> Array:
+    def miss_rates(self, coverage: float, asked: Ints) -> Array:
         """(asked, steps): the miss rate to ask for, so that 1 - coverage of the truths are missed.
 
         The weighted mean of the experts.
         """
         alpha = 1 - check_coverage(coverage)
-        ranks = self.ranks(fewest_rows(coverage)) if ranks is None else ranks
+        ranks = self.ranks(_n_ranked(coverage))
         moments, starts = self.moments, self.starts
         n_times, n_steps, k = len(moments), self.scores.shape[1], len(STEP_SIZES)
         steps, mixed_in = np.arange(n_steps), 1 / (2 * LOOK_BACK)
@@ -139,6 +135,11 @@ class Adaptation:
         last = _n_known(moments, asked, steps)
         mixture: Array = (weights[last, steps] * rates[last, steps]).sum(axis=-1)
         return mixture
+
+
+def _n_ranked(coverage: float) -> int:
+    """Among how many scores one is ranked, if there are so many."""
+    return max(LOOK_BACK, fewest_rows(coverage))
 
 
 def _n_known(moments: Ints, asked: Ints, steps: Ints) -> Ints:

@@ -92,21 +92,31 @@ class Forecast:
         """
         assert self.calibration is not None
         if self.in_hindsight and self.calibration.cutoffs is not None:
-            adaptation, made = self.adaptation(mean, std)
-            factors = adaptation.factors(coverage, made)
-            static = conformal_quantile(self.calibration.scores, coverage)
-            factors = np.where(np.isnan(factors), static, factors)  # too little was known then
-        else:
-            factors = self.calibration.factors(coverage)
+            return self._adapted(coverage, *self.adaptation(mean, std))
+        return self._by_step(self.calibration.factors(coverage))
+
+    def _adapted(self, coverage: float, adaptation: Adaptation, made: NDArray[np.int64]) -> Floats:
+        """(windows, h), of past windows; those of no adaptation where too little was known then."""
+        assert self.calibration is not None
+        factors, static = adaptation.factors(coverage, made), self.calibration.scores
+        factors = np.where(np.isnan(factors), conformal_quantile(static, coverage), factors)
+        return self._by_step(factors)
+
+    def _by_step(self, factors: Floats) -> Floats:
+        """Steps beyond the last calibrated one are as that one."""
         by_step: Floats = factors[..., np.minimum(np.arange(self.ahead.h), factors.shape[-1] - 1)]
         return by_step
 
     def adapted_curve(self) -> CoverageCurve:
         """Of past windows: how often adaptive intervals held, level by level."""
         assert self.calibration is not None
-        adaptation, made = self.adaptation(self.dist.mean, self.dist.std)
+        mean, std, truth = self.dist.mean, self.dist.std, self.truth
+        found = self.adaptation(mean, std)
         levels = [level for level in LEVELS if len(self.calibration) >= fewest_rows(level)]
-        held = [np.nanmean(adaptation.held(level, made)) for level in levels]
+        held = []
+        for level in levels:
+            low, high = np.moveaxis(widened(mean, std, self._adapted(level, *found)), -1, 0)
+            held.append(np.mean(((low <= truth) & (truth <= high))[~np.isnan(truth)]))
         return CoverageCurve(np.array(levels), np.array(held))
 
     def adaptation(self, mean: Floats, std: Floats) -> tuple[Adaptation, NDArray[np.int64]]:
