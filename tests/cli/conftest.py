@@ -43,4 +43,6 @@ def swift(monkeypatch, tmp_path):
     monkeypatch.setenv("BATCHENSEMBLE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("BATCHENSEMBLE_OFFLINE", "1")
     monkeypatch.setitem(PROFILES, "quick", Profile(2, short, 1, "QUICK"))
+    # To start processes takes longer than what they would do; a test with --jobs has some.
+    monkeypatch.setattr("batchensemble.study.reproduction.cpu_count", lambda: 1)
     return CliRunner(env={"COLUMNS": "100"})
