@@ -219,3 +219,7 @@ def test_a_class_with_too_few_calibration_rows_is_refused_when_sets_are_asked_fo
     model = Classifier(**RARE).fit(X[:300], y[:300]).calibrate(X[350:], y[350:], per_class=True)
     with pytest.raises(ValueError, match=r"every class for a coverage of 0\.9, got fewer of 'yes'"):
         model.predict_set(X)
+    before, none = model.calibration_, y == "no"
+    with pytest.raises(ValueError, match=r"every class for a coverage of 0\.5, got fewer of 'yes'"):
+        model.calibrate(X[none], y[none], per_class=True)  # sets of 'yes' could never be
+    assert model.calibration_ is before

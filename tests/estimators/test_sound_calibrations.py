@@ -44,6 +44,7 @@ def test_intervals_that_no_calibration_made_are_refused(change, words):
         ({"labels": np.zeros(12)}, "labels"),
         ({"probabilities": np.full((12, 2), 0.9)}, "probabilities"),
         ({"per_class": 1}, "whether sets are by class"),
+        ({"per_class": True, "labels": np.zeros(12, int)}, "rows of every class"),
     ],
 )
 def test_sets_that_no_calibration_made_are_refused(change, words):

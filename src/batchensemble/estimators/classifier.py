@@ -28,7 +28,7 @@ from batchensemble.estimators.parameters import (
     TABLE_PARAMETERS,
 )
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS
-from batchensemble.estimators.table import MOST_NAMED, TableEstimator
+from batchensemble.estimators.table import LEAST_COVERAGE, MOST_NAMED, TableEstimator
 from batchensemble.estimators.targets import check_weight, read_target
 from batchensemble.estimators.usefulness import doubt_about_classes, doubts_about_sets
 from batchensemble.predictive import CategoricalPredictive
@@ -119,10 +119,7 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
         allow_empty = true_or_false(allow_empty, "allow_empty")
         calibration = self.calibration_
         assert calibration is not None
-        if calibration.per_class:
-            check_enough(
-                self.classes_[calibration.labels], coverage, self.classes_.tolist(), "class"
-            )
+        self._check_every_class(calibration, coverage)
         labels = self.groups_in(X, groups)
         if labels is not None:
             mean = self.predict_proba(X)
@@ -191,9 +188,16 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
             per_class=per_class,
             groups=None if groups is None else groups[rest],
         )
+        self._check_every_class(calibration, LEAST_COVERAGE)
         for doubt in doubts_about_sets(calibration, self.classes_):
             warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
         return calibration
+
+    def _check_every_class(self, calibration: SetCalibration, coverage: float) -> None:
+        """Refuse sets by class without enough rows of each."""
+        if calibration.per_class:
+            labels = self.classes_[calibration.labels]
+            check_enough(labels, coverage, self.classes_.tolist(), "class")
 
     def _parts(self) -> tuple[list[str], Callable[[CategoricalPredictive], NDArray[np.float64]]]:
         chances = [f"{CHANCE}{label}" for label in self.classes_]

@@ -23,6 +23,8 @@ def check_sets(calibration: Any, n_classes: int) -> None:
     check_labels("labels", calibration.labels, n_rows=n, n_classes=n_classes)
     require(calibration.labels.dtype.kind in "iu" and n, "labels of the calibration rows")
     require(type(calibration.per_class) is bool, "whether sets are by class")
+    if calibration.per_class:
+        require(len(np.unique(calibration.labels)) == n_classes, "rows of every class")
     if calibration.groups is not None:
         read_groups(calibration.groups, n)
 

@@ -68,7 +68,7 @@ from batchensemble.training.methods import MakeNetwork, Method
 from batchensemble.training.models import Ensemble, Rows
 from batchensemble.words import true_or_false
 
-LEAST_COVERAGE = 0.5  # that every group must have rows for
+LEAST_COVERAGE = 0.5  # that every group and class must have rows for
 MOST_NAMED = 5  # columns, in an error
 MC_DROPOUT = 0.1  # at least, where masks are all that tells members apart
 
