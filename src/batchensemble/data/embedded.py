@@ -28,7 +28,7 @@ class Bins:
 
     columns: NDArray[np.int64]
     edges: tuple[NDArray[np.float64], ...]
-    reach: int = 0  # of files of 0.1, and of earlier ones of 0.2
+    reach: int = 0  # of files that do not say
 
     @classmethod
     def learn(
