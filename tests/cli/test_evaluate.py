@@ -99,6 +99,7 @@ def test_intervals_that_adapt_are_asked_for_by_a_word_and_coverage_is_told_in_ti
     words = (*words, "--horizon", 4)
     assert "Calibrated" in shell(*words, "--calibrate", "--no-adapt", "-o", "static.be").stdout
     assert "Calibrated" in shell(*words, "--adapt").stdout
+    assert "add --calibrate" in shell(*words, "--no-adapt", code=2).stderr
     ways = [load(name).calibration_.cutoffs for name in ("static.be", "old.be")]
     assert [way is None for way in ways] == [True, False]
     words = ("evaluate", "old.be", "late.csv", "--coverage", 0.8)

@@ -248,6 +248,8 @@ def fit(
         raise typer.BadParameter(f"expected another column for --by than the target {by}")
     if adapt is not None and not time:
         raise typer.BadParameter("--adapt is for a forecast, not for a table")
+    if adapt is False and not calibrate:
+        raise typer.BadParameter("--no-adapt says how to calibrate; add --calibrate")
     if adapt and calibrate is False:
         raise typer.BadParameter("--adapt calibrates; omit --no-calibrate")
     if checkpoint and (time or by):

@@ -10,6 +10,7 @@ choose a step.
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +47,7 @@ class Adaptation:
     @cached_property
     def starts(self) -> Ints:
         """Where the forecasts of each moment begin, and where the last ones end."""
-        ends = [*self.moments, self.times[-1] + 1] if len(self.times) else [0]
-        return np.searchsorted(self.times, ends)
+        return np.append(np.searchsorted(self.times, self.moments), len(self.times))
 
     def known(self, asked: int, step: int, fewest: int) -> Array:
         """The latest scores whose truth was known then, from the smallest on.
@@ -70,7 +70,7 @@ class Adaptation:
         if fewest in self._ranks:
             return self._ranks[fewest]
         ranks = self._ranks[fewest] = np.full(self.scores.shape, np.nan)
-        for moment, start, end in zip(self.moments, self.starts, self.starts[1:], strict=False):
+        for moment, (start, end) in zip(self.moments, pairwise(self.starts), strict=True):
             for j in range(self.scores.shape[1]):
                 known = self.known(moment, j, fewest)
                 if len(known) >= FEWEST_BEFORE:

@@ -50,13 +50,13 @@ def in_time(calibration: "IntervalCalibration") -> dict[str, Array]:
     """The later half of the forecasts judged by the earlier half."""
     half = len(calibration) // 2
     earlier = calibration.scores[:half]
+    adaptation = None if calibration.cutoffs is None else calibration.adaptation
 
     def factors(level: float) -> Array | None:
         if half < fewest_rows(level):
             return None
-        if calibration.cutoffs is None:
+        if adaptation is None:
             return conformal_quantile(earlier, level)
-        adaptation = calibration.adaptation
         found = adaptation.factors(level, adaptation.times[half:])
         return np.where(np.isnan(found), conformal_quantile(earlier, level), found)
 

@@ -3,7 +3,6 @@
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from batchensemble.data.panels import Panel, check_lengths
 from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.data.windows import continued_back, window_starts
 from batchensemble.estimators.parameters import MOST_PATHS
+from batchensemble.estimators.requirements import is_count
 from batchensemble.predictive import SamplePredictive
 from batchensemble.training.direct import Direct
 from batchensemble.training.engines import Windows
@@ -155,7 +155,7 @@ class SeriesModel:
     def seeds(self, ahead: Ahead, seed: int | None) -> list[int]:
         """One for each window, from its series and its cutoff."""
         seed = self.ensemble.seed if seed is None else seed
-        if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        if not is_count(seed, least=0):
             raise ValueError(f"expected seed to be a whole number of at least 0, got {seed!r:.80}")
         words = [f"{i} {cutoff}" for i, cutoff in zip(ahead.ids, ahead.cutoffs, strict=True)]
         return [
@@ -164,7 +164,7 @@ class SeriesModel:
         ]
 
     def paths_per_member(self, n_paths: int) -> int:
-        if isinstance(n_paths, bool) or not isinstance(n_paths, Integral) or n_paths < 1:
+        if not is_count(n_paths):
             raise ValueError(f"expected n_paths to be a whole number above 0, got {n_paths!r:.80}")
         if n_paths > MOST_PATHS:
             raise ValueError(f"expected at most {MOST_PATHS:,} n_paths, got {n_paths:,}")

@@ -113,13 +113,17 @@ def _positions(x: Value, bins: Bins) -> list[Value]:
     positions = []
     for column, edges in zip(bins.columns, bins.edges, strict=True):
         number = x.gather(ints(int(column)), axis=1)
-        lowest, highest = np.zeros(len(edges) - 1), np.ones(len(edges) - 1)
-        lowest[0] -= bins.reach
-        highest[-1] += bins.reach
-        into = (number - edges[:-1]) / np.diff(edges)
-        into = into.apply("Max", lowest).apply("Min", highest)
+        into = within_bins((number - edges[:-1]) / np.diff(edges), len(edges) - 1, bins.reach)
         positions.append(into.sum(1).reshape(-1, 1).cast(np.float32))
     return positions
+
+
+def within_bins(into: Value, n_bins: int, reach: float) -> Value:
+    """How far into each bin, (..., bins): 0 to 1, and in the outermost by `reach` more."""
+    lowest, highest = np.zeros(n_bins, into.dtype), np.ones(n_bins, into.dtype)
+    lowest[0] -= reach
+    highest[-1] += reach
+    return into.apply("Max", lowest).apply("Min", highest)
 
 
 def _days(x: Value) -> Value:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from batchensemble.export.columns import within_bins
 from batchensemble.export.graph import Value, ints
 from batchensemble.nn.cells import GRUBECell, GRUCell
 from batchensemble.nn.embeddings import FoldedEmbeddings
@@ -81,10 +82,8 @@ def embedded(x: Value, module: nn.Module) -> Value:
     blocks = [x.slice(0, n_plain, axis=2).expand(n_networks, 1, 1)] if n_plain else []
     if n_positions:
         bins = np.arange(layer.n_bins, dtype=np.float32)
-        lowest, highest = np.zeros_like(bins), np.ones_like(bins)
-        lowest[0], highest[-1] = -np.inf, np.inf
-        into = x.slice(n_plain, n_before, axis=2).insert(3) - bins
-        into = into.apply("Max", lowest).apply("Min", highest)
+        positions = x.slice(n_plain, n_before, axis=2).insert(3)
+        into = within_bins(positions - bins, layer.n_bins, reach=np.inf)
         rises = np.diff(numbers(layer.curves), axis=2)  # (networks, columns, bins, width)
         curves = into.transpose(0, 2, 1, 3) @ np.ascontiguousarray(rises)
         blocks.append(curves.transpose(0, 2, 1, 3).reshape(0, 0, -1))

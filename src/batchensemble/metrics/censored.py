@@ -9,6 +9,7 @@ from batchensemble.predictive import (
     TransformedPredictive,
     check_array,
 )
+from batchensemble.predictive.checks import as_given
 
 Dist = GaussianPredictive | TransformedPredictive
 
@@ -57,10 +58,7 @@ def censored_coverage_curve(y: ArrayLike, *, censored: ArrayLike, dist: Dist) ->
 
 
 def _mask(censored: ArrayLike, n: int) -> NDArray[np.bool_]:
-    try:
-        mask = np.asarray(censored)
-    except (RuntimeError, TypeError, ValueError):  # tensors with gradients, lists of all lengths
-        mask = np.array(None)
+    mask = as_given(censored)
     if mask.shape != (n,) or mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
         raise ValueError(
             f"censored: expected True or False for {n} rows, got shape {mask.shape} of {mask.dtype}"

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from batchensemble.predictive.checks import Array
+from batchensemble.predictive.checks import Array, check_array
 
 CHUNK = 1 << 17  # float64 values per temporary array
 
@@ -116,6 +117,11 @@ class MixturePredictive(NumericPredictive):
         """(samples,) variance of the members' means; exactly 0 where they agree."""
         offsets = self._offsets
         return average(np.square(offsets - average(offsets, 1)[:, None]), 1)
+
+    def _truths(self, y: ArrayLike) -> Array:
+        """(samples,), of one for each or of one for all."""
+        y = check_array("y", y)
+        return check_array("y", np.full(len(self), y) if y.ndim == 0 else y, len(self))
 
     @property
     def _offsets(self) -> Array:

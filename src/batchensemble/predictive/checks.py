@@ -1,6 +1,7 @@
 """Checks of what goes into a predictive or a metric; errors say how to fix it."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,12 +66,17 @@ def check_probabilities(name: str, value: ArrayLike, *axes: str | int) -> Array:
     return array if np.all(np.abs(sums - 1) < 1e-12) else array / sums
 
 
+def as_given(value: ArrayLike) -> NDArray[Any]:
+    """An array, or one None if numpy cannot read it: tensors with gradients, odd lengths."""
+    try:
+        return np.asarray(value)
+    except (RuntimeError, TypeError, ValueError):
+        return np.array(None)
+
+
 def check_labels(name: str, value: ArrayLike, *, n_rows: int, n_classes: int) -> Labels:
     """An int64 copy of `value`: `n_rows` class indices in 0 .. n_classes - 1."""
-    try:
-        array = np.asarray(value)
-    except (RuntimeError, TypeError, ValueError):  # tensors with gradients, lists of all lengths
-        array = np.array(None)
+    array = as_given(value)
     if array.shape != (n_rows,) or array.dtype.kind not in "iub":
         raise ValueError(
             f"{name}: expected {n_rows} integer class indices, shape ({n_rows},), got shape "

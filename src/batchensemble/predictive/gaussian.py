@@ -159,8 +159,7 @@ class GaussianPredictive(MixturePredictive):
 
     def _targets(self, y: ArrayLike) -> Array:
         """(samples, 1), to stand beside the members."""
-        y = check_array("y", y)
-        return check_array("y", np.full(len(self), y) if y.ndim == 0 else y, len(self))[:, None]
+        return self._truths(y)[:, None]
 
     def _quantiles(self, levels: Array) -> Array:
         """(samples, levels) at levels between 0 and 1."""

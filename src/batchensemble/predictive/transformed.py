@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from batchensemble.predictive.base import MixturePredictive, chunks
-from batchensemble.predictive.checks import Array, Rng, central_levels, check_array, check_levels
+from batchensemble.predictive.checks import Array, Rng, central_levels, check_levels
 from batchensemble.predictive.gaussian import GaussianPredictive
 from batchensemble.predictive.transforms import Transform
 
@@ -72,7 +72,7 @@ class TransformedPredictive(MixturePredictive):
 
     def cdf(self, y: ArrayLike) -> Array:
         """(samples,) P(Y <= y); y (samples,) or one number for all."""
-        y = self._targets(y)
+        y = self._truths(y)
         below = self.latent.cdf(self.transform.inverse(y))
         return np.where(y < self.transform.low, 0.0, np.where(y >= self.transform.high, 1.0, below))
 
@@ -82,7 +82,7 @@ class TransformedPredictive(MixturePredictive):
         At the smallest and the largest value it is the log probability of that value; beyond them
         it is -inf.
         """
-        y, transform = self._targets(y), self.transform
+        y, transform = self._truths(y), self.transform
         z = transform.inverse(y)
         logs = self.latent.log_prob(z) - transform.log_slope(z)
         for is_end, side in ((y == transform.low, 1.0), (y == transform.high, -1.0)):
@@ -93,7 +93,7 @@ class TransformedPredictive(MixturePredictive):
 
     def log_survival(self, y: ArrayLike) -> Array:
         """(samples,) log P(Y >= y), in nats; y (samples,) or one number for all."""
-        y = self._targets(y)
+        y = self._truths(y)
         logs = self.latent.log_survival(self.transform.inverse(y))
         logs[y <= self.transform.low] = 0.0
         logs[y > self.transform.high] = -np.inf
@@ -118,7 +118,7 @@ class TransformedPredictive(MixturePredictive):
         The integral of (P(Y <= t) - [y <= t])^2 over t, which is cut where a Gaussian or the
         transform bends, and at y. A y that cannot be adds its distance from what can.
         """
-        targets, transform = self._targets(y), self.transform
+        targets, transform = self._truths(y), self.transform
         inside = np.clip(targets, transform.low, transform.high)
         at = transform.inverse(inside)
         means, stds, weights = self.latent._parts()
@@ -179,10 +179,6 @@ class TransformedPredictive(MixturePredictive):
         shares = 1 / means.shape[1] if weights is None else weights
         total: Array = logsumexp(logs, axis=1, b=shares)
         return total
-
-    def _targets(self, y: ArrayLike) -> Array:
-        y = check_array("y", y)
-        return check_array("y", np.full(len(self), y) if y.ndim == 0 else y, len(self))
 
 
 def _moments(transform: Transform, means: Array, stds: Array) -> tuple[Array, Array]:
