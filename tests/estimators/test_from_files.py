@@ -68,6 +68,19 @@ def test_a_table_that_fits_is_read_and_gives_the_same_model_to_the_last_bit(file
     np.testing.assert_array_equal(from_disk.predict_interval(new), in_memory.predict_interval(new))
 
 
+def test_curves_of_columns_with_few_values_go_on_as_in_memory(tmp_path, small):
+    frame = table().assign(x1=lambda f: f["x1"].round())
+    frame.to_parquet(tmp_path / "few.parquet", index=False)
+    model = Regressor(**TINY, epochs=1).fit(str(tmp_path / "few.parquet"), "y")
+    edges = model.model_.encoder.binned_.edges
+    few = int(np.argmin([len(each) for each in edges]))
+    n = len(edges[few]) - 1
+    weight = model.model_.ensemble.bank.module.embeddings.numbers.weight.detach()[:, few]
+    assert n < weight.shape[1]
+    assert (weight[:, n:] == weight[:, n - 1 : n]).all()
+    assert (weight[:, 1:n] != weight[:, : n - 1]).any()
+
+
 def test_the_same_seed_gives_the_same_model(files, small):
     new = table(50, seed=9).drop(columns="y")
     first, second = (Regressor(**TINY, epochs=2).fit(files, "y").predict(new) for _ in range(2))
