@@ -22,6 +22,7 @@ from batchensemble.estimators.usefulness import (
     doubts_about_windows,
 )
 from batchensemble.training.loop import History, Training
+from batchensemble.training.methods import METHODS
 
 QUICK = {"preset": "fast", "epochs": 15, "hidden": (8,), "random_state": 0, "lr": 0.02, "folds": 2}
 
@@ -95,15 +96,27 @@ def test_of_few_windows_only_what_is_far_off_is_told():
     assert not list(doubts_about_windows(*one_step, 1, 12))  # four values say nothing
 
 
+def monthly(n):
+    y = 10 + 3 * np.sin(np.arange(n) * np.pi / 6) + np.random.default_rng(0).normal(size=n) / 3
+    return pd.Series(y, pd.date_range("2001", periods=n, freq="MS"))
+
+
 def test_a_short_series_that_a_network_forecasts_badly_is_told_in_python_too():
-    months = pd.date_range("2001", periods=60, freq="MS")
-    y = pd.Series(10 + 3 * np.sin(np.arange(60) * np.pi / 6), months)
-    y += np.random.default_rng(0).normal(size=60) / 3
     settings = {"horizon": 12, "preset": "fast", "random_state": 0}
     with pytest.warns(BatchEnsembleWarning, match=NAIVE) as told:
-        Forecaster(**settings, lr=1.0, epochs=2).fit(y)
+        Forecaster(**settings, lr=1.0, epochs=2).fit(monthly(60))
     assert [one.filename for one in told] == [__file__]
-    Forecaster(**settings).fit(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Forecaster(**settings).fit(monthly(60))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_recurrent_network_that_forecasts_badly_is_told_at_the_same_line(method):
+    tiny = {"epochs": 2, "n_members": 2, "n_passes": 3, "hidden_size": 4, "random_state": 0}
+    with pytest.warns(BatchEnsembleWarning, match=NAIVE) as told:
+        Forecaster(preset="recurrent", method=method, horizon=6, **tiny).fit(monthly(120))
+    assert [one.filename for one in told] == [__file__]
 
 
 def test_an_error_that_nobody_notices_is_not_told_beside_a_perfect_naive_forecast():

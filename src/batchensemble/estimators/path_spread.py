@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from batchensemble.training.direct import Direct
 from batchensemble.training.engines import Windows
 from batchensemble.training.losses import Gaussian
 from batchensemble.training.methods import Members
+from batchensemble.training.networks import Recurrent
 
 Floats = NDArray[np.float64]
 
@@ -52,8 +52,9 @@ def errors_of(
 ) -> Errors:
     """Of the mixture's mean for these windows, or some of them if there are many."""
     network = members.network
-    assert isinstance(network, Direct)
     masks = None if members.masks is None else members.masks.to(windows.device)
+    if masks is not None and isinstance(network, Recurrent):  # the same along a path
+        masks = masks.repeat(1, windows.horizon)
     rows = rows[:: -(-len(rows) // MOST_WINDOWS)]
     season = season if season <= windows.reach else 1
     repeated = windows.reach - season + np.arange(windows.horizon) % season

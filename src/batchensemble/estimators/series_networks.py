@@ -13,7 +13,7 @@ from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.encoded_series import Encoded
 from batchensemble.data.panels import Panel, check_lengths
 from batchensemble.data.windows import continued_back
-from batchensemble.estimators.path_spread import errors_of, path_spread
+from batchensemble.estimators.path_spread import Errors, errors_of, path_spread
 from batchensemble.estimators.series_model import FEWEST_KNOWN, Ints, reach_of
 from batchensemble.estimators.table_model import by_layer
 from batchensemble.estimators.usefulness import doubts_about_windows
@@ -102,9 +102,7 @@ class DirectSetup:
 
     def finished(self, ensemble: Ensemble, held_out: HeldOut) -> Ensemble:
         """How wide paths must be, and how their steps hang together."""
-        members = make_members(ensemble.method, ensemble.bank, ensemble.seed, ensemble.dtype)
-        judged = held_out.windows, held_out.rows, held_out.loss
-        errors = errors_of(members, *judged, self.season)
+        errors = _errors(ensemble, held_out, self.season)
         spread = path_spread(errors, held_out.n_apart)
         found = errors.standardised * errors.stds, errors.stds * spread["factors"], errors.naive
         for doubt in doubts_about_windows(*found, held_out.n_apart, self.season):
@@ -158,6 +156,10 @@ class RecurrentSetup:
 
     def finished(self, ensemble: Ensemble, held_out: HeldOut) -> Ensemble:
         """As trained."""
+        errors = _errors(ensemble, held_out, self.season)
+        found = errors.standardised * errors.stds, None, errors.naive
+        for doubt in doubts_about_windows(*found, held_out.n_apart, self.season):
+            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
         return ensemble
 
 
@@ -165,6 +167,11 @@ NETWORKS: dict[str, type[DirectSetup] | type[RecurrentSetup]] = {
     "direct": DirectSetup,
     "recurrent": RecurrentSetup,
 }
+
+
+def _errors(ensemble: Ensemble, held_out: HeldOut, season: int) -> Errors:
+    members = make_members(ensemble.method, ensemble.bank, ensemble.seed, ensemble.dtype)
+    return errors_of(members, held_out.windows, held_out.rows, held_out.loss, season)
 
 
 def _common(network: DirectSetup | RecurrentSetup, covariates: int) -> dict[str, Any]:

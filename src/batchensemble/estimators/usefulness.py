@@ -120,15 +120,16 @@ def about_neglected(
 
 
 def doubts_about_windows(
-    errors: Floats, stds: Floats, naive: Floats, n_apart: float, season: int
+    errors: Floats, stds: Floats | None, naive: Floats, n_apart: float, season: int
 ) -> Iterator[str]:
     """Sentences about held-out windows: errors, predicted stds and a naive forecast's errors.
 
-    All are (windows, horizon), NaN where the truth is missing. Windows overlap: only about
+    All are (windows, horizon), NaN where the truth is missing; stds are None where those of paths
+    are others. Windows overlap: only about
     `n_apart` of them count for chance; 0 if none was held out and these are of training.
     """
     is_known = ~np.isnan(errors).any(axis=1) & ~np.isnan(naive).any(axis=1)
-    errors, stds, naive = errors[is_known], stds[is_known], naive[is_known]
+    errors, naive = errors[is_known], naive[is_known]
     if not len(errors):
         return
     n_apart = min(n_apart, float(len(errors)))
@@ -140,8 +141,8 @@ def doubts_about_windows(
             f"{NAIVE} {what}: on {where} the error is {times:.3g} times as large; "
             "try more history, another context, or that simple forecast"
         )
-    if n_apart:
-        held = float((np.abs(errors) <= IN_STDS * stds).mean())
+    if n_apart and stds is not None:
+        held = float((np.abs(errors) <= IN_STDS * stds[is_known]).mean())
         n = round(n_apart)
         yield from doubt_about_held(held, COVERAGE, n, min(n, 2) * errors.shape[1])
 
