@@ -5,9 +5,10 @@
 Default preset, the tables of `benchmarks/quality` to choose by. For each of three columns of a
 table and both of its ends, the rows of the outer 15 per cent are left out of training and
 predicted. Printed are means over all of them, by how many bins learned curves go on beyond the
-numbers of fit (0: they end flat; 4 is what `fit` takes): the score (CRPS, or log-loss of classes)
-as a ratio to that of flat curves, the coverage of 90 % intervals (of numbers), the accuracy (of
-classes), and the AUROC of the epistemic part for these rows beside held-out rows of the usual kind.
+numbers of fit (0: they end flat; 4 is what `fit` takes) and by how much farther members are apart
+for each bin (`predict` takes 0.25): the score (CRPS, or log-loss of classes) as a ratio to that of
+flat curves, the coverage of 90 % intervals (of numbers), the accuracy (of classes), and the AUROC
+of the epistemic part for these rows beside held-out rows of the usual kind.
 """
 
 import argparse
@@ -23,11 +24,13 @@ from scipy.stats import gmean
 from sklearn.metrics import log_loss, roc_auc_score
 
 from batchensemble import Classifier, Regressor
+from batchensemble.estimators import table_model
 
 sys.path.insert(0, str(Path(__file__).parent / "quality"))
 import loader
 
-REACHES, N_COLUMNS, OUTER, MOST_ROWS, FEWEST_VALUES = (0, 4, 16), 3, 0.15, 6_000, 20
+N_COLUMNS, OUTER, MOST_ROWS, FEWEST_VALUES = 3, 0.15, 6_000, 20
+WAYS = ((0, 0.0), (4, 0.0), (16, 0.0), (4, 0.1), (4, 0.25), (4, 0.5), (4, 1.0))  # reach and apart
 
 
 def splits(X: pd.DataFrame) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -44,8 +47,9 @@ def splits(X: pd.DataFrame) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]
     return found
 
 
-def reaching(model: Any, reach: int) -> Any:
-    """The same model with curves that go on so far."""
+def reaching(model: Any, reach: int, apart: float) -> Any:
+    """The same model with curves that go on so far, and members so far apart."""
+    table_model.APART_A_BIN = apart
     encoder = model.model_.encoder
     encoder.binned_ = dataclasses.replace(encoder.binned_, reach=reach)
     return model
@@ -59,11 +63,11 @@ def measure(name: str, device: str) -> list[dict[str, Any]]:
         train, usual = inside[:n], inside[n : n + 3_000]
         model = kind(random_state=0, device=device).fit(table.X.iloc[train], table.y[train])
         X, y = table.X.iloc[outside], table.y[outside]
-        for reach in REACHES:
-            dist = reaching(model, reach).predict_dist(X)
+        for reach, apart in WAYS:
+            dist = reaching(model, reach, apart).predict_dist(X)
             doubt = [model.predict_dist(table.X.iloc[usual]).epistemic, dist.epistemic]
             is_outer = np.repeat([0, 1], [len(usual), len(outside)])
-            row = {"table": name, "split": split, "reach": reach}
+            row = {"table": name, "split": split, "reach": reach, "apart": apart}
             row["auroc"] = roc_auc_score(is_outer, np.concatenate(doubt))
             if table.n_classes:
                 row["score"] = log_loss(y, model.predict_proba(X), labels=model.classes_)
@@ -86,8 +90,8 @@ def main() -> None:
     found["ratio"] = found["score"] / flat
     names = {"ratio": gmean, "coverage": "mean", "accuracy": "mean", "auroc": "mean"}
     of_both = {name: how for name, how in names.items() if name in found}
-    print(found.groupby("reach").agg({"split": "size", **of_both}).round(3).to_string())
-    print(found.groupby(["table", "reach"]).agg(of_both).round(3).to_string())
+    print(found.groupby(["reach", "apart"]).agg({"split": "size", **of_both}).round(3).to_string())
+    print(found.groupby(["table", "reach", "apart"]).agg(of_both).round(3).to_string())
 
 
 if __name__ == "__main__":

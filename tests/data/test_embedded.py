@@ -1,4 +1,5 @@
 import itertools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -46,6 +47,20 @@ def slow_position(value, edges, reach):
     for low, high in itertools.pairwise(edges):
         position += min(max((value - low) / (high - low), 0.0), 1.0)
     return position
+
+
+@given(seen=tables(st.integers(-300, 300).map(lambda n: n / 100), float))
+@settings(max_examples=40, deadline=None)
+def test_bins_beyond_are_the_length_of_what_positions_lie_outside(seen):
+    bins = Bins.learn(seen, [0, 2], 5, 0)
+    assert not bins.bins_beyond(bins.apply(seen)).any()
+    new = np.random.default_rng(0).uniform(-9, 9, (30, 3))
+    positions = bins.apply(new)
+    for place, far in zip(positions.tolist(), bins.bins_beyond(positions), strict=True):
+        lasts = [len(edges) - 1 for edges in bins.edges]
+        outside = [max(-p, p - last, 0.0) for p, last in zip(place, lasts, strict=True)]
+        assert far == pytest.approx(math.hypot(*outside), abs=1e-6)
+        assert far <= bins.reach * math.sqrt(len(bins.edges))
 
 
 def test_bins_hold_about_as_many_rows_each():

@@ -142,3 +142,25 @@ def test_beyond_the_rows_of_fit_predictions_go_on_and_doubt_grows():
     flat.model_ = dataclasses.replace(model.model_, encoder=same)
     assert (answers(flat, inside)[0] == near).all()
     assert (answers(flat, beyond)[0] - near < far - near).all()
+
+
+@pytest.mark.parametrize("estimator", [Regressor, Classifier])
+def test_members_are_a_quarter_farther_from_their_mean_for_each_bin_beyond_the_rows_of_fit(
+    fitted, estimator, monkeypatch
+):
+    model, (x, _) = fitted[estimator].model_, regression_table(200)
+    x[:100] += np.linspace(0, 9, 100)[:, None]  # some inside, some beyond in several columns
+    columns = fitted[estimator].read(x)
+    beyond = model.encoder.bins_beyond(model.encoder.transform(columns))
+    assert 0 < (beyond > 0).sum() < 100
+    monkeypatch.setattr(table_model, "APART_A_BIN", 0.0)
+    (as_trained,) = model.outputs(columns)
+    monkeypatch.undo()
+    (outputs,) = model.outputs(columns)
+    factors = 1 + np.where(np.arange(200) < 100, 0.25 * beyond, 0.0)
+    for i in range(as_trained.shape[2]):
+        by = factors if estimator is Classifier or i == 0 else np.ones(200)  # 1: the spread
+        middle = as_trained[:, :, i].mean(1)
+        expected = middle[:, None] + (as_trained[:, :, i] - middle[:, None]) * by[:, None]
+        np.testing.assert_allclose(outputs[:, :, i], expected, rtol=1e-12, atol=1e-14)
+    assert (outputs[beyond == 0] == as_trained[beyond == 0]).all()

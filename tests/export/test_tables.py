@@ -35,8 +35,9 @@ def table(n=80, seed=0):
 
 
 def rows():
-    """Rows to predict: known ones, and one with an unknown word, a gap and an extreme."""
+    """Rows to predict: known ones, one with an unknown word, a gap and an extreme, one beyond."""
     X = table(20, seed=1)[0]
+    X.loc[1, ["mean", "b, in %"]] = -400.0, 9.0
     X.loc[0, "word"], X.loc[0, "b, in %"], X.loc[0, "mean"] = "green", np.nan, 1e5
     return X
 

@@ -73,6 +73,22 @@ class Bins:
             ladders.append((edges, places))
         return ladders
 
+    def bins_beyond(self, positions: NDArray[np.float32]) -> NDArray[np.float64]:
+        """(rows, those with a position) -> (rows,), how many bins outside all edges a row lies.
+
+        The length of what its columns lie outside, each by at most `reach`.
+        """
+        outside = np.maximum(-positions, positions - self._lasts)
+        lengths: NDArray[np.float64] = np.sqrt(
+            np.square(np.maximum(outside, 0), dtype=np.float64).sum(1)
+        )
+        return lengths
+
+    @cached_property
+    def _lasts(self) -> NDArray[np.float32]:
+        """The position of each column's last edge."""
+        return np.array([len(edges) - 1 for edges in self.edges], np.float32)
+
     def beyond(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """(rows, columns) -> (rows,), how far outside all edges the farthest number lies.
 

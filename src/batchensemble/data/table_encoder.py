@@ -220,6 +220,11 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         units = in_units(self._numbers(columns), self.exponents_)
         return self.binned_.beyond(without_gaps(units, self.numbers_.fill))
 
+    def bins_beyond(self, x: NDArray[np.float32]) -> NDArray[np.float64]:
+        """(rows, n_features_out_) -> (rows,), how many bins outside the numbers of fit a row is."""
+        stop = x.shape[1] - len(self.coded_)
+        return self.binned_.bins_beyond(x[:, stop - len(self.binned_.edges) : stop])
+
     def _encode(self, columns: Columns) -> NDArray[np.float32]:
         units = in_units(self._numbers(columns), self.exponents_)
         dense = np.where(self.constant_, 0.0, self._dense(columns, units))

@@ -46,6 +46,11 @@ class Head(Protocol[Dist_co]):
         ...
 
     @property
+    def places(self) -> slice:
+        """The outputs that say where the target lies; others say how far it spreads."""
+        ...
+
+    @property
     def loss(self) -> Loss: ...
 
     def encode(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -74,6 +79,7 @@ class NumberHead:
     spread: Spread = AS_TRAINED
     transform: Transform | None = None
     sizes: ClassVar[tuple[int, ...]] = (1, 1)
+    places: ClassVar[slice] = slice(1)
 
     @classmethod
     def learned(
@@ -152,6 +158,7 @@ class ClassHead:
 
     classes: NDArray[Any]
     temperature: float = 1.0
+    places: ClassVar[slice] = slice(None)
     loss: ClassVar[CategoricalNLL] = CategoricalNLL()
 
     @classmethod

@@ -19,6 +19,9 @@ from batchensemble.training.networks import MLP, check_widths
 ENCODED_ROWS = 2**15  # at a time
 SHIFT_ROWS, SHIFT_LEVEL = 1000, 0.95
 COUNTS_ONE = 0.1  # of a range, outside it
+# How much farther members are apart for each bin beyond the numbers of fit. There, CRPS was 1.8 %
+# lower than with 0, and 0.4 to 5 % lower than with 0.5 to 1 (`benchmarks/beyond.py`).
+APART_A_BIN = 0.25
 
 Dist = TypeVar("Dist", bound=Predictive)
 
@@ -46,7 +49,24 @@ class TableModel(Generic[Dist]):
             rows = slice(start, start + ENCODED_ROWS)
             some = columns.take(rows) if columns.n_rows > ENCODED_ROWS else columns
             x = self.encoder.transform(some)
-            yield from predict_rows(self.ensemble.members, x, self.ensemble.device)
+            beyond, stop = self.encoder.bins_beyond(x), 0
+            for outputs in predict_rows(self.ensemble.members, x, self.ensemble.device):
+                stop += len(outputs)
+                yield self._apart(outputs, beyond[stop - len(outputs) : stop])
+
+    def _apart(
+        self, outputs: NDArray[np.float64], beyond: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Members farther from their mean where no row of fit could tell which of them is right."""
+        rows = np.flatnonzero(beyond)
+        if not len(rows):
+            return outputs
+        outputs, places = outputs.copy(), self.head.places
+        members = outputs[rows, :, places]
+        mean = members.mean(1, keepdims=True)
+        factors = 1 + APART_A_BIN * beyond[rows, None, None]
+        outputs[rows, :, places] = mean + (members - mean) * factors
+        return outputs
 
     def ask(self, columns: Columns, question: Callable[[Dist], NDArray[Any]]) -> NDArray[Any]:
         """What `question` answers about each row's prediction, some rows at a time."""

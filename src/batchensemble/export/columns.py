@@ -43,6 +43,15 @@ def encoded(columns: Sequence[Value], encoder: TableEncoder) -> Value:
     return graph.concat(blocks, 1)
 
 
+def bins_beyond(x: Value, encoder: TableEncoder) -> Value:
+    """What `encoded` gave -> (rows,), how many bins outside the numbers of fit a row is."""
+    lasts = np.array([len(edges) - 1 for edges in encoder.binned_.edges], np.float32)
+    stop = encoder.n_features_out_ - len(encoder.coded_)
+    positions = x.slice(stop - len(lasts), stop, axis=1)
+    outside = (-positions).apply("Max", positions - lasts).apply("Max", 0.0)
+    return (outside * outside).sum(1).apply("Sqrt")
+
+
 def _zeros(x: Value) -> Value:
     """For a column that fit knows nothing of, whatever it holds."""
     return x.graph.node("ConstantOfShape", x.shape(), dtype=np.float32).cast(np.float64)

@@ -4,7 +4,8 @@ import numpy as np
 
 from batchensemble.estimators import Classifier, Regressor
 from batchensemble.estimators.heads import ClassHead, NumberHead
-from batchensemble.export.columns import encoded
+from batchensemble.estimators.table_model import APART_A_BIN
+from batchensemble.export.columns import bins_beyond, encoded
 from batchensemble.export.graph import Graph, Value
 from batchensemble.export.interface import inputs_of
 from batchensemble.export.networks import exactly, mlp, moments
@@ -17,7 +18,7 @@ def regressor(model: Regressor, graph: Graph) -> dict[str, Value]:
     """Outputs by name."""
     head = exactly(NumberHead, model.model_.head)
     outputs = _outputs(model, graph)
-    means, log_variances = moments(outputs.transpose(1, 0, 2), head.loss.bounds)
+    means, log_variances = moments(outputs, head.loss.bounds)
     means, variances = means.cast(np.float64), log_variances.cast(np.float64).apply("Exp")
     # In units of the scaled target up to here: far from zero, digits would be lost.
     mean = means.mean(1, keepdims=True)
@@ -53,8 +54,7 @@ def regressor(model: Regressor, graph: Graph) -> dict[str, Value]:
 def classifier(model: Classifier, graph: Graph) -> dict[str, Value]:
     """Outputs by name."""
     classes = model.classes_
-    logits = _outputs(model, graph).transpose(1, 0, 2)
-    members = _probabilities(logits, model)
+    members = _probabilities(_outputs(model, graph), model)
     mean = members.mean(1)
     total, aleatoric = _entropy(mean), _entropy(members).mean(1)
     first = graph.node("ArgMax", mean, dtype=np.int64, axis=1, keepdims=0)
@@ -69,11 +69,17 @@ def classifier(model: Classifier, graph: Graph) -> dict[str, Value]:
 
 
 def _outputs(model: Regressor | Classifier, graph: Graph) -> Value:
-    """The network's, (members, rows, outputs)."""
-    columns = [graph.input(slot) for slot in inputs_of(model)]
-    x = encoded(columns, model.model_.encoder).insert(0)
-    members = model.model_.ensemble.members
-    return mlp(x, members.network, members.masks).expand(members.n_members, 1, 1)
+    """The network's, (rows, members, outputs), farther apart where rows lie beyond those of fit."""
+    encoder, members, head = model.model_.encoder, model.model_.ensemble.members, model.model_.head
+    x = encoded([graph.input(slot) for slot in inputs_of(model)], encoder)
+    outputs = mlp(x.insert(0), members.network, members.masks).expand(members.n_members, 1, 1)
+    outputs = outputs.transpose(1, 0, 2)
+    if not encoder.binned_.edges:
+        return outputs
+    by_bin = np.zeros(sum(head.sizes), np.float32)
+    by_bin[head.places] = APART_A_BIN
+    mean = outputs.mean(1, keepdims=True)
+    return mean + (outputs - mean) * (bins_beyond(x, encoder).reshape(-1, 1, 1) * by_bin + 1)
 
 
 def _probabilities(logits: Value, model: Classifier) -> Value:
