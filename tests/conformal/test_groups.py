@@ -169,3 +169,17 @@ def test_groups_are_one_label_for_each_row():
 def test_tuples_are_labels_like_any_other():
     labels = read_groups(pd.MultiIndex.from_tuples([("a", 1), ("b", 2)]), 2)
     assert labels.tolist() == ["('a', 1)", "('b', 2)"]
+
+
+def test_numbers_alone_are_the_groups_that_they_were_among_words():
+    groups = read_groups([1, 2.5, "n", None] * 30, 120)
+    scores = np.arange(120.0)
+    together = quantiles_by_group(scores, 0.9, groups=groups, of=groups[:4])
+    for one, expected in zip([1, 2.5, "n", None], together, strict=True):
+        alone = quantiles_by_group(scores, 0.9, groups=groups, of=read_groups([one], 1))
+        assert alone == [expected]
+
+
+def test_labels_that_a_mask_hides_are_refused():
+    with pytest.raises(ValueError, match="groups: expected a value for each row, got a masked"):
+        read_groups(np.ma.array(["a", "b"], mask=[False, True]), 2)

@@ -317,6 +317,35 @@ def test_the_interval_of_a_skewed_target_is_calibrated_before_the_transform():
     assert report.loc[0.9, "coverage_after"] == pytest.approx(0.9, abs=0.02)
 
 
+@pytest.mark.parametrize(
+    "groups",
+    [
+        np.where(np.arange(300) < 100, None, "x"),
+        pd.Series([1, 2, "n"] * 100, dtype=object),
+        np.where(np.arange(300) % 2, "2024-01-01", "2024-05-01"),
+        np.arange(300) % 2 == 0,
+        np.arange(300) % 2,
+    ],
+    ids=["gaps", "numbers among words", "dates", "truths", "numbers"],
+)
+def test_a_row_alone_is_of_the_group_that_it_has_among_others(groups):
+    frame = pd.DataFrame(SKEWED_X, columns=["a", "b"]).assign(group=groups)
+    y = np.random.default_rng(0).normal(size=300)
+    model = Regressor(**TINY).fit(frame, y).calibrate(frame, y, groups="group")
+    together = model.predict_interval(frame)
+    for row in (0, 1, 2, 299):
+        alone = model.predict_interval(frame[row : row + 1])
+        np.testing.assert_allclose(alone, together[row : row + 1], rtol=1e-9)
+
+
+def test_groups_whose_numbers_cannot_be_told_apart_are_refused():
+    frame = pd.DataFrame(SKEWED_X, columns=["a", "b"]).assign(id=2**60 + np.arange(300) % 2)
+    y = np.random.default_rng(0).normal(size=300)
+    model = Regressor(**TINY).fit(frame, y)
+    with pytest.raises(ValueError, match="'id': expected words, or numbers of at most 15 digits"):
+        model.calibrate(frame, y, groups="id")
+
+
 def test_a_target_that_cannot_be_is_no_error_but_is_missed():
     y = SKEWED_Y["positive"]
     model = Regressor(**TINY).fit(SKEWED_X[:200], y[:200])

@@ -104,3 +104,27 @@ def test_only_true_and_false_say_what_is_censored(censored):
     with pytest.raises(ValueError, match="censored: expected True or False for 2 rows, got shape"):
         metrics.censored_nll(np.zeros(2), censored=censored, dist=dist)
     assert np.isfinite(metrics.censored_nll(np.zeros(2), censored=[0, 1], dist=dist))
+
+
+@pytest.mark.parametrize(("y", "high"), [(8.0, 8.1), (9.0, 8.5), (10.0, 10.01), (40.0, 50.0)])
+def test_far_out_an_interval_holds_its_share_of_what_is_above(y, high):
+    dist = GaussianPredictive([[0.0]], [[1.0]])
+    got = metrics.censored_coverage([y], censored=[True], dist=dist, lower=[-1.0], upper=[high])
+    expected = -np.expm1(stats.norm.logsf(high) - stats.norm.logsf(y)) if high > y else 0.0
+    assert got == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_truth_at_the_largest_value_is_within_an_interval_that_ends_there():
+    transform = Transform.straight(0.0, 1.0)
+    dist = TransformedPredictive([[0.5]], [[1.0]], 0.0, 1.0, transform)
+
+    def coverage(y, upper):
+        return metrics.censored_coverage(
+            [y], censored=[True], dist=dist, lower=[0.0], upper=[upper]
+        )
+
+    assert coverage(0.5, 1.0) == coverage(1.0, 1.0) == 1.0
+    assert coverage(0.5, 0.999) == pytest.approx(
+        (stats.norm.cdf(0.499) - stats.norm.cdf(0.0)) / stats.norm.sf(0.0), abs=1e-12
+    )
+    assert coverage(2.0, 3.0) == 0.0  # no truth can be above

@@ -112,3 +112,13 @@ def test_descending_the_penalty_pulls_members_apart_also_from_zero_biases():
     zero = torch.zeros(3, 8, requires_grad=True)
     (gradient,) = torch.autograd.grad(gram_penalty(zero), zero)
     assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("init", INITS)
+def test_layers_of_half_precision_start_as_others_do(init, dtype):
+    vectors = init_scales_(torch.empty(2, 400, dtype=dtype), init, generator(0)).float()
+    assert vectors.square().mean() == pytest.approx(1.25 if init == "normal" else 1.0, rel=0.1)
+    if init == "orthogonal":
+        assert abs(float(vectors[0] @ vectors[1])) < 0.1
+    assert init_biases_(torch.empty(2, 4, dtype=dtype), init, generator(0)).isfinite().all()

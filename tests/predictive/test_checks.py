@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from batchensemble import metrics
 from batchensemble.predictive import (
     CategoricalPredictive,
     GaussianPredictive,
@@ -157,3 +158,19 @@ def test_what_is_no_number_is_refused_by_name(y):
 def test_a_small_type_of_numpy_does_not_hide_how_many_draws_are_asked_for():
     many = GaussianPredictive(np.zeros((300, 1)), np.ones((300, 1)))
     assert many.sample(np.uint8(2), 0).shape == (300, 2)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda y: metrics.rmse(y, mean=np.zeros(3)),
+        lambda y: metrics.accuracy(y.astype(int), probabilities=np.full((3, 2), 0.5)),
+        lambda y: GaussianPredictive(y[:, None], np.ones((3, 1))),
+        lambda y: GaussianPredictive(np.zeros((3, 1)), np.ones((3, 1))).crps(y),
+    ],
+)
+def test_values_that_a_mask_hides_are_refused_and_a_mask_that_hides_none_is_welcome(use):
+    y = np.ma.array([0.0, 1.0, 1.0])
+    use(y)
+    with pytest.raises(ValueError, match="masked array that hides 1 of them"):
+        use(np.ma.array([0.0, 1.0, -9999.0], mask=[False, False, True]))

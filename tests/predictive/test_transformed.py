@@ -229,3 +229,12 @@ def test_bounds_that_hold_never_cost_anything_in_crps():
 def test_it_is_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         drawn(TRANSFORMS["above"]).tail_share = 0.5
+
+
+@EACH
+@TAILS
+def test_of_no_rows_every_answer_is_empty(transform, tails):
+    dist = drawn(transform, tails)[np.zeros(6, bool)]
+    for name in ("mean", "std", "variance", "aleatoric", "epistemic", "total"):
+        assert getattr(dist, name).shape == (0,)
+    assert dist.means.shape == dist.variances.shape == (0, 3)

@@ -531,3 +531,10 @@ def test_torch_exports_networks_and_folded_banks_for_batches_of_any_size(kind, a
         exported = torch_exported(network, torch.randn(7, *times, network.n_members, features))
         x = torch.randn(3, *times, network.n_members, features, generator=generator())
         torch.testing.assert_close(exported(x), network(x))
+
+
+def test_a_network_without_hidden_layers_draws_nothing():
+    network, x = MLP(3, (1, 1), hidden=(), n_members=2).train(), torch.zeros(5, 2, 3)
+    before = torch.get_rng_state()
+    network(x)
+    assert torch.equal(before, torch.get_rng_state())

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.conformal.ranks import conformal_quantile, fewest_rows
-from batchensemble.data.scalars import array_of
+from batchensemble.data.scalars import array_of, category_text
 from batchensemble.predictive import Array
 
 MOST_NAMED = 5
@@ -37,10 +37,17 @@ def quantiles_by_group(
     quantile: Callable[[Array, float], Array] = conformal_quantile,
 ) -> Array:
     """For each label in `of`, (m,) -> (m, ...), the quantile of the scores of its group alone."""
-    labels, places = np.unique(np.asarray(of), return_inverse=True)
+    labels, places = np.unique(_as_texts_if(groups, np.asarray(of)), return_inverse=True)
     check_enough(groups, coverage, labels.tolist(), what)
     limits = [quantile(scores[_are(groups, one)], coverage) for one in labels]
     return np.array(limits)[places.ravel()]
+
+
+def _as_texts_if(groups: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    """Numbers alone are the texts that they would be among words, if the groups are texts."""
+    if groups.dtype.kind != "U" or labels.dtype.kind in "US":
+        return labels
+    return np.array([str(category_text(label) or math.nan) for label in labels.tolist()])
 
 
 def each_group(groups: NDArray[Any]) -> Iterator[NDArray[np.bool_]]:

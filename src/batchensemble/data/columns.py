@@ -55,12 +55,7 @@ class Column(NamedTuple):
             return Column(self.name, kind, np.full(len(missing), MISSING[kind], dtype))
         if kind == "category" and self.kind != "date":
             values = self.values
-            if self.kind == "number" and np.nanmax(np.abs(values)) >= MOST_EXACT:
-                raise ValueError(
-                    f"column {self.name!r}: expected words, or numbers of at most 15 digits, which "
-                    f"can be told apart, got {np.nanmax(np.abs(values)):.4g}; convert the column "
-                    "to texts"
-                )
+            self.check_told_apart()
             if self.kind == "boolean":
                 values = np.array([None, False, True])[np.where(missing, 0, 1 + values).astype(int)]
             return Column(self.name, kind, scalars.texts(values.tolist()))
@@ -80,6 +75,17 @@ class Column(NamedTuple):
             f"(row {row} is {repr(value) if isinstance(value, str) else value}); "
             f"{_cure(self, kind)}"
         )
+
+    def check_told_apart(self) -> None:
+        """Refuse numbers whose neighbours may have become one."""
+        largest = (
+            np.abs(self.values).max(initial=0, where=~self.missing) if self.kind == "number" else 0
+        )
+        if largest >= MOST_EXACT:
+            raise ValueError(
+                f"column {self.name!r}: expected words, or numbers of at most 15 digits, which "
+                f"can be told apart, got {largest:.4g}; convert the column to texts"
+            )
 
 
 @dataclass(frozen=True, eq=False)

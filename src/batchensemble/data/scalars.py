@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchensemble.predictive.checks import refuse_masked
+
 GAPS = frozenset(  # texts of files that stand for no value
     ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None")
 )
@@ -18,6 +20,7 @@ _YEARS = "expected dates between the years 1 and 9999 in UTC"
 
 def array_of(values: Any, name: str, dtype: Any = None) -> NDArray[Any]:
     """Values of any library, one for each row; `name` is that of the argument, for errors."""
+    refuse_masked(name, values)
     try:
         array = np.asarray(values, dtype)
     except Exception as error:  # tensors with gradients, far dates, integers of 128 bits, ...

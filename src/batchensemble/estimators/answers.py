@@ -39,7 +39,7 @@ def with_shift(model: Regressor | Classifier, columns: Columns, coverage: float)
     """The same and, where there are several members, `shift`; once through the network."""
     outputs = np.concatenate(list(model.model_.outputs(columns)))
     head, name = model.model_.head, vars(model).get("group_column_")
-    groups = None if name is None else group_labels(columns, name)
+    groups = None if name is None else group_labels(columns, name, model.model_.encoder)
     frame = prediction_columns(model, head.predictive(outputs), coverage, groups)
     if outputs.shape[1] > 1:
         apart = head.disagreement(outputs)

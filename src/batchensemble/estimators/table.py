@@ -453,7 +453,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
     def _calibrate(
         self, columns: Columns, values: NDArray[Any], groups: Any = None, per_class: bool = False
     ) -> None:
-        labels = None if groups is None else group_labels(columns, groups)
+        labels = None if groups is None else group_labels(columns, groups, self.model_.encoder)
         calibration = self._calibrated(columns, values, labels, per_class)
         if labels is not None:
             check_enough(labels, LEAST_COVERAGE)
@@ -473,7 +473,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
             raise ValueError(
                 "this model was calibrated by groups; pass groups=, one label for each row"
             )
-        return group_labels(self.read(X), name if groups is None else groups)
+        return group_labels(self.read(X), name if groups is None else groups, self.model_.encoder)
 
     def predict_dist(self, X: Any) -> Dist:
         """The whole prediction, one object."""

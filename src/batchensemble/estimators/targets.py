@@ -16,6 +16,7 @@ from batchensemble.conformal import read_groups
 from batchensemble.data.columns import Columns
 from batchensemble.data.scalars import array_of, is_missing
 from batchensemble.data.sparse_matrices import dense
+from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.words import one_of
 
 
@@ -170,12 +171,19 @@ def some_censored(mask: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
     return mask if mask.any() else None
 
 
-def group_labels(columns: Columns, groups: Any) -> NDArray[Any]:
-    """One for each row: those given, or the values of the column with that name."""
+def group_labels(columns: Columns, groups: Any, encoder: TableEncoder) -> NDArray[Any]:
+    """One for each row: those given, or the values of the column with that name.
+
+    They are of the kind that the column had at fit, whatever these rows alone would make of it.
+    """
     if not isinstance(groups, str):
         return read_groups(groups, columns.n_rows)
-    name = one_of(groups, columns.names, "the column of groups")
-    values = columns[columns.names.index(name)].values
+    at = columns.names.index(one_of(groups, columns.names, "the column of groups"))
+    # Texts that are dates are groups by their texts.
+    kind = "category" if groups in encoder.date_formats_ else encoder.kinds_[at]
+    column = columns[at].as_kind(kind)
+    column.check_told_apart()
+    values = column.values
     is_word = values.dtype.kind in "OM"
     return read_groups(values.astype(str) if is_word else values, columns.n_rows)
 

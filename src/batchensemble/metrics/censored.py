@@ -34,10 +34,16 @@ def censored_coverage(
     mask, truth = _mask(censored, len(dist)), check_array("y", y, len(dist))
     low, high = (check_array("interval", end, len(dist)) for end in (lower, upper))
     is_inside = (low <= truth) & (truth <= high)
-    between = np.exp(dist.log_survival(np.maximum(low, truth))) - (1 - dist.cdf(high))
-    above = np.maximum(np.exp(dist.log_survival(truth)), 1e-300)
-    chance = np.clip(between / above, 0.0, 1.0)
-    return float(np.where(mask, chance, is_inside).mean())
+    above = dist.log_survival(truth)
+    with np.errstate(invalid="ignore"):  # no truth can be above: -inf less -inf
+        # Of what is above the truth, all above one end and not above the other; in logs, since far
+        # out there is little of it.
+        from_low, beyond = (
+            np.exp(dist.log_survival(np.maximum(end, truth)) - above)
+            for end in (low, np.nextafter(high, np.inf))
+        )
+    chance = np.where(np.isneginf(above) | (high < truth), 0.0, from_low - beyond)
+    return float(np.where(mask, np.clip(chance, 0.0, 1.0), is_inside).mean())
 
 
 def censored_coverage_curve(y: ArrayLike, *, censored: ArrayLike, dist: Dist) -> CoverageCurve:
@@ -58,7 +64,7 @@ def censored_coverage_curve(y: ArrayLike, *, censored: ArrayLike, dist: Dist) ->
 
 
 def _mask(censored: ArrayLike, n: int) -> NDArray[np.bool_]:
-    mask = as_given(censored)
+    mask = as_given("censored", censored)
     if mask.shape != (n,) or mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
         raise ValueError(
             f"censored: expected True or False for {n} rows, got shape {mask.shape} of {mask.dtype}"

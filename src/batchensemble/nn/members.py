@@ -45,7 +45,8 @@ def _orthogonal(vectors: Tensor, generator: Generator | None) -> Tensor:
     # Rows of the norm that random signs have; with more members than features the columns are
     # orthogonal instead, and the rows have that norm in the quadratic mean.
     gain = max(vectors.shape) ** 0.5
-    return torch.nn.init.orthogonal_(vectors, gain, generator=generator)
+    wide = vectors.double() if vectors.itemsize < 4 else vectors  # half precision has no QR
+    return vectors.copy_(torch.nn.init.orthogonal_(wide, gain, generator=generator))
 
 
 INITS: dict[str, Init] = {

@@ -42,6 +42,7 @@ def check_array(name: str, value: ArrayLike, *axes: str | int, largest: float = 
 def _numbers(name: str, value: ArrayLike) -> Array:
     if type(value) is np.ndarray and value.dtype.kind in "biuf":  # no time for more
         return np.array(value, dtype=np.float64)
+    refuse_masked(name, value)
     try:
         given = np.asarray(value)
         array = None if given.dtype.kind in "cmM" else np.array(given, dtype=np.float64)
@@ -66,8 +67,18 @@ def check_probabilities(name: str, value: ArrayLike, *axes: str | int) -> Array:
     return array if np.all(np.abs(sums - 1) < 1e-12) else array / sums
 
 
-def as_given(value: ArrayLike) -> NDArray[Any]:
+def refuse_masked(name: str, value: Any) -> None:
+    """Numpy alone would bring the masked values back."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(
+            f"{name}: expected a value for each row, got a masked array that hides "
+            f"{np.ma.getmaskarray(value).sum()} of them; leave out those rows"
+        )
+
+
+def as_given(name: str, value: ArrayLike) -> NDArray[Any]:
     """An array, or one None if numpy cannot read it: tensors with gradients, odd lengths."""
+    refuse_masked(name, value)
     try:
         return np.asarray(value)
     except (RuntimeError, TypeError, ValueError):
@@ -76,7 +87,7 @@ def as_given(value: ArrayLike) -> NDArray[Any]:
 
 def check_labels(name: str, value: ArrayLike, *, n_rows: int, n_classes: int) -> Labels:
     """An int64 copy of `value`: `n_rows` class indices in 0 .. n_classes - 1."""
-    array = as_given(value)
+    array = as_given(name, value)
     if array.shape != (n_rows,) or array.dtype.kind not in "iub":
         raise ValueError(
             f"{name}: expected {n_rows} integer class indices, shape ({n_rows},), got shape "

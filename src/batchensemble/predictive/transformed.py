@@ -163,7 +163,8 @@ class TransformedPredictive(MixturePredictive):
         """Means and variances of the members."""
         means, stds, weights = self.latent._parts()
         parts = _moments(self.transform, means.ravel(), stds.ravel())
-        middle, variances = (part.reshape(len(self), -1, self.n_members) for part in parts)
+        shape = len(self), means.shape[1] // self.n_members, self.n_members
+        middle, variances = (part.reshape(shape) for part in parts)
         if weights is None:
             return middle[:, 0], variances[:, 0]
         # A member is its Gaussian without and its Gaussian with tails.

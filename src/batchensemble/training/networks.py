@@ -116,7 +116,7 @@ class MLP(Network):
         mode; without them dropout is drawn anew in training mode and off in evaluation mode.
         An MLP ignores `noise`.
         """
-        if masks is None and self.training and self.dropout:
+        if masks is None and self.training and self.mask_features:
             shape = (*x.shape[:-1], self.mask_features)
             masks = keep_masks(draw_keys(device=x.device), shape, self.dropout)
         by_layer = [None] * len(self.hidden) if masks is None else masks.split(self.hidden, -1)
