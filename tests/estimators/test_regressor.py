@@ -14,6 +14,7 @@ from sklearn.model_selection import train_test_split
 
 from batchensemble import GaussianPredictive, Regressor
 from batchensemble.conformal import predicted_interval
+from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.estimators import table
 from batchensemble.estimators.answers import prediction_columns
 from batchensemble.metrics import gaussian_nll, interval_coverage, mixture_nll, shift_auroc
@@ -346,13 +347,23 @@ def test_groups_whose_numbers_cannot_be_told_apart_are_refused():
         model.calibrate(frame, y, groups="id")
 
 
-def test_a_target_that_cannot_be_is_no_error_but_is_missed():
+def test_a_target_that_cannot_be_is_no_error_but_is_missed_and_told():
     y = SKEWED_Y["positive"]
     model = Regressor(**TINY).fit(SKEWED_X[:200], y[:200])
-    model.calibrate(SKEWED_X[200:], np.r_[y[200:299], -5.0])
+    with pytest.warns(BatchEnsembleWarning, match="1 of 100 targets .* it holds at most 99%"):
+        model.calibrate(SKEWED_X[200:], np.r_[y[200:299], -5.0])
     assert model.calibration_.scores.max() == 1e150
     with pytest.raises(ValueError, match="at least 0 with target='positive', got -5"):
         Regressor(**TINY, target="positive").fit(SKEWED_X, np.r_[y[:299], -5.0])
+
+
+def test_however_many_targets_cannot_be_intervals_have_finite_ends():
+    y = SKEWED_Y["positive"]
+    model = Regressor(**TINY, target_scaling="log").fit(SKEWED_X[:200], 1e3 * y[:200])
+    with pytest.warns(BatchEnsembleWarning, match="50 of 100 targets"):
+        model.calibrate(SKEWED_X[200:], np.r_[y[200:250], np.full(50, -1.0)])
+    assert np.abs(model.predict_interval(SKEWED_X)).max() <= 1e150
+    assert model.calibration_report() is not None
 
 
 def test_intervals_by_group_follow_a_column_or_labels():

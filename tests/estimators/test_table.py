@@ -411,6 +411,7 @@ def test_texts_that_are_dates_are_dates_as_in_files(tmp_path):
         loaded = load(tmp_path / "m.be")
         np.testing.assert_array_equal(loaded.predict(texts[:1]), expected[:1])
         np.testing.assert_array_equal(loaded.predict(dates), expected)  # dates are understood, too
+        np.testing.assert_array_equal(model.shift_score(texts), model.shift_score(dates))
         with pytest.raises(ValueError, match=r"column 'day': expected dates such as .* got 'soon'"):
             model.predict(texts.assign(day="soon"))
 

@@ -5,10 +5,11 @@ from numpy.typing import ArrayLike
 
 from batchensemble.conformal.ranks import SLACK
 from batchensemble.predictive import Array, Transform, check_array
+from batchensemble.predictive.checks import LARGEST
 
 NARROWEST_STD = 1e-100  # a zero is treated as this
 ROUNDING = 4 * np.finfo(np.float64).eps
-IMPOSSIBLE = 1e150  # the score of a truth that no interval can hold
+IMPOSSIBLE = LARGEST  # the score of a truth that no interval can hold
 
 
 def interval_scores(y: ArrayLike, *, mean: ArrayLike, std: ArrayLike) -> Array:
@@ -28,7 +29,8 @@ def widened(mean: Array, std: Array, factor: Array, above: Array | None = None) 
     below, above = (
         each * unit + SLACK * np.abs(each) * unit + rounding for each in (factor, above)
     )
-    return np.stack([mean - below, mean + above], axis=-1)
+    ends: Array = np.clip(np.stack([mean - below, mean + above], axis=-1), -LARGEST, LARGEST)
+    return ends
 
 
 def scaled_errors(y: Array, mean: Array, std: Array) -> Array:

@@ -217,7 +217,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
 
     def beyond(self, columns: Columns) -> NDArray[np.float64]:
         """(rows,), how far a number lies outside those of fit, in their range; 0 without bins."""
-        units = in_units(self._numbers(columns), self.exponents_)
+        units = in_units(self._numbers(self.with_dates(columns)), self.exponents_)
         return self.binned_.beyond(without_gaps(units, self.numbers_.fill))
 
     def bins_beyond(self, x: NDArray[np.float32]) -> NDArray[np.float64]:

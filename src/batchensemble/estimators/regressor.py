@@ -1,5 +1,6 @@
 """Regression that predicts a whole distribution."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, final
@@ -10,6 +11,7 @@ from sklearn.base import RegressorMixin
 
 from batchensemble.conformal import IntervalCalibration, fewest_rows, predicted_interval
 from batchensemble.data.columns import Columns
+from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.estimators.examples import Examples
 from batchensemble.estimators.heads import AS_TRAINED, NumberHead, read_numbers
 from batchensemble.estimators.parameters import (
@@ -213,11 +215,27 @@ class Regressor(
         if per_class:
             raise ValueError("per_class=True is for a Classifier: numbers have no classes; omit it")
         y, parts, start = read_numbers(values), [], 0
+        self._tell_of_impossible(y)
         for dist in self.model_.chunks(columns):
             parts.append(IntervalCalibration.of(y[start : start + len(dist)], dist))
             start += len(dist)
         two_sided = self._head().spread.skewed
         return replace(IntervalCalibration.joined(parts), groups=groups, two_sided=two_sided)
+
+    def _tell_of_impossible(self, y: NDArray[np.float64]) -> None:
+        transform = self._head().transform
+        if transform is None:
+            return
+        n_missed = np.count_nonzero((y < transform.low) | (y > transform.high))
+        if n_missed:
+            warnings.warn(
+                f"{n_missed} of {len(y)} targets to calibrate with are not as at fit "
+                f"({described(self.target_kind_, transform)}), and no interval holds them: of "
+                f"targets like these it holds at most {1 - n_missed / len(y):.0%}; fit with "
+                "target='real'",
+                BatchEnsembleWarning,
+                stacklevel=4,
+            )
 
     def _parts(self) -> tuple[list[str], Callable[[NumberPredictive], NDArray[np.float64]]]:
         return ["mean", "aleatoric", "epistemic"], lambda dist: np.column_stack(
