@@ -242,9 +242,12 @@ def test_the_callers_modes_and_defaults_of_torch_do_not_matter(estimator):
         assert np.array_equal(answers(estimator(**QUICK).fit(x, y), x), expected)
     with torch.no_grad():
         assert np.array_equal(answers(estimator(**QUICK).fit(x, y), x), expected)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert np.array_equal(answers(estimator(**QUICK).fit(x, y), x), expected)
     torch.set_default_dtype(torch.float64)
     try:
-        assert np.isfinite(answers(estimator(**QUICK).fit(x, y), x)).all()
+        assert np.array_equal(answers(estimator(**QUICK).fit(x, y), x), expected)
+        assert torch.get_default_dtype() == torch.float64
     finally:
         torch.set_default_dtype(torch.float32)
 

@@ -1027,3 +1027,23 @@ def test_a_context_that_would_fill_the_memory_is_refused():
         Forecaster(**QUICK | {"context": 2**31 - 1}).fit(seasonal())
     with pytest.raises(ValueError, match="'n_layers' parameter of Forecaster must be an int"):
         Forecaster(preset="recurrent", n_layers=2**31 - 1).fit(seasonal())
+
+
+@pytest.mark.parametrize("preset", ["fast", "recurrent"])
+def test_the_callers_precision_does_not_matter(tmp_path, preset):
+    y, settings = seasonal(), QUICK | {"preset": preset}
+    model = Forecaster(**settings).fit(y)
+    expected = model.predict(level=[80])
+    model.save(tmp_path / "m.be")
+
+    def check():
+        for each in (model, load(tmp_path / "m.be"), Forecaster(**settings).fit(y)):
+            pd.testing.assert_frame_equal(each.predict(level=[80]), expected, check_exact=True)
+
+    with torch.autocast("cpu", torch.bfloat16):
+        check()
+    torch.set_default_dtype(torch.float64)
+    try:
+        check()
+    finally:
+        torch.set_default_dtype(torch.float32)

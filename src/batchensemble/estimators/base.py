@@ -35,6 +35,7 @@ from batchensemble.training.loop import History, Training
 from batchensemble.training.losses import Loss
 from batchensemble.training.methods import MakeNetwork, Method, make_method, share_of
 from batchensemble.training.models import Ensemble, Rows, fit_models
+from batchensemble.training.precision import single_precision
 from batchensemble.training.processes import Team
 from batchensemble.training.shards import Shards
 
@@ -56,10 +57,10 @@ class Estimator(Settings):
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """A fit that fails leaves the estimator as it was; any caller's grad mode will do."""
+        """A fit that fails leaves the estimator as it was; any caller's modes will do."""
         before = dict(self.__dict__)
         try:
-            with torch.inference_mode(False), torch.enable_grad():
+            with torch.inference_mode(False), torch.enable_grad(), single_precision():
                 yield
         except BaseException:
             self.__dict__.clear()

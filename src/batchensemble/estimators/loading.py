@@ -17,6 +17,7 @@ from batchensemble.estimators.regressor import Regressor
 from batchensemble.estimators.requirements import require
 from batchensemble.estimators.soundness import check_described, check_sound
 from batchensemble.modelfile.persistence import FilePath, read_model, unusable
+from batchensemble.training.precision import single_precision
 from batchensemble.words import one_of
 
 FittedEstimator = Regressor | Classifier | Forecaster | JointRegressor
@@ -38,7 +39,8 @@ def load(path: FilePath, device: str = "auto") -> FittedEstimator:
     place = pick_device(device)
     contents, arrays = read_model(path)
     try:
-        with np.errstate(all="ignore"):  # of numbers in a file made in bad faith
+        # The numbers may be those of a file made in bad faith.
+        with np.errstate(all="ignore"), single_precision():
             return _built(contents, arrays, place)
     except Exception as error:  # whatever a file made in bad faith leads to
         raise unusable(path, contents["library"], error) from error

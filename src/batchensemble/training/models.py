@@ -19,6 +19,7 @@ from batchensemble.training.loop import History, Training, train, train_one_by_o
 from batchensemble.training.losses import Loss
 from batchensemble.training.methods import MakeNetwork, Members, Method
 from batchensemble.training.networks import MLP, Network, Recurrent
+from batchensemble.training.precision import single_precision
 
 CHUNK_FLOATS, CHUNK_FLOATS_GPU = 2**19, 2**26  # few calls in little memory; fill the device
 PATH_FLOATS, PATH_FLOATS_GPU = 2**23, 2**28
@@ -204,7 +205,7 @@ def sample_paths(
         own = seeds[first : first + size]
         try:
             noise = path_noise(own, n_paths, members.n_members, windows.horizon).to(windows.device)
-            with torch.inference_mode():
+            with torch.inference_mode(), single_precision():
                 parts = [network.simulate(x, part, masks) for part in noise.split(paths_at_once, 1)]
                 paths = torch.cat(parts, 1).transpose(1, 2)
         except torch.OutOfMemoryError:
@@ -244,4 +245,7 @@ def path_noise(seeds: Sequence[int], n_paths: int, n_members: int, horizon: int)
 def _noise(seed: int, shape: tuple[int, int, int]) -> Tensor:
     """Step by step: drawn at once, the last numbers would depend on how many there are."""
     generator = Generator().manual_seed(seed)
-    return torch.stack([torch.randn(shape[1:], generator=generator) for _ in range(shape[0])])
+    steps = range(shape[0])
+    return torch.stack(
+        [torch.randn(shape[1:], generator=generator, dtype=torch.float32) for _ in steps]
+    )
