@@ -40,8 +40,14 @@ def test_small_answers_are_sent_at_once():
         assert listening.proto == socket.IPPROTO_TCP  # else asyncio leaves Nagle's algorithm on
 
 
+def test_an_empty_host_is_no_host(shell):
+    said = shell("serve", "price.be", "--host", "", code=1).stderr
+    assert "expected a --host such as 127.0.0.1" in said
+
+
 @pytest.mark.slow
-def test_sigterm_ends_a_server_cleanly(shell):
+@pytest.mark.parametrize("has_half_a_request", [False, True])
+def test_sigterm_ends_a_server_cleanly(shell, has_half_a_request):
     words = [sys.executable, "-c", START, "serve", "price.be", "--port", "0"]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     server = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=env)
@@ -53,8 +59,14 @@ def test_sigterm_ends_a_server_cleanly(shell):
                 break
             except OSError:
                 time.sleep(0.1)
-        server.send_signal(signal.SIGTERM)
-        _, said = server.communicate(timeout=30)
+        with socket.create_connection(("127.0.0.1", int(place.split(":")[-1]))) as client:
+            if has_half_a_request:
+                client.sendall(b"POST /predict HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n[")
+                time.sleep(0.3)
+            server.send_signal(signal.SIGTERM)
+            _, said = server.communicate(timeout=30)
     finally:
         server.kill()
-    assert (server.returncode, said) == (0, "Stopped.\n")
+    assert server.returncode == 0
+    assert said.endswith("Stopped.\n")
+    assert has_half_a_request or said == "Stopped.\n"

@@ -86,3 +86,10 @@ def test_between_two_ends_it_is_the_same_from_both():
 def test_what_is_no_rising_function_is_refused(parts):
     with pytest.raises(ValueError, match="expected"):
         Transform(*parts)
+
+
+def test_at_the_end_is_the_largest_value_itself():
+    random = np.random.default_rng(0)
+    for high, share in zip(random.uniform(1, 99, 300), random.uniform(0.01, 0.4, 300), strict=True):
+        transform = Transform.between(0.0, high, share * high)
+        assert (transform(np.array([transform.end, transform.end + 1, np.inf])) == high).all()

@@ -96,7 +96,8 @@ class Transform:
             safe = np.where(rates == 0, 1.0, rates)
             with np.errstate(invalid="ignore"):
                 rise = np.where(rates == 0, rise, np.expm1(rates * rise) / safe)
-        return np.asarray(np.clip(self.values[i] + self.slopes[i] * rise, self.low, self.high))
+        inside = np.clip(self.values[i] + self.slopes[i] * rise, self.low, self.high)
+        return np.where(z >= self.end, self.high, inside)  # the end itself, whatever rounding gives
 
     def inverse(self, y: Array) -> Array:
         """Of values between low and high; beyond, that of low or high."""
