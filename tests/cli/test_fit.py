@@ -239,6 +239,22 @@ def test_the_column_of_groups_is_learned_from_only_if_it_is_asked_for(shell):
         assert ("held out together" in origin["left_out"].get("town", "")) != is_learned
 
 
+def test_dates_that_the_user_wants_as_words_are_words(shell):
+    random = np.random.default_rng(1)
+    days = random.choice(["13/02/2024", "25/06/2024"], 80)
+    table = pd.DataFrame({"x": random.normal(size=80), "d": days, "y": random.normal(size=80)})
+    table.to_csv(shell.folder / "b.csv", index=False)
+    shell("fit", "b.csv", "-t", "y", "--category", "d", *QUICK)
+    kinds = {
+        one["name"]: one["kind"]
+        for one in json.loads(shell("inspect", "b.be", "--json").stdout)["columns"]
+    }
+    assert kinds == {"x": "number", "d": "category"}
+    table.replace("13/02/2024", "soon").to_csv(shell.folder / "new.csv", index=False)
+    shell("predict", "b.be", "b.csv", "-o", "seen.csv")
+    shell("predict", "b.be", "new.csv", "-o", "unseen.csv")
+
+
 def test_a_folder_of_files_is_one_table_and_may_be_too_large_for_memory(shell, monkeypatch):
     from batchensemble.data import row_sample, table_files
     from batchensemble.estimators import from_files

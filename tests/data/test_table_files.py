@@ -156,3 +156,32 @@ def test_hidden_files_and_other_formats_are_not_listed(tmp_path):
     for name in (".a.parquet", "_SUCCESS", "b.parquet", "c.csv", "readme.md"):
         (tmp_path / name).write_text("")
     assert [path.name for path in list_files(tmp_path)] == ["b.parquet", "c.csv"]
+
+
+def csv_files(folder, *columns):
+    """Tables of one column and a target."""
+    for i, cells in enumerate(columns):
+        rows = [f"{cell},{j}" for j, cell in enumerate(cells)]
+        (folder / f"{i}.csv").write_text("\n".join(["d,y", *rows]))
+    return folder
+
+
+def test_the_first_rows_are_those_of_several_files(tmp_path):
+    codes = open_files(csv_files(tmp_path, ["90210", "94105"], ["02139", "02140"]), "y")
+    assert codes.kinds["d"] == "category"
+    assert whole(codes)["d"].tolist() == ["90210", "94105", "02139", "02140"]
+    dates = open_files(csv_files(tmp_path, ["01/02/2024"] * 2, ["13/02/2024"] * 2), "y")
+    assert dates.kinds["d"] == "date"
+    assert whole(dates)["d"].dt.month.tolist() == [2, 2, 2, 2]
+
+
+def test_a_code_among_numbers_is_named_if_it_comes_too_late(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_files, "HEAD_ROWS", 2)
+    files = open_files(csv_files(tmp_path, ["90210", "94105"], ["1", "02139"]), "y")
+    with pytest.raises(ValueError, match=r"1.csv, line 3, column 'd': .* got the code '02139'"):
+        whole(files)
+
+
+def test_words_that_look_like_dates_are_known_as_words(tmp_path):
+    files = open_files(csv_files(tmp_path, ["13/02/2024", "25/06/2024"] * 9), "y", words=["d"])
+    assert files.sample.frame["d"].dtype == "category"

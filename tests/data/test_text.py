@@ -155,3 +155,11 @@ def test_the_option_that_helps_is_named(csv, cell, kind, notation, cure):
     with pytest.raises(ValueError, match="line 2, column 'c'") as caught:
         read(csv([cell], separator="\t"), kind, notation=notation)
     assert cure in str(caught.value)
+
+
+def test_a_whole_number_with_a_zero_behind_its_point_is_the_same_word(tmp_path):
+    (tmp_path / "a.csv").write_text("plz\n10115.0\n10115\n007.0\n1.50\nA1.0\n-3.0\n")
+    with open_table(tmp_path / "a.csv") as file:
+        (rows,) = file.batches()
+        read = read_as(rows, {"plz": "category"}, file)
+    assert read["plz"].tolist() == ["10115", "10115", "007.0", "1.50", "A1.0", "-3"]

@@ -15,7 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data import date_texts
-from batchensemble.data.columns import Column, Kind
+from batchensemble.data.columns import Column, Columns, Kind
+from batchensemble.data.date_columns import recognise_dates
 from batchensemble.data.notation import PLAIN, Notation, Survey, is_plain, parse, plain_numbers
 from batchensemble.data.reading import TableFile
 from batchensemble.data.text import (
@@ -96,7 +97,18 @@ def read_recognised(
         else read_column(cells[name], kinds[name], frame.index, file, one.notation)
         for name, one in columns.items()
     }
-    return pd.DataFrame(read).set_axis(frame.index)
+    return known_as_words(pd.DataFrame(read).set_axis(frame.index), kinds)
+
+
+def known_as_words(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> pd.DataFrame:
+    """Words that look like dates as categories: `fit` would take mere texts for dates again."""
+    words = [
+        Column(name, "category", frame[name].to_numpy())
+        for name, kind in kinds.items()
+        if kind == "category"
+    ]
+    formats, _ = recognise_dates(Columns(tuple(words)), ())
+    return frame.astype(dict.fromkeys(formats, "category")) if formats else frame
 
 
 def _recognise_zones(column: pd.Series, file: TableFile) -> Recognised:

@@ -20,7 +20,7 @@ from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import Notation
 from batchensemble.data.reading import TableFile, is_table, open_table
-from batchensemble.data.recognition import Recognised, check_words, recognise
+from batchensemble.data.recognition import Recognised, check_words, known_as_words, recognise
 from batchensemble.data.row_sample import Ints, Sample, draw_sample
 from batchensemble.data.text import read_as
 from batchensemble.words import one_of
@@ -125,7 +125,7 @@ class TableFiles:
             raise ValueError(
                 f"{self.name}: the target {self.target!r} is empty in every row; choose another"
             )
-        return sample
+        return replace(sample, frame=known_as_words(sample.frame, self.kinds))
 
     def batches(self) -> Iterator[pd.DataFrame]:
         """All rows, the target in the last column; the index numbers them from 0."""
@@ -139,7 +139,8 @@ class TableFiles:
             with opened(source, self.options) as file:
                 self._check_columns(file)
                 for rows in file.batches(BATCH):
-                    frame = read_as(rows, self.kinds, file, self.notations)[order]
+                    read = read_as(rows, self.kinds, file, self.notations, codes=False)
+                    frame = read[order]
                     frame = self._with_target(frame, file)
                     frame = frame.set_axis(pd.RangeIndex(start, start + len(frame)))
                     start += len(frame)
@@ -197,6 +198,8 @@ def open_files(
         head = next(file.batches(HEAD_ROWS), None)
         if head is None or not len(head):
             raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
+        if file.is_text:
+            head = pd.concat([head, *_rows_after(file, sources[1:], HEAD_ROWS - len(head))])
         columns = recognise(head, file)
         check_words(words, columns, head, file)
         name = file.name if len(sources) == 1 else str(where)
@@ -210,6 +213,20 @@ def open_files(
         for n, c in columns.items()
     }
     return TableFiles(name, sources, target, columns, options, skip_gaps, seed=seed)
+
+
+def _rows_after(first: TableFile, sources: tuple[Any, ...], n: int) -> Iterator[pd.DataFrame]:
+    """So many rows of files that follow, as long as they are written like the first."""
+    for source in sources if n > 0 else ():
+        with opened(source, first.options) as file:
+            rows = next(file.batches(n), None)
+            is_alike = file.is_text and file.separator == first.separator
+            if rows is None or not is_alike or not {*first.names} <= {*file.names}:
+                return
+            yield rows[first.names]
+            n -= len(rows)
+        if n <= 0:
+            return
 
 
 def opened(source: Any, options: FileOptions) -> AbstractContextManager[TableFile]:

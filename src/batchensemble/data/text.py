@@ -21,6 +21,7 @@ from batchensemble.data.scalars import GAPS
 
 BOOLEANS = {"true": 1.0, "false": 0.0}
 _CODES = re.compile(r"\0[ +-]*0[0-9]")
+_WHOLE = re.compile(r"\A([+-]?(?:0|[1-9][0-9]*))\.0\Z")
 _EXPECTED = {
     "number": "a finite number, written plainly",
     "boolean": "true or false",
@@ -33,18 +34,25 @@ def read_as(
     kinds: Mapping[str, Kind],
     file: TableFile,
     notations: Mapping[str, Notation] | None = None,
+    *,
+    codes: bool = True,
 ) -> pd.DataFrame:
     """The columns named in `kinds`, in that order; every batch gives the same types.
 
     Dates are in UTC. A cell of another kind is an error that names its file, row and column.
     Columns are read in the notation that the user asked for with options, or else in that of
-    `notations`.
+    `notations`. Unless `codes` are welcome among numbers, 007 is none.
     """
     columns = text_columns(frame if list(kinds) == list(frame) else frame[list(kinds)], file)
     notations = notations or {}
     read = {
         name: read_column(
-            columns[name], kind, frame.index, file, _asked(columns[name], file, notations.get(name))
+            columns[name],
+            kind,
+            frame.index,
+            file,
+            _asked(columns[name], file, notations.get(name)),
+            codes=codes,
         )
         for name, kind in kinds.items()
     }
@@ -81,7 +89,13 @@ def text_columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
 
 
 def read_column(
-    column: Column, kind: Kind, index: pd.Index, file: TableFile, notation: Notation | None
+    column: Column,
+    kind: Kind,
+    index: pd.Index,
+    file: TableFile,
+    notation: Notation | None,
+    *,
+    codes: bool = True,
 ) -> Any:
     """The values of one column, in a notation or, if that is None, as the file suggests."""
     if column.kind != "category":
@@ -96,8 +110,12 @@ def read_column(
     texts, is_gap = trimmed(column.values)
     if kind == "category":
         texts[is_gap] = None
+        if file.is_text:
+            texts = _whole(texts)
         return _typed(Column(column.name, kind, texts))
     words = texts[~is_gap]
+    if kind == "number" and file.is_text and not codes:
+        _refuse_codes(column, index, file)
     values = np.full(len(texts), MISSING[kind])
     if kind == "number" and notation is None and file.separator == ";":
         words = np.array([w if "." in w else w.replace(",", ".") for w in words], dtype=object)
@@ -115,6 +133,21 @@ def read_column(
             f"{_cure(texts[row], kind)}correct the cell, or empty it"
         )
     return _typed(read)
+
+
+def _refuse_codes(column: Column, index: pd.Index, file: TableFile) -> None:
+    for row in (i for i, cell in enumerate(column.values) if _CODES.match(f"\0{cell}")):
+        raise ValueError(
+            f"{file.name}, {file.unit} {index[row]}, column {column.name!r}: expected a number as "
+            f"in the first rows, got the code {column.values[row]!r}; if all cells are codes, have "
+            "them read as words (--category on the command line)"
+        )
+
+
+def _whole(texts: NDArray[Any]) -> NDArray[Any]:
+    """10115.0 as 10115: many programs write whole numbers so, once a column has a gap."""
+    written = [text if text is None else _WHOLE.sub(r"\1", text) for text in texts]
+    return np.array(written, dtype=object)
 
 
 def _asked(column: Column, file: TableFile, known: Notation | None) -> Notation | None:
