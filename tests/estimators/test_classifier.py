@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -145,6 +147,9 @@ def test_class_weights_are_sample_weights():
         Classifier(**RARE, class_weight={"maybe": 2.0}).fit(X, y)
     with pytest.raises(ValueError, match="did you mean 'balanced'"):
         Classifier(**RARE, class_weight="balance").fit(X, y)
+    for weight in (-1.0, math.nan, math.inf, "2"):
+        with pytest.raises(ValueError, match="class_weight: expected finite numbers of at least 0"):
+            Classifier(**RARE, class_weight={y[0]: weight}).fit(X, y)
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {1: 2.0}])

@@ -1,8 +1,10 @@
 """Classification that knows when it does not know."""
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -168,6 +170,12 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
         unknown = [label for label in self.class_weight or () if label not in classes]
         if unknown:
             raise ValueError(f"class_weight: expected classes out of {classes}, got {unknown}")
+        for label, weight in (self.class_weight or {}).items():
+            if not (isinstance(weight, Real) and 0 <= weight < math.inf):
+                raise ValueError(
+                    f"class_weight: expected finite numbers of at least 0, got {weight!r} for "
+                    f"{label!r}"
+                )
         return self.class_weight
 
     def _calibrated(

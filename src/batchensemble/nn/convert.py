@@ -56,7 +56,8 @@ def convert(
     `softmax(x, dim=1)`, must itself leave the axis before the last alone. A BatchNorm1d is taken
     for one over (batch, features), not over the channels of a sequence.
 
-    Layers used twice stay one layer, and tied weights stay tied. LayerNorm, RMSNorm and
+    Layers used twice stay one layer, and tied weights stay tied. Shared weights that are frozen
+    stay frozen; what each member owns is trained (see `requires_grad_`). LayerNorm, RMSNorm and
     BatchNorm1d get parameters (and statistics) per member, whatever `select` says. Activations,
     dropout and embeddings stay as they are. Convolutions, attention, recurrent layers, pooling,
     flattening, group and instance norms, and softmax over another axis than the last are refused.
