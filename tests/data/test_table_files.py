@@ -152,6 +152,14 @@ def test_arrays_and_frames_are_not_in_files(tmp_path):
     assert is_in_files(pa_dataset.dataset(in_three_files(tmp_path, table())))
 
 
+def test_an_empty_text_is_not_this_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.csv").write_text("x,y\n1,2\n")
+    assert [path.name for path in list_files(".")] == ["c.csv"]
+    with pytest.raises(ValueError, match='expected a file, a folder or a pattern, got ""; use'):
+        list_files("")
+
+
 def test_hidden_files_and_other_formats_are_not_listed(tmp_path):
     for name in (".a.parquet", "_SUCCESS", "b.parquet", "c.csv", "readme.md"):
         (tmp_path / name).write_text("")

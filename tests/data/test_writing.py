@@ -58,6 +58,12 @@ def test_a_pipe_gets_a_csv(capsys):
     assert capsys.readouterr().out == 'x,label,n\n0.1,a,1\n,"b, c",2\n1e-300,d,3\n'
 
 
+def test_a_closed_standard_output_is_told_before_the_first_batch(monkeypatch):
+    monkeypatch.setattr("sys.stdout", None)
+    with pytest.raises(ValueError, match="standard output is closed; write to a file instead"):
+        TableWriter(PIPE).__enter__()
+
+
 def test_the_same_table_is_the_same_compressed_file(tmp_path):
     for name in ("a.csv.gz", "b.csv.gz"):
         with TableWriter(tmp_path / name) as writer:

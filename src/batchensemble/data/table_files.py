@@ -44,6 +44,8 @@ def _is_dataset(X: Any) -> bool:
 
 def list_files(where: str | Path) -> list[Path]:
     """A file, or the tables in a folder or matching a pattern such as folder/*.parquet, sorted."""
+    if not str(where):  # as a path it would be this folder
+        raise ValueError('expected a file, a folder or a pattern, got ""; use "." for this folder')
     path = Path(where)
     if path.is_dir():
         paths = [each for each in sorted(path.iterdir()) if _is_data(each)]

@@ -60,6 +60,8 @@ class TableWriter:
     def __enter__(self) -> "TableWriter":
         if self._path == PIPE:
             self._text: Any = sys.stdout
+            if self._text is None:
+                raise ValueError("standard output is closed; write to a file instead")
             return self
         if self._suffix not in CSV:
             self._arrow = import_arrow(self._path)
