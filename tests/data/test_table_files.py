@@ -107,6 +107,16 @@ def test_rows_without_a_target_are_passed_over_and_counted_or_refused(tmp_path, 
         whole(open_files(tmp_path / "a.parquet", "price"))
 
 
+@pytest.mark.parametrize("place", [0, 2, 4])
+def test_the_target_is_the_last_column_wherever_it_stands_in_the_files(tmp_path, small, place):
+    frame = table()
+    frame.insert(place, "price", frame.pop("price"))
+    chosen = open_files(in_three_files(tmp_path, frame), "price").select({"size", "day"})
+    rest, taken = chosen.without(10, seed=0)
+    for part in (chosen.sample.frame, rest.sample.frame, taken, whole(chosen), whole(rest)):
+        assert list(part) == ["size", "day", "price"]
+
+
 def test_times_with_zones_keep_them(tmp_path, small):
     frame = table()
     frame["day"] = frame["day"].dt.tz_localize("Europe/Zurich")

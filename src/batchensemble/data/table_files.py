@@ -95,9 +95,9 @@ class TableFiles:
 
     def select(self, names: Collection[str]) -> "TableFiles":
         """With these columns and the target."""
-        kept = {n: c for n, c in self.columns.items() if n in names or n == self.target}
-        sample = replace(self.sample, frame=self.sample.frame[list(kept)])
-        return self._with(sample, columns=kept)
+        order = [*(n for n in self.columns if n in names and n != self.target), self.target]
+        sample = replace(self.sample, frame=self.sample.frame[order])
+        return self._with(sample, columns={name: self.columns[name] for name in order})
 
     def without(self, n_rows: int, seed: int) -> tuple["TableFiles", pd.DataFrame]:
         """The table without so many random rows, and these rows; they are of the sample."""
