@@ -119,10 +119,10 @@ def test_the_target_is_the_last_column_wherever_it_stands_in_the_files(tmp_path,
 
 def test_times_with_zones_keep_them(tmp_path, small):
     frame = table()
-    frame["day"] = frame["day"].dt.tz_localize("Europe/Zurich")
+    frame["self"] = frame.pop("day").dt.tz_localize("Europe/Zurich")
     frame.to_parquet(tmp_path / "a.parquet")
     read = whole(open_files(tmp_path / "a.parquet", "price"))
-    assert (read["day"] == frame["day"].dt.tz_convert("UTC")).all()
+    assert (read["self"] == frame["self"].dt.tz_convert("UTC")).all()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from batchensemble.data.notation import Notation
 from batchensemble.data.reading import TableFile, is_table, open_table
 from batchensemble.data.recognition import Recognised, check_words, recognise
 from batchensemble.data.row_sample import Ints, Sample, draw_sample
-from batchensemble.data.text import read_as
+from batchensemble.data.text import read_as, with_zone
 from batchensemble.words import one_of
 
 BATCH = 2**16  # rows read at a time
@@ -160,9 +160,8 @@ class TableFiles:
         return frame[~gaps]
 
     def _in_zones(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Dates are read in UTC; those that had a zone say so."""
         zoned = [n for n, c in self.columns.items() if c.has_zones and c.kind == "date"]
-        return frame.assign(**{name: frame[name].dt.tz_localize("UTC") for name in zoned})
+        return with_zone(frame, zoned)
 
     def _check_columns(self, file: TableFile) -> None:
         missing = [repr(name) for name in self.columns if name not in file.names]
