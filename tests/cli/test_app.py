@@ -161,5 +161,34 @@ def test_a_row_goes_through_the_network_once(shell, passes, command, thing, n):
     assert passes[thing] == n
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["fit", "", "-t", "price"], "DATA"),
+        (["fit", "houses.csv", "-t", "price", "-o", ""], "--out"),
+        (["fit", "sales.csv", "-t", "sales", "--time", ""], "--time"),
+        (["fit", "houses.csv", "-t", "price", "--drop", "id", "--drop="], "--drop"),
+        (["predict", "price.be", "", "-o", "out"], "DATA"),
+        (["evaluate", "price.be", "test.csv", "-o", ""], "--out"),
+        (["inspect", ""], "MODEL"),
+        (["serve", "price.be", "--host", ""], "--host"),
+        (["report", ""], "RESULTS"),
+    ],
+)
+def test_an_empty_text_is_no_value_of_an_option(shell, words, name):
+    before = sorted(shell.folder.iterdir())
+    said = plain(shell(*words, code=2).stderr.replace("│", " "))
+    where, _, wrong = said.partition("Invalid value for ")[2].partition(": ")
+    assert name in where
+    assert wrong.startswith("expected a value, got an empty text; is a variable of the shell not")
+    assert sorted(shell.folder.iterdir()) == before
+
+
+def test_an_option_that_is_empty_by_default_may_be_empty(shell):
+    shell("predict", "price.be", "new.csv", "-o", "out.csv", "--keep", "")
+    shell("predict", "price.be", "new.csv", "-o", "again.csv")
+    assert (shell.folder / "out.csv").read_text() == (shell.folder / "again.csv").read_text()
+
+
 def test_without_arguments_it_shows_help(shell):
     assert "reproduce" in shell(code=2).output

@@ -253,13 +253,30 @@ def test_a_terminated_process_cleans_up(shell):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
-def test_a_full_standard_output_is_named(shell):
+@pytest.mark.parametrize("command", ["predict price.be new.csv", "fit --help", "--help", ""])
+def test_a_full_standard_output_is_named(shell, command):
     code = "from batchensemble.cli.app import app; app()"
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            [sys.executable, "-c", code, "predict", "price.be", "new.csv"],
+            [sys.executable, "-c", code, *command.split()],
             stdout=full,
             stderr=subprocess.PIPE,
         )
     assert done.returncode == 1
     assert done.stderr == b"Error: No space left on device: standard output\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        ("predict price.be new.csv -o out.csv <&-", 0, "30 rows: out.csv"),
+        ("predict price.be - <&-", 1, "Error: standard input is closed"),
+        ("predict price.be new.csv >&-", 1, "Error: standard output is closed; write to a file"),
+    ],
+)
+def test_a_closed_stream_is_missed_by_who_needs_it_alone(shell, command, code, words):
+    program = f"{sys.executable} -c 'from batchensemble.cli.app import app; app()'"
+    line = ["bash", "-c", f"{program} {command}"]
+    done = subprocess.run(line, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (code, 1)
+    assert done.stderr.startswith(words)

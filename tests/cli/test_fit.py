@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from sample_files import QUICK, houses, sales
 
+from batchensemble import load
 from batchensemble.cli import fit
 from batchensemble.estimators.presets import PRESETS, SERIES_PRESETS
 from batchensemble.estimators.target_kinds import KINDS
@@ -280,6 +281,20 @@ def test_a_folder_of_files_is_one_table_and_may_be_too_large_for_memory(shell, m
     assert "and several targets, --groups" in several
     said = shell("fit", "parts", "-t", "price", "--in-time", "sold", code=1).stderr
     assert "--by are for tables of up to" in said
+
+
+def test_a_large_table_is_learned_wherever_its_target_stands(shell, monkeypatch):
+    from batchensemble.data import table_files
+
+    monkeypatch.setattr(table_files, "SAMPLE_ROWS", 100)
+    frame = houses(300)[["rooms", "area", "price"]].dropna()
+    for name, columns in (("last", frame.columns), ("first", frame.columns[::-1])):
+        (shell.folder / name).mkdir()
+        frame[columns].to_csv(shell.folder / name / "a.csv", index=False)
+        shell("fit", name, "-t", "price", "--holdout", 0, *QUICK)
+        model = load(f"{name}.be")
+        assert sorted(model.feature_names_in_) == ["area", "rooms"]
+        assert frame["price"].min() < model.predict(frame[model.feature_names_in_]).mean() < 1000
 
 
 def test_a_checkpoint_is_for_tables_and_is_gone_in_the_end(shell):

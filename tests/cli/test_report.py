@@ -218,3 +218,13 @@ def test_a_missing_package_is_named_in_one_line_before_the_file_is_read(
     done = shell("evaluate", "price.be", "nowhere.csv", "-o", "report.html", code=1)
     assert f"a report needs {package}: pip install 'batchensemble[report]'" in done.stderr
     assert not (shell.folder / "report.html").exists()
+
+
+@pytest.mark.parametrize("name", ["m.html", "test.html"])
+def test_a_page_replaces_neither_the_model_nor_the_rows(shell, name):
+    (shell.folder / "price.be").rename("m.html")
+    (shell.folder / "test.html").symlink_to("test.csv")
+    before = (shell.folder / name).read_bytes()
+    done = shell("evaluate", "m.html", "test.csv", "-o", name, code=1)
+    assert f"the output would overwrite the input {name}; choose another path" in done.stderr
+    assert (shell.folder / name).read_bytes() == before

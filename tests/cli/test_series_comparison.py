@@ -79,6 +79,30 @@ def test_rows_of_series_without_a_target_are_counted(shell):
     assert judged("sales.be").n_without_target == 2
 
 
+def test_columns_of_series_may_have_any_name(shell):
+    names = {"store": "self", "month": "series", "holidays": "truth"}
+    for name in ("sales.csv", "test.csv"):
+        frame = sales().query("month >= '2022-01-01'") if name == "test.csv" else shell.read(name)
+        frame.rename(columns=names).to_csv(name, index=False)
+    words = ("--time", "series", "--series", "self", "--past", "truth", "--horizon", 4)
+    shell("fit", "sales.csv", "-t", "sales", *words, "-o", "odd.be", *QUICK)
+    odd = evaluate_file(load("odd.be"), Path("test.csv"), target=None, coverage=0.9)
+    assert odd.n_windows == 18
+    history = odd.detail.history
+    assert (history["truth"] > 10).all()  # the sales, and not what was called so
+
+
+def test_one_series_may_have_times_called_self(shell):
+    one = sales().query("store == 'north'").rename(columns={"month": "self"})
+    one.query("self < '2022-01-01'").to_csv("one.csv", index=False)
+    new = one.query("self >= '2022-01-01'").copy()
+    new["self"] = new["self"].str[:8] + "15"
+    new.to_csv("new.csv", index=False)
+    words = ("-t", "sales", "--time", "self", "--horizon", 4, "-o", "one.be")
+    shell("fit", "one.csv", *words, *QUICK)
+    assert evaluate_file(load("one.be"), Path("new.csv"), target=None, coverage=0.9).n_windows == 9
+
+
 def test_series_that_fit_has_not_seen_are_refused(shell):
     sales().query("month >= '2022-01-01'").replace("north", "west").to_csv("test.csv", index=False)
     with pytest.raises(ValueError, match=r"expected only series of fit, got \['west'\]"):

@@ -83,6 +83,13 @@ def test_words_among_numbers_are_told_and_gaps_among_them_are_gaps(tmp_path):
     )
 
 
+def test_two_columns_of_one_name_are_refused_by_that_name(tmp_path):
+    cells = pd.DataFrame([[1, 2, "x"]] * 30 + [["NA", "few", "x"]], columns=["a", "a", "b"])
+    cells.to_excel(tmp_path / "f.xlsx", index=False)
+    with pytest.raises(ValueError, match=r"f\.xlsx: .* got more than once: 'a'; rename them"):
+        read_file(tmp_path / "f.xlsx")
+
+
 def test_a_damaged_book_is_read_or_refused_by_name(book):
     whole, refused = book.read_bytes(), []
     for seed in range(60):

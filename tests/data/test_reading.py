@@ -84,6 +84,14 @@ def test_a_pipe_is_a_csv_and_stays_open(monkeypatch):
     assert not stdin.closed
 
 
+@pytest.mark.parametrize("stdin", [None, io.StringIO("a,b\n1,2\n")])
+def test_a_file_needs_no_standard_input_and_a_pipe_says_that_it_does(tmp_path, monkeypatch, stdin):
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert whole(written(tmp_path, "a,b\n1,2\n")).to_numpy().tolist() == [["1", "2"]]
+    with pytest.raises(ValueError, match=r"standard input is closed or no file; name a file"):
+        whole(PIPE)
+
+
 def test_columns_without_a_name_are_left_away_and_counted(tmp_path):
     path = written(tmp_path, ",a,b,\n0,1,2,\n1,3,4,\n")
     with open_table(path) as file:

@@ -107,12 +107,22 @@ def test_rows_without_a_target_are_passed_over_and_counted_or_refused(tmp_path, 
         whole(open_files(tmp_path / "a.parquet", "price"))
 
 
+@pytest.mark.parametrize("place", [0, 2, 4])
+def test_the_target_is_the_last_column_wherever_it_stands_in_the_files(tmp_path, small, place):
+    frame = table()
+    frame.insert(place, "price", frame.pop("price"))
+    chosen = open_files(in_three_files(tmp_path, frame), "price").select({"size", "day"})
+    rest, taken = chosen.without(10, seed=0)
+    for part in (chosen.sample.frame, rest.sample.frame, taken, whole(chosen), whole(rest)):
+        assert list(part) == ["size", "day", "price"]
+
+
 def test_times_with_zones_keep_them(tmp_path, small):
     frame = table()
-    frame["day"] = frame["day"].dt.tz_localize("Europe/Zurich")
+    frame["self"] = frame.pop("day").dt.tz_localize("Europe/Zurich")
     frame.to_parquet(tmp_path / "a.parquet")
     read = whole(open_files(tmp_path / "a.parquet", "price"))
-    assert (read["day"] == frame["day"].dt.tz_convert("UTC")).all()
+    assert (read["self"] == frame["self"].dt.tz_convert("UTC")).all()
 
 
 @pytest.mark.parametrize(
@@ -150,6 +160,14 @@ def test_arrays_and_frames_are_not_in_files(tmp_path):
     assert not is_in_files(pa_dataset.dataset(in_three_files(tmp_path, table())).scanner())
     assert is_in_files("a.parquet")
     assert is_in_files(pa_dataset.dataset(in_three_files(tmp_path, table())))
+
+
+def test_an_empty_text_is_not_this_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.csv").write_text("x,y\n1,2\n")
+    assert [path.name for path in list_files(".")] == ["c.csv"]
+    with pytest.raises(ValueError, match='expected a file, a folder or a pattern, got ""; use'):
+        list_files("")
 
 
 def test_hidden_files_and_other_formats_are_not_listed(tmp_path):

@@ -1,3 +1,4 @@
+import datetime as dt
 import os
 import sys
 
@@ -56,6 +57,57 @@ def test_a_pipe_gets_a_csv(capsys):
         for part in PARTS:
             writer.write(part)
     assert capsys.readouterr().out == 'x,label,n\n0.1,a,1\n,"b, c",2\n1e-300,d,3\n'
+
+
+@pytest.mark.parametrize("name", ["f.parquet", "f.feather"])
+@pytest.mark.parametrize(
+    "first", [["a", 1], [1, "a"], [dt.date(2024, 1, 2), 3], [True, 2], ["a"], []]
+)
+def test_a_column_of_several_types_is_written_as_texts(tmp_path, name, first):
+    cells = [*first, None, 2.5, "b"]
+    n = len(first) + 1  # the first batch does not know what will follow
+    with TableWriter(tmp_path / name) as writer:
+        for part in (cells[:n], cells[n:]):
+            writer.write(pd.DataFrame({"mixed": pd.Series(part, dtype=object)}))
+    written = read_back(tmp_path / name)["mixed"]
+    assert [None if pd.isna(one) else one for one in written] == [
+        None if cell is None else str(cell) for cell in cells
+    ]
+
+
+def test_numbers_stay_numbers_and_a_later_word_among_them_is_an_error_that_names_it(tmp_path):
+    path = tmp_path / "f.parquet"
+    with TableWriter(path) as writer:
+        writer.write(pd.DataFrame({"n": pd.Series([1, 2.5, None], dtype=object)}))
+    assert read_back(path)["n"].tolist()[:2] == [1.0, 2.5]
+    with pytest.raises(
+        ValueError, match=r"f\.parquet: .* another type .* column n .*write a \.csv"
+    ):
+        write_parts(path, [[1, 2], ["a", 3]])
+    assert read_back(path)["n"].tolist()[:2] == [1.0, 2.5]
+
+
+def write_parts(path, parts):
+    with TableWriter(path) as writer:
+        for part in parts:
+            writer.write(pd.DataFrame({"n": pd.Series(part, dtype=object)}))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_column_may_have_any_name(tmp_path, name):
+    frame = pd.DataFrame({"self": [True, False], "frame": [False, False]})
+    with TableWriter(tmp_path / name) as writer:
+        writer.write(frame)
+    assert read_back(tmp_path / name).astype(str).map(str.lower)["self"].tolist() == [
+        "true",
+        "false",
+    ]
+
+
+def test_a_closed_standard_output_is_told_before_the_first_batch(monkeypatch):
+    monkeypatch.setattr("sys.stdout", None)
+    with pytest.raises(ValueError, match="standard output is closed; write to a file instead"):
+        TableWriter(PIPE).__enter__()
 
 
 def test_the_same_table_is_the_same_compressed_file(tmp_path):

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from batchensemble import Classifier, Regressor
-from batchensemble.estimators.answers import prediction_columns, with_shift
+from batchensemble.estimators.answers import prediction_columns, with_shift, with_zones
 
 
 def table(n=80):
@@ -48,3 +48,14 @@ def test_probabilities_are_named_after_classes(classes):
     model = Classifier(epochs=2).fit(X, np.array(classes)[(y > 0).astype(int)])
     names = [name for name in with_shift(model, model.read(X), 0.9) if name.startswith("p_")]
     assert names == [f"p_{str(c).lower() if isinstance(c, bool) else c}" for c in sorted(classes)]
+
+
+def test_dates_of_a_file_get_the_zone_of_fit_whatever_their_column_is_called():
+    days = pd.date_range("2024-01-01", periods=30, tz="Europe/Zurich")
+    X = pd.DataFrame({"x": np.arange(30.0), "self": days, "day": days.tz_localize(None)})
+    model = Regressor(epochs=1, n_members=2).fit(X, X["x"])
+    read = X.assign(day=days.tz_convert("UTC").tz_localize(None))
+    read["self"] = read["day"]
+    zoned = with_zones(model, read)
+    assert (zoned["self"] == X["self"]).all()
+    assert zoned["day"].equals(read["day"])

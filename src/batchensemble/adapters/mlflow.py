@@ -142,10 +142,11 @@ class _Predictions:
 
 def _without_zones(frame: pd.DataFrame) -> pd.DataFrame:
     """In UTC, as `with_zones` expects dates."""
-    zoned = [name for name in frame if isinstance(frame[name].dtype, pd.DatetimeTZDtype)]
-    return frame.assign(
-        **{name: frame[name].dt.tz_convert("UTC").dt.tz_localize(None) for name in zoned}
-    )
+    frame = frame.copy()
+    for name in frame:
+        if isinstance(frame[name].dtype, pd.DatetimeTZDtype):
+            frame[name] = frame[name].dt.tz_convert("UTC").dt.tz_localize(None)
+    return frame
 
 
 def _load_pyfunc(path: str) -> _Predictions:

@@ -67,7 +67,7 @@ def evaluate(
     from batchensemble.estimators import JointRegressor, load
 
     options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
-    check_report(out)
+    check_report(out, beside=[model, data])
     console = Terminal(quiet=json, highlight=False)
     fitted = load(model, device=device)
     if isinstance(fitted, JointRegressor):

@@ -35,14 +35,14 @@ IN_BRACKETS = (
 )
 
 
-def check_report(out: Path | None) -> None:
-    """Raise an error before any work is done if the page could not be written."""
+def check_report(out: Path | None, *, beside: Sequence[Path]) -> None:
+    """Raise an error before any work is done if the page could not be written, or is an input."""
     if out is None:
         return
     check_packages()
     if out.suffix not in (".html", ".htm"):
         raise ValueError(f"expected the name of an .html file for the report, got {out}")
-    check_place(out)
+    check_place(out, beside=beside)
 
 
 def write_report(model: Any, path: Path, evaluation: Evaluation, out: Path) -> None:

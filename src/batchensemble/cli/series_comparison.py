@@ -79,7 +79,7 @@ def evaluate_series(
 def _history(model: Forecaster, df: pd.DataFrame, last: pd.DataFrame, n: int) -> pd.DataFrame:
     """The last n values before the last window of each series."""
     names = {model.id_col: "series", model.time_col: "time", model.target_col: "truth"}
-    known = df.rename(columns=names)[[*names.values()]]
+    known = df[[*names]].rename(columns=names)
     cutoffs = last.groupby("series")["cutoff"].first()
     known = known[known["time"] <= known["series"].map(cutoffs)].sort_values("time")
     return known.groupby("series", sort=False).tail(n)
@@ -87,9 +87,9 @@ def _history(model: Forecaster, df: pd.DataFrame, last: pd.DataFrame, n: int) ->
 
 def _continued(model: Forecaster, new: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, pd.Series]:
     """What the model knows, followed by new rows; and the number of these by series."""
-    panel = model.panel_
+    panel, new = model.panel_, new.copy()
     if model.id_col not in new:
-        new = new.assign(**{model.id_col: model.target_col})
+        new[model.id_col] = model.target_col
     computed = holiday_names(model.holidays)
     known = pd.DataFrame(
         {
@@ -108,7 +108,7 @@ def _continued(model: Forecaster, new: pd.DataFrame, path: Path) -> tuple[pd.Dat
     each = np.arange(len(new) + 1)  # by itself: rows of a file may be of times that are known
     moved = moved_to_start(pd.Index(new[model.time_col]), each, panel.freq)
     if moved is not None:
-        new = new.assign(**{model.time_col: moved})
+        new[model.time_col] = moved
     new = new[new[model.time_col] > new[model.id_col].map(last)]
     counts = new[model.id_col].value_counts().reindex(last.index, fill_value=0)
     return pd.concat([known, new], ignore_index=True), counts

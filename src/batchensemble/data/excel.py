@@ -78,21 +78,23 @@ class ExcelFile:
         )
         self._rows = rows.iloc[:, full].set_axis(self.names, axis=1).map(_plain)
         self._rows.index = self._rows.index + 1  # as the spreadsheet counts
-        self.notes += [note for name in self.names if (note := self._words_among_numbers(name))]
+        self.notes += [note for j in range(len(full)) if (note := self._words_among_numbers(j))]
 
-    def _words_among_numbers(self, name: str) -> str:
+    def _words_among_numbers(self, j: int) -> str:
         """A note about a column that would be numbers without a few words; gaps are taken out."""
-        column = self._rows[name]
+        column = self._rows.iloc[:, j]  # names may occur twice, which is refused later
         is_text = column.map(lambda cell: isinstance(cell, str))
         if column.nunique() and not is_text.all() and is_text.any():
-            self._rows[name] = column = column.where(~column.isin(GAPS), None)
+            column = column.where(~column.isin(GAPS), None)
+            self._rows.isetitem(j, column)
             is_text = column.map(lambda cell: isinstance(cell, str))
         if not 0 < is_text.mean() < MOST_WORDS:
             return ""
         row = is_text.idxmax()
         return (
-            f"{name!r} is read as words: {int(is_text.sum())} of its cells are words, the first of "
-            f"them {column[row]!r:.80} in row {row}; empty them to have the others read as they are"
+            f"{column.name!r} is read as words: {int(is_text.sum())} of its cells are words, the "
+            f"first of them {column[row]!r:.80} in row {row}; empty them to have the others read "
+            "as they are"
         )
 
     def batches(self, n_rows: int = BATCH) -> Iterator[pd.DataFrame]:

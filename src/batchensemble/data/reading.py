@@ -80,8 +80,9 @@ def open_table(path: Path, options: FileOptions = AS_FOUND) -> Iterator[TableFil
 @contextmanager
 def open_csv(text: bytes, name: str) -> Iterator[TableFile]:
     """A CSV in memory; `name` stands for it in errors."""
+    raw = io.BufferedReader(io.BytesIO(text))
     with ExitStack() as stack:
-        table = _Csv(Path(name), stack, AS_FOUND, is_packed=False, raw=io.BytesIO(text))
+        table = _Csv(Path(name), stack, AS_FOUND, is_packed=False, raw=raw)
         _check_unique(table)
         yield table
 
@@ -175,6 +176,13 @@ def _name(path: Path) -> str:
     return "standard input" if path == PIPE else str(path)
 
 
+def _standard_input() -> BinaryIO:
+    binary: BinaryIO | None = getattr(sys.stdin, "buffer", None)  # a service may have none
+    if binary is None:
+        raise ValueError("standard input is closed or no file; name a file instead of -")
+    return binary
+
+
 class _Csv:
     unit = "line"
     is_text = True
@@ -186,14 +194,12 @@ class _Csv:
         options: FileOptions,
         *,
         is_packed: bool,
-        raw: io.BytesIO | None = None,
+        raw: BinaryIO | None = None,
     ) -> None:
         self.name, self.options = _name(path), options
         self._path = path
-        self._raw: BinaryIO = sys.stdin.buffer if raw is None else io.BufferedReader(raw)
         is_file = path != PIPE and raw is None
-        if is_file:
-            self._raw = stack.enter_context(path.open("rb"))
+        self._raw = stack.enter_context(path.open("rb")) if is_file else raw or _standard_input()
         self._size = path.stat().st_size if is_file else None
         binary: Any = gzip.GzipFile(fileobj=self._raw) if is_packed else self._raw
         with self._readable():

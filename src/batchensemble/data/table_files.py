@@ -22,7 +22,7 @@ from batchensemble.data.notation import Notation
 from batchensemble.data.reading import TableFile, is_table, open_table
 from batchensemble.data.recognition import Recognised, check_words, known_as_words, recognise
 from batchensemble.data.row_sample import Ints, Sample, draw_sample
-from batchensemble.data.text import read_as
+from batchensemble.data.text import read_as, with_zone
 from batchensemble.words import one_of
 
 BATCH = 2**16  # rows read at a time
@@ -44,6 +44,8 @@ def _is_dataset(X: Any) -> bool:
 
 def list_files(where: str | Path) -> list[Path]:
     """A file, or the tables in a folder or matching a pattern such as folder/*.parquet, sorted."""
+    if not str(where):  # as a path it would be this folder
+        raise ValueError('expected a file, a folder or a pattern, got ""; use "." for this folder')
     path = Path(where)
     if path.is_dir():
         paths = [each for each in sorted(path.iterdir()) if _is_data(each)]
@@ -93,9 +95,9 @@ class TableFiles:
 
     def select(self, names: Collection[str]) -> "TableFiles":
         """With these columns and the target."""
-        kept = {n: c for n, c in self.columns.items() if n in names or n == self.target}
-        sample = replace(self.sample, frame=self.sample.frame[list(kept)])
-        return self._with(sample, columns=kept)
+        order = [*(n for n in self.columns if n in names and n != self.target), self.target]
+        sample = replace(self.sample, frame=self.sample.frame[order])
+        return self._with(sample, columns={name: self.columns[name] for name in order})
 
     def without(self, n_rows: int, seed: int) -> tuple["TableFiles", pd.DataFrame]:
         """The table without so many random rows, and these rows; they are of the sample."""
@@ -159,9 +161,8 @@ class TableFiles:
         return frame[~gaps]
 
     def _in_zones(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Dates are read in UTC; those that had a zone say so."""
         zoned = [n for n, c in self.columns.items() if c.has_zones and c.kind == "date"]
-        return frame.assign(**{name: frame[name].dt.tz_localize("UTC") for name in zoned})
+        return with_zone(frame, zoned)
 
     def _check_columns(self, file: TableFile) -> None:
         missing = [repr(name) for name in self.columns if name not in file.names]

@@ -4,7 +4,7 @@ Texts are trimmed, and an empty cell is a gap, as are NA, NaN, null and the like
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -76,6 +76,14 @@ def zoned(column: pd.Series) -> pd.Series:
     words = pd.Series([cell.strip() for cell in cells], cells.index, dtype=object)
     words = words[~words.isin(GAPS)]
     return words.map(date_texts.has_zone).astype(bool)
+
+
+def with_zone(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Dates of these columns, which were read in UTC, say so."""
+    frame = frame.copy()
+    for name in names:
+        frame[name] = frame[name].dt.tz_localize("UTC")
+    return frame
 
 
 def text_columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:

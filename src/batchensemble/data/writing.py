@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_object_dtype
 
 from batchensemble.data.arrow import import_arrow
 from batchensemble.data.reading import CSV, EXCEL, PARQUET, PIPE, check_suffix
@@ -39,8 +40,28 @@ def check_written(path: Path) -> str:
 
 def _with_words(frame: pd.DataFrame) -> pd.DataFrame:
     """True and false as words in lower case, as `text` reads them."""
-    words = {True: "true", False: "false"}
-    return frame.assign(**{name: frame[name].map(words) for name in frame.select_dtypes("bool")})
+    frame = frame.copy()
+    for name in frame.select_dtypes("bool"):
+        frame[name] = frame[name].map({True: "true", False: "false"})
+    return frame
+
+
+def _text_columns(frame: pd.DataFrame) -> list[str]:
+    """Those to be written as texts: they hold texts, several types as in spreadsheets, or none."""
+
+    def is_typed(kinds: set[type]) -> bool:
+        return kinds == {int, float} or (len(kinds) == 1 and str not in kinds)
+
+    objects = [str(n) for n, dtype in frame.dtypes.items() if is_object_dtype(dtype)]
+    own = {name: set(map(type, frame[name].dropna())) for name in objects}
+    return [name for name, kinds in own.items() if not is_typed(kinds)]
+
+
+def _with_texts(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    frame = frame.copy()
+    for name in names:
+        frame[name] = frame[name].map(str, na_action="ignore")
+    return frame
 
 
 class TableWriter:
@@ -48,7 +69,7 @@ class TableWriter:
 
     A CSV, Parquet or Feather file, by the path's ending; "-" is a CSV to standard output, written
     as it comes, and on a terminal with few digits. The first batch decides the columns and
-    their types.
+    their types; where it has values of several types in a column, or none, they become texts.
     """
 
     def __init__(self, path: Path) -> None:
@@ -60,6 +81,8 @@ class TableWriter:
     def __enter__(self) -> "TableWriter":
         if self._path == PIPE:
             self._text: Any = sys.stdout
+            if self._text is None:
+                raise ValueError("standard output is closed; write to a file instead")
             return self
         if self._suffix not in CSV:
             self._arrow = import_arrow(self._path)
@@ -93,8 +116,20 @@ class TableWriter:
             return
         pa, parquet = self._arrow
         if self._sink is None:
-            self._schema = pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata()
+            self._texts = _text_columns(frame)
+        frame = _with_texts(frame, self._texts)
+        if self._sink is None:
+            schema = pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata()
+            for name in self._texts:  # without any cell, it would be of no type
+                schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
+            self._schema = schema
             make = parquet.ParquetWriter if self._suffix in PARQUET else pa.ipc.new_file
             self._sink = self._stack.enter_context(make(self._file, self._schema))
-        rows = pa.Table.from_pandas(frame, schema=self._schema, preserve_index=False)
+        try:
+            rows = pa.Table.from_pandas(frame, schema=self._schema, preserve_index=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise ValueError(
+                f"{self._path}: a column has values of another type than in its first rows "
+                f"({error}); write a .csv"
+            ) from error
         self._sink.write_table(rows.replace_schema_metadata())

@@ -7,6 +7,7 @@ import pandas as pd
 
 from batchensemble.conformal import predicted_interval
 from batchensemble.data.columns import Columns
+from batchensemble.data.text import with_zone
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.regressor import Regressor
 from batchensemble.estimators.table_model import shift_scores
@@ -52,4 +53,4 @@ def with_zones(model: Regressor | Classifier, frame: pd.DataFrame) -> pd.DataFra
     encoder = model.model_.encoder
     zoned = zip(encoder.names_, encoder.kinds_, getattr(encoder, "zoned_", ()), strict=False)
     dates = [name for name, kind, is_zoned in zoned if is_zoned and kind == "date"]
-    return frame.assign(**{name: frame[name].dt.tz_localize("UTC") for name in dates})
+    return with_zone(frame, dates)
