@@ -85,12 +85,39 @@ def test_params_choose_the_interval_and_quantiles(logged, model):
 
 
 def test_the_signature_has_the_columns_of_fit_and_there_is_no_pickle(logged, tmp_path, model):
-    kinds = {column.name: column.type.name for column in logged.signature.inputs}
-    assert kinds == {"area": "double", "town": "string", "sold": "datetime", "garden": "boolean"}
+    assert logged.signature.inputs.input_names() == ["area", "town", "sold", "garden"]
+    assert [param.name for param in logged.signature.params] == ["interval", "quantiles"]
     flavour.save_model(model, tmp_path / "model")
     names = [path.name for path in (tmp_path / "model").rglob("*") if path.is_file()]
     assert "model.be" in names
     assert not [name for name in names if name.endswith((".pkl", ".pickle", ".joblib"))]
+
+
+NUMBERS = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        NUMBERS.assign(b=np.arange(60)),
+        NUMBERS.assign(b=pd.Categorical(["p", "q"] * 30)),
+        NUMBERS.assign(b=pd.array([True, None] * 30, dtype="boolean")),
+        NUMBERS.assign(b=pd.array([1, None] * 30, dtype="Int64")),
+        NUMBERS.assign(b=pd.date_range("2020", periods=60, tz="Europe/Berlin")),
+        NUMBERS.assign(b=pd.date_range("2020", periods=60).strftime("%d.%m.%Y")),
+        NUMBERS.set_axis([0, 1], axis=1),
+        NUMBERS.set_axis(range(100, 160)),
+        NUMBERS.to_numpy(),
+    ],
+    ids=["whole", "categories", "truths", "gaps", "zones", "texts", "numbers", "index", "array"],
+)
+def test_what_was_good_for_fit_is_good_for_the_function_and_its_rows_keep_their_names(tmp_path, X):
+    y = NUMBERS["a"].to_numpy() + np.random.default_rng(1).normal(size=60)
+    model = Regressor(epochs=1, preset="fast", random_state=0).fit(X, y)
+    flavour.save_model(model, tmp_path / "model", input_example=X[:2])
+    answer = mlflow.pyfunc.load_model(str(tmp_path / "model")).predict(X)
+    np.testing.assert_array_equal(answer["mean"], model.predict(X))
+    assert answer.index.equals(pd.DataFrame(X).index)
 
 
 def test_classes_and_forecasts_are_saved_too(tmp_path):

@@ -13,8 +13,8 @@ import mlflow.pyfunc
 import pandas as pd
 from mlflow.models import Model, ModelSignature
 from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
+from mlflow.types.schema import AnyType
 
-from batchensemble.data.frames import Kind
 from batchensemble.estimators import Classifier, Forecaster, Regressor, load
 from batchensemble.estimators.answers import prediction_columns, with_zones
 from batchensemble.modelfile.version import VERSION
@@ -22,12 +22,6 @@ from batchensemble.modelfile.version import VERSION
 FLAVOR = "batchensemble"
 FILE = "model.be"
 COVERAGE = 0.9
-TYPES: dict[Kind, DataType] = {
-    "number": DataType.double,
-    "boolean": DataType.boolean,
-    "category": DataType.string,
-    "date": DataType.datetime,
-}
 
 FittedEstimator = Regressor | Classifier | Forecaster
 
@@ -108,10 +102,16 @@ def signature_of(model: FittedEstimator) -> ModelSignature:
     )
     if isinstance(model, Forecaster):
         return ModelSignature(params=params)
-    encoder = model.model_.encoder
-    columns = zip(encoder.names_, encoder.kinds_, strict=True)
-    inputs = Schema([ColSpec(TYPES[kind], name) for name, kind in columns])
+    # MLflow would refuse whole numbers as numbers, gaps and times with zones: the model reads and
+    # checks the values itself.
+    names = model.model_.encoder.names_
+    inputs = Schema([ColSpec(AnyType(), name if _has_names(model) else None) for name in names])
     return ModelSignature(inputs=inputs, params=params)
+
+
+def _has_names(model: Regressor | Classifier) -> bool:
+    """Whether it was fitted to a frame whose columns have texts for names."""
+    return hasattr(model, "feature_names_in_")
 
 
 class _Predictions:
@@ -129,9 +129,10 @@ class _Predictions:
                 df=model_input, level=[100 * coverage], quantiles=levels or None
             )
             return steps
-        X = with_zones(self.model, _without_zones(model_input[self.model.model_.encoder.names_]))
+        X = _as_at_fit(self.model, pd.DataFrame(model_input))
         dist = self.model.predict_dist(X)
         frame = prediction_columns(self.model, dist, coverage, self.model.groups_in(X))
+        frame.index = pd.DataFrame(model_input).index
         if levels:
             if isinstance(self.model, Classifier):
                 raise ValueError("quantiles are for numbers, and this model predicts classes")
@@ -140,13 +141,19 @@ class _Predictions:
         return frame
 
 
-def _without_zones(frame: pd.DataFrame) -> pd.DataFrame:
-    """In UTC, as `with_zones` expects dates."""
-    frame = frame.copy()
-    for name in frame:
-        if isinstance(frame[name].dtype, pd.DatetimeTZDtype):
-            frame[name] = frame[name].dt.tz_convert("UTC").dt.tz_localize(None)
-    return frame
+def _as_at_fit(model: Regressor | Classifier, frame: pd.DataFrame) -> Any:
+    """The columns of fit; JSON has dates as texts, and no zones."""
+    if not _has_names(model):
+        return frame.set_axis(range(frame.shape[1]), axis=1)
+    encoder = model.model_.encoder
+    frame = frame[encoder.names_].copy()
+    for name, kind in zip(encoder.names_, encoder.kinds_, strict=True):
+        if kind == "date" and name not in encoder.date_formats_:
+            times = pd.to_datetime(frame[name])
+            if isinstance(times.dtype, pd.DatetimeTZDtype):
+                times = times.dt.tz_convert("UTC").dt.tz_localize(None)
+            frame[name] = times
+    return with_zones(model, frame)
 
 
 def _load_pyfunc(path: str) -> _Predictions:
