@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from batchensemble.data.frames import read_columns
+from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.vocabulary import read_vocabulary
 
 TABLE = read_columns(pd.DataFrame({"colour": ["red", "blue"], "size": [1.0, np.nan]}))
@@ -25,3 +26,22 @@ def test_a_vocabulary_that_does_not_fit_the_table_is_refused():
     for words in ([], ["red", "red", "blue"], [1, "1"]):
         with pytest.raises(ValueError, match="'colour' must be at least one and all different"):
             read_vocabulary({"colour": words}, TABLE)
+
+
+@pytest.mark.parametrize("max_categories", [None, 1])
+@pytest.mark.parametrize(
+    ("texts", "values"),
+    [
+        (["true", "false", "unknown"], [True, False, None]),
+        (["TRUE", "FALSE", "?"], [True, False, None]),
+        (["1.0", "2.50", "?"], [1.0, 2.5, None]),
+        (["007", "-3", "?"], [7, -3, None]),
+        (["1", "1.0", "nan"], [1, 1, None]),
+    ],
+)
+def test_numbers_and_truths_are_the_words_that_mean_them(texts, values, max_categories):
+    encoder = TableEncoder(max_categories=max_categories, bins=4)
+    encoder.fit(pd.DataFrame({"c": texts * 5}))
+    typed = encoder.transform(pd.DataFrame({"c": pd.Series(values).convert_dtypes()}))
+    expected = [texts[0], texts[0] if texts[0] == "1" else texts[1], None]
+    np.testing.assert_array_equal(typed, encoder.transform(pd.DataFrame({"c": expected})))

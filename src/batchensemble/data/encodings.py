@@ -156,6 +156,11 @@ class Words:
         return cls(categories, rare)
 
     @property
+    def known(self) -> list[tuple[str | None, ...]]:
+        """The words of each column."""
+        return [words + few for words, few in zip(self.categories, self.rare, strict=True)]
+
+    @property
     def widths(self) -> list[int]:
         """How many outputs each column has."""
         return [

@@ -27,7 +27,7 @@ from batchensemble.data.embedded import Bins, Codes
 from batchensemble.data.encodings import Numbers, Words, without_gaps
 from batchensemble.data.frames import read_columns
 from batchensemble.data.powers_of_two import exponents_of, in_units
-from batchensemble.data.vocabulary import read_vocabulary
+from batchensemble.data.vocabulary import read_vocabulary, texts_of
 from batchensemble.words import one_of
 
 Scaling = Literal["minmax", "standard", "robust", "quantile"]
@@ -136,10 +136,10 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         self.constant_ = dense.min(axis=0) == dense.max(axis=0)
 
         self._learn_embedded(columns, units)
-        texts = self._texts(columns, self.learned_)
+        texts = texts_of(columns, self.learned_)
         self.words_ = Words.learn(texts, None, self.max_categories)
         known = [vocabulary[self.names_[j]] for j in self.given_]
-        self.given_words_ = Words.learn(self._texts(columns, self.given_), known, None)
+        self.given_words_ = Words.learn(texts_of(columns, self.given_), known, None)
 
         n_outputs = Counter(j for _, j in self._outputs())
         self.n_features_out_ = n_outputs.total()
@@ -195,7 +195,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         most = self.max_categories
         self.coded_ = [j for j in self.learned_ if most is not None and _n_words(columns[j]) > most]
         self.learned_ = [j for j in self.learned_ if j not in self.coded_]
-        self.codes_ = Codes.learn(self._texts(columns, self.coded_))
+        self.codes_ = Codes.learn(texts_of(columns, self.coded_))
 
     def _check_parameters(self) -> None:
         one_of(self.scaling, SCALINGS, "scaling")
@@ -229,11 +229,11 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         units = in_units(self._numbers(columns), self.exponents_)
         dense = np.where(self.constant_, 0.0, self._dense(columns, units))
         blocks = [np.minimum(np.maximum(dense, -self.clip), self.clip).astype(np.float32)]
-        blocks += [words.apply(self._texts(columns, at)) for words, at in self._words() if at]
+        blocks += [w.apply(texts_of(columns, at, w.known)) for w, at in self._words() if at]
         if self.binned_.edges:
             blocks.append(self.binned_.apply(without_gaps(units, self.numbers_.fill)))
         if self.coded_:
-            blocks.append(self.codes_.apply(self._texts(columns, self.coded_)))
+            blocks.append(self.codes_.apply(texts_of(columns, self.coded_, self.codes_.words)))
         return np.ascontiguousarray(np.concatenate(blocks, axis=1))
 
     def _dense(self, columns: Columns, units: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -257,12 +257,6 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
                 is_date = column.kind == "date"
                 numbers[:, i] = days_since_1970(column.values) if is_date else column.values
         return numbers
-
-    def _texts(self, columns: Columns, positions: Sequence[int]) -> NDArray[Any]:
-        texts = np.empty((columns.n_rows, len(positions)), dtype=object)
-        for i, j in enumerate(positions):
-            texts[:, i] = columns[j].as_kind("category").values
-        return texts
 
     def _of_kind(self, kind: Kind) -> list[int]:
         return [j for j, known in enumerate(self.kinds_) if known == kind and not self.empty_[j]]

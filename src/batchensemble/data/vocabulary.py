@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from batchensemble.data.columns import Columns
 from batchensemble.data.scalars import category_text
 from batchensemble.words import one_of
@@ -30,3 +33,33 @@ def read_vocabulary(categories: Mapping[str, Sequence[Any]], columns: Columns) -
             )
         vocabulary[name] = texts
     return vocabulary
+
+
+def texts_of(
+    columns: Columns,
+    positions: Sequence[int],
+    known: Sequence[Sequence[str | None]] | None = None,
+) -> NDArray[Any]:
+    """(rows, positions) of categories; `known` are the words of each, if they are known already.
+
+    Numbers and truths are the words that mean them: True is "true", 1.0 is "1.0" or "1".
+    """
+    texts = np.empty((columns.n_rows, len(positions)), dtype=object)
+    for i, j in enumerate(positions):
+        words = columns[j].as_kind("category").values.tolist()
+        if known is not None and columns[j].kind in ("boolean", "number"):
+            own = [word for word in known[i] if word is not None]
+            spelled = {_meaning(word): word for word in own} | dict(zip(own, own, strict=True))
+            words = [word if word is None else spelled.get(word, word) for word in words]
+        texts[:, i] = words
+    return texts
+
+
+def _meaning(word: str) -> str | None:
+    """How the number or truth that a word stands for is named; any other word is itself."""
+    if word.lower() in ("true", "false"):
+        return word.capitalize()
+    try:
+        return category_text(float(word))
+    except ValueError:
+        return word
