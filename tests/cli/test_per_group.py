@@ -279,6 +279,14 @@ def test_a_group_that_cannot_be_fitted_a_gap_and_a_missing_folder_are_one_line_e
     assert "another column for --by" in towns("fit", "towns.csv", *same, code=2).stderr
     Path("empty").mkdir()
     assert "cannot be read" in towns("predict", "empty", "new.csv", code=1).stderr
+    for damaged in (
+        {"format": 1, "by": "town", "groups": {}},
+        {"format": 1, "by": "town", "groups": {"Ulm": {"file": "a.be"}}, "columns": []},
+        {"format": 1, "by": "town", "groups": {}, "columns": [1]},
+    ):
+        Path("empty/index.json").write_text(json.dumps(damaged))
+        said = towns("predict", "empty", "new.csv", code=1).stderr
+        assert "cannot be read" in said or "another version" in said
 
 
 def test_groups_that_cannot_be_fitted_are_named_and_do_not_keep_the_others_from_it(towns):
@@ -298,7 +306,7 @@ def test_jobs_and_clusters_are_for_groups_and_groups_for_tables(towns):
     alone = ("fit", "towns.csv", "-t", "price", *QUICK)
     for words in (("--jobs", "2"), ("--ray", "local")):
         assert "add --by COLUMN" in towns(*alone, *words, code=2).stderr
-    for words in (("--jobs", "0"), ("--jobs", "2", "--ray", "local")):
+    for words in (("--jobs", "0"), ("--jobs", "-5"), ("--jobs", "2", "--ray", "local")):
         assert "expected --jobs of at least 1" in towns(*FIT, *words, code=2).stderr
     series = ("fit", "sales.csv", "-t", "sales", "--time", "month", "--by", "store", "-o", "k")
     said = " ".join(towns(*series, code=2).stderr.replace("│", " ").split())

@@ -238,7 +238,7 @@ def fit(
         )
     if (jobs != 1 or ray) and not by:
         raise typer.BadParameter("--jobs and --ray are for one model per group: add --by COLUMN")
-    if jobs == 0 or (jobs != 1 and ray):
+    if jobs == 0 or jobs < -1 or (jobs != 1 and ray):
         raise typer.BadParameter(
             "expected --jobs of at least 1, -1 for one per core, or --ray instead of it"
         )

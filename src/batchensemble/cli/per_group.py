@@ -203,6 +203,8 @@ def _read_index(folder: Path) -> dict[str, Any]:
         groups = index["groups"].values()
         is_known = index["format"] == FORMAT and type(index["by"]) is str
         is_known &= all(Path(entry["file"]).name == entry["file"] for entry in groups)
+        words = [*index["columns"], *(name for entry in groups for name in entry["classes"])]
+        is_known &= all(type(word) is str for word in words)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"expected models by group in {folder}, but {path} cannot be read") from (
             error

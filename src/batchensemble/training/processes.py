@@ -83,7 +83,7 @@ class Team:
 @contextmanager
 def joined() -> Iterator[Team]:
     """A team with the other processes that torchrun started; alone if it did not."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or not distributed.is_torchelastic_launched():
+    if not distributed.is_torchelastic_launched() or int(os.environ["WORLD_SIZE"]) < 2:
         yield Team()
         return
     if torch.cuda.is_available():
