@@ -40,11 +40,6 @@ def test_small_answers_are_sent_at_once():
         assert listening.proto == socket.IPPROTO_TCP  # else asyncio leaves Nagle's algorithm on
 
 
-def test_an_empty_host_is_no_host(shell):
-    said = shell("serve", "price.be", "--host", "", code=1).stderr
-    assert "expected a --host such as 127.0.0.1" in said
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("has_half_a_request", [False, True])
 def test_sigterm_ends_a_server_cleanly(shell, has_half_a_request):
@@ -69,4 +64,5 @@ def test_sigterm_ends_a_server_cleanly(shell, has_half_a_request):
         server.kill()
     assert server.returncode == 0
     assert said.endswith("Stopped.\n")
+    assert "Traceback" not in said
     assert has_half_a_request or said == "Stopped.\n"

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-from sample_files import sales
+from sample_files import QUICK, sales
 
-from batchensemble import load
+from batchensemble import Regressor, load
 from batchensemble.cli.predictions import predict_file
 from batchensemble.cli.request_bodies import Limits
 
@@ -109,6 +109,73 @@ def test_a_field_that_no_request_has_is_a_422_and_not_passed_over(shell, price, 
     with client("sales.be") as at:  # without the history it would answer with the series of fit
         assert at.post("/predict", json={"horizon": 1}).status_code == 200
         assert at.post("/predict", json={"rows": [], "horizon": 1}).status_code == 422
+
+
+CELLS = {
+    "town": [" Bonn ", "", "NA", "null", "bonn"],
+    "plot": [" 007", "7", "100.0", "N/A", ""],
+    "area": ["80.5", " 80.5 ", "", "NA", "1_0", "80,5", "inf"],
+    "rooms": ["3", "nan", "three"],
+    "garden": ["true", "FALSE", "1", "1.0", "", "yes", "on"],
+    "sold": ["2024-02-03", " 2024-02-03", "", "soon"],
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_text_is_read_alike_in_json_and_in_csv(price, rows, name):
+    for cell in CELLS[name]:
+        row = rows[0] | {name: cell}
+        as_json = price.post("/predict", json={"rows": [row, rows[1]]})
+        lines = pd.DataFrame([row, rows[1]], dtype=object).to_csv(index=False)
+        as_csv = price.post("/predict", content=lines, headers=CSV)
+        assert as_json.status_code == as_csv.status_code, (cell, as_json.text, as_csv.text)
+        if as_csv.status_code == 200:
+            frame = pd.DataFrame(as_json.json()["predictions"])
+            assert frame.to_csv(index=False) == as_csv.text, cell
+
+
+def test_numbers_of_json_are_numbers_however_the_file_of_fit_wrote_them(shell):
+    one = sales().query("store == 'north'")[["month", "sales"]]
+    history = one.assign(sales=(one["sales"] / 37).round(3)).query("month < '2022-01-01'")
+    german = history.assign(sales=history["sales"].map("{:.3f}".format).str.replace(".", ","))
+    german.to_csv("german.csv", index=False, sep=";")
+    words = ("-t", "sales", "--time", "month", "--horizon", 3, "-o", "german.be", *QUICK)
+    shell("fit", "german.csv", *words)
+    with client("german.be") as at:
+        asked = [{}, *({"history": f.to_dict("records")} for f in (history, german))]
+        answers = [at.post("/predict", json=body) for body in asked]
+        assert [answer.status_code for answer in answers] == [200] * 3, answers[-2].text
+        assert len({answer.text for answer in answers}) == 1
+    fitted = german.assign(size=german["sales"], note="a")
+    fitted.loc[::2, "note"] = "b"
+    fitted.to_csv("german.csv", index=False, sep=";")
+    shell("fit", "german.csv", "-t", "sales", "--drop", "month", "-o", "german.be", *QUICK)
+    with client("german.be") as at:
+        number, text = (sent(at, [{"size": size, "note": "a"}]) for size in (3.125, "3,125"))
+        pd.testing.assert_frame_equal(number, text)
+        thousands = sent(at, [{"size": "3.125", "note": "a"}, {"size": 3125, "note": "a"}])
+        assert thousands["mean"].nunique() == 1
+
+
+def test_an_address_has_no_parameter_but_the_coverage_of_a_csv(shell, price, rows):
+    lines = shell.read("new.csv", dtype={"plot": str}).to_csv(index=False)
+    for words in ("coverge=0.2", "coverage=0.2&coverage=0.3", "coverage=abc", "coverage="):
+        answer = price.post(f"/predict?{words}", content=lines, headers=CSV)
+        assert answer.status_code == 422, words
+    answer = price.post("/predict?coverage=0.2", json={"rows": rows})
+    assert answer.status_code == 422
+    assert "no parameter for JSON in the address, got 'coverage'" in answer.json()["detail"]
+    assert price.post("/predict?coverage=0.2", content=lines, headers=CSV).status_code == 200
+
+
+def test_a_column_may_be_called_like_a_reference():
+    X = pd.DataFrame({"$ref": np.arange(30.0), "$defs": ["a", "b"] * 15})
+    model = Regressor(epochs=1, n_members=2).fit(X, X["$ref"])
+    with testclient.TestClient(make_app(model, Limits())) as at:
+        content = at.get("/openapi.json").json()["paths"]["/predict"]["post"]["requestBody"]
+        row = content["content"]["application/json"]["schema"]["properties"]["rows"]["items"]
+        assert row["required"] == ["$ref", "$defs"]
+        assert len(sent(at, X.to_dict("records"))) == 30
 
 
 def test_the_type_of_a_csv_may_be_written_in_capitals(shell, price):

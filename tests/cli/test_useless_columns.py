@@ -32,3 +32,8 @@ def test_a_column_that_is_left_out_says_in_the_same_line_how_it_could_be_read(tm
         "add --decimal . or --decimal ,"
     }
     assert not any("size" in note for note in origin.notes)
+
+
+def test_numbers_that_lie_as_far_apart_as_can_be_do_not_count_rows_and_warn_of_nothing(tmp_path):
+    frame = houses().assign(far=[1e308, -1e308] * 60)
+    assert "far" in table(tmp_path, frame, "price").origin.columns

@@ -104,6 +104,10 @@ def test_the_callers_names_are_kept_and_the_alias_is_the_callers(data):
     for alias in ("y", "cutoff"):
         with pytest.raises(ValueError, match=f"another name for the forecast .*, got '{alias}'"):
             Forecaster(alias=alias, **QUICK).cross_validation(data)
+    with pytest.raises(ValueError, match=r"other names than cutoff .*'cutoff'.*rename the column"):
+        Forecaster(time_col="cutoff", **QUICK).cross_validation(
+            data.rename(columns={"ds": "cutoff"})
+        )
 
 
 def test_what_is_asked_in_polars_is_answered_in_polars_with_the_same_numbers(data, model):

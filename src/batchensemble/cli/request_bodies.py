@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NotRequired
 
 import numpy as np
 import pandas as pd
-from pydantic import ConfigDict, Field, TypeAdapter
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, TypeAdapter, WrapValidator
 from typing_extensions import TypedDict
 
 from batchensemble.cli.batching import Batches
@@ -22,6 +24,7 @@ from batchensemble.cli.columns import (
 from batchensemble.cli.predictions import forecast_columns
 from batchensemble.data.columns import Column, Columns, Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
+from batchensemble.data.notation import Notation
 from batchensemble.data.reading import open_csv
 from batchensemble.data.scalars import texts
 from batchensemble.data.text import read_as, read_column
@@ -30,12 +33,15 @@ from batchensemble.estimators.answers import with_shift, with_zones
 
 REQUEST = "the request"
 JSON, CSV = "application/json", "text/csv"
+# Texts are read later, as those of files are: pydantic would read 1.234 as less than two.
+AS_TEXT = WrapValidator(lambda cell, check: cell if isinstance(cell, str) else check(cell))
 TYPES: dict[Kind, Any] = {
-    "number": Annotated[float | None, Field(allow_inf_nan=False)],
-    "boolean": bool | None,
+    "number": Annotated[float | None, Field(allow_inf_nan=False), AS_TEXT],
+    "boolean": Annotated[bool | None, AS_TEXT],
     "category": str | bool | int | float | None,
     "date": str | None,
 }
+NUMBERS = ("number", "boolean")
 Coverage = Annotated[float, Field(ge=0.01, le=0.999)]
 
 
@@ -54,9 +60,9 @@ class TooMuch(ValueError):
 
 @dataclass
 class Rows:
-    """The rows of a JSON request, as a file for errors."""
+    """The rows of a JSON request, as a file."""
 
-    names: list[str]
+    frame: pd.DataFrame
     name: str = REQUEST
     unit: str = "row"
     is_text: bool = False
@@ -65,11 +71,17 @@ class Rows:
     nameless: int = 0
     notes: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.names = list(self.frame)
+
     def batches(self, n_rows: int = 0) -> Iterator[pd.DataFrame]:
-        return iter(())
+        yield self.frame
 
     def share_read(self) -> float | None:
         return None
+
+
+TEXTS = Rows(pd.DataFrame(), is_text=True)  # for those that a request has among its values
 
 
 @dataclass(eq=False)
@@ -79,7 +91,6 @@ class TableRequests:
 
     def __post_init__(self) -> None:
         self.kinds, self.notations = table_kinds(self.model), notations_of(self.model)
-        self.file = Rows(list(self.kinds))
         encoder = self.model.model_.encoder
         self.zoned = dict(zip(encoder.names_, getattr(encoder, "zoned_", ()), strict=False))
         calibration = self.model.calibration_
@@ -131,14 +142,7 @@ class TableRequests:
         )
 
     def _column(self, name: str, kind: Kind, cells: list[Any]) -> Column:
-        if kind in ("number", "boolean"):
-            numbers = [np.nan if cell is None else float(cell) for cell in cells]
-            return Column(name, kind, np.array(numbers))
-        words = Column(name, "category", texts(cells))
-        if kind == "category":
-            return words
-        index = pd.RangeIndex(1, len(cells) + 1)
-        values = read_column(words, kind, index, self.file, self.notations.get(name))
+        values = _values(name, kind, self.notations.get(name), cells)
         return Column(name, kind, values, is_zoned=bool(self.zoned.get(name)))
 
 
@@ -148,9 +152,10 @@ class SeriesRequests:
     limits: Limits
 
     def __post_init__(self) -> None:
-        self.kinds = series_kinds(self.model)
+        self.kinds, self.notations = series_kinds(self.model), notations_of(self.model)
         times = {self.model.id_col, self.model.time_col, *self.model.future_columns}
-        cells = dict.fromkeys(self.kinds, TYPES["category"])
+        words = TYPES["category"]
+        cells = {n: TYPES[k] if k in NUMBERS else words for n, k in self.kinds.items()}
         row, later = (
             _object(word, {name: cell for name, cell in cells.items() if name in names})
             for word, names in (("row", cells), ("later", times))
@@ -172,17 +177,14 @@ class SeriesRequests:
         return _contents(self.body, self.kinds)
 
     async def answer(self, body: bytes, is_csv: bool, coverage: float) -> pd.DataFrame:
-        given: dict[str, Any] = {"coverage": coverage}
-        history = body
-        if not is_csv:
-            given |= self.body.validate_json(body)
-            history = _as_csv(given.get("history"))
+        fields: dict[str, Any] = {"history": body} if is_csv else self.body.validate_json(body)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.thread, self._forecast, history, given)
+        given = {"coverage": coverage, **fields}
+        return await loop.run_in_executor(self.thread, self._forecast, given)
 
-    def _forecast(self, history: bytes, given: dict[str, Any]) -> pd.DataFrame:
-        past = self._read(history, is_ahead=False)
-        ahead = self._read(_as_csv(given.get("ahead")), is_ahead=True)
+    def _forecast(self, given: dict[str, Any]) -> pd.DataFrame:
+        past = self._read(given.get("history"), is_ahead=False)
+        ahead = self._read(given.get("ahead"), is_ahead=True)
         if self.model.future_columns and ahead is None:
             names = ", ".join(map(repr, self.model.future_columns))
             raise ValueError(f"{REQUEST}: expected future values of {names} in `ahead`, got none")
@@ -207,10 +209,16 @@ class SeriesRequests:
                 "limits (--max-steps, --max-rows)"
             )
 
-    def _read(self, text: bytes, *, is_ahead: bool) -> pd.DataFrame | None:
-        if not text:
+    def _read(
+        self, rows: bytes | list[dict[str, Any]] | None, *, is_ahead: bool
+    ) -> pd.DataFrame | None:
+        """A CSV, or the rows of a JSON request."""
+        if not rows:
             return None
-        with open_csv(text, REQUEST) as file:
+        opened: AbstractContextManager[Any] = (
+            open_csv(rows, REQUEST) if isinstance(rows, bytes) else nullcontext(self._file(rows))
+        )
+        with opened as file:
             frame, _ = series_in(self.model, file, is_ahead=is_ahead)
         if frame.empty:
             names = "`ahead`" if is_ahead else f"{self.model.target_col!r} of the history"
@@ -220,6 +228,35 @@ class SeriesRequests:
                 f"expected at most {self.limits.rows:,} rows, got {len(frame):,}; send fewer"
             )
         return frame
+
+    def _file(self, rows: list[dict[str, Any]]) -> Rows:
+        columns: dict[str, NDArray[Any]] = {}
+        for name in rows[0]:
+            cells, how = [row[name] for row in rows], (self.kinds[name], self.notations.get(name))
+            # Dates are read, and their zones checked, as those of files.
+            columns[name] = texts(cells) if how[0] == "date" else _values(name, *how, cells)
+        return Rows(pd.DataFrame(columns, index=_row_numbers(rows)))
+
+
+def _row_numbers(rows: list[Any]) -> pd.RangeIndex:
+    return pd.RangeIndex(1, len(rows) + 1)
+
+
+def _values(name: str, kind: Kind, notation: Notation | None, cells: list[Any]) -> NDArray[Any]:
+    """Texts are read as those of files; numbers are what they are."""
+
+    def read(words: NDArray[Any]) -> Any:
+        column = Column(name, "category", words)
+        return read_column(column, kind, _row_numbers(cells), TEXTS, notation)
+
+    if kind not in NUMBERS:
+        return np.asarray(read(texts(cells)))
+    given = [None if isinstance(cell, str) else cell for cell in cells]
+    numbers = np.array(given, dtype=np.float64)  # None is a gap
+    if given == cells:
+        return numbers
+    words = pd.Series(read(np.array([c if isinstance(c, str) else "" for c in cells], object)))
+    return np.where(words.isna(), numbers, words.to_numpy(np.float64, na_value=np.nan))
 
 
 def _object(
@@ -240,11 +277,6 @@ def _listed(row: Any, most: int, fewest: int = 0) -> Any:
     return Annotated[list[row], Field(min_length=fewest, max_length=most)]
 
 
-def _as_csv(rows: list[dict[str, Any]] | None) -> bytes:
-    # As objects: a whole number of hundreds of digits is no float.
-    return pd.DataFrame(rows, dtype=object).to_csv(index=False).encode() if rows else b""
-
-
 def _contents(body: TypeAdapter[Any], kinds: dict[str, Kind]) -> dict[str, Any]:
     """What a request may hold, for OpenAPI."""
     lines = {"schema": {"type": "string"}, "example": ",".join(kinds) + "\n"}
@@ -257,7 +289,7 @@ def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
 
     def whole(value: Any) -> Any:
         if isinstance(value, dict):
-            if "$ref" in value:
+            if isinstance(value.get("$ref"), str):  # else it is a column of this name
                 return whole(parts[value["$ref"].rsplit("/", 1)[-1]])
             return {name: whole(one) for name, one in value.items()}
         return [whole(one) for one in value] if isinstance(value, list) else value

@@ -8,7 +8,6 @@ import typer
 
 from batchensemble.cli.options import DeviceOption, ModelArgument, option
 
-LOCAL = "127.0.0.1"
 GRACE = 5  # seconds for open requests, once it is told to stop
 
 
@@ -16,7 +15,7 @@ def serve(
     model: ModelArgument,
     host: Annotated[
         str, option("Address to listen on; 0.0.0.0 is reachable from other machines.")
-    ] = LOCAL,
+    ] = "127.0.0.1",
     port: Annotated[int, option("Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8000,
     max_rows: Annotated[int, option("Most rows in a request.", min=1)] = 10_000,
     max_mb: Annotated[float, option("Most megabytes in a request.", min=0.001)] = 10.0,
@@ -67,8 +66,6 @@ def serve(
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    if not host:  # to the system, any address
-        raise ValueError(f"expected a --host such as {LOCAL}, got an empty one; omit it")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With its protocol named, asyncio sends small answers at once; else they wait 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -58,7 +58,7 @@ def make_app(model: Regressor | Classifier | Forecaster, limits: Limits) -> Fast
         with _as_responses():
             body = await _read(request, limits)
             is_csv = request.headers.get("content-type", "").split(";")[0].strip().lower() == CSV
-            coverage = _coverage(request.query_params.get("coverage")) if is_csv else COVERAGE
+            coverage = _coverage(request.query_params.multi_items(), is_csv=is_csv)
             frame = await service.answer(body, is_csv, coverage)
             if is_csv:
                 return Response(frame.to_csv(index=False), media_type=CSV)
@@ -91,6 +91,8 @@ def _as_responses() -> Iterator[None]:
         raise HTTPException(413 if is_long else 422, words + more) from None
     except ClientDisconnect:  # nobody reads the answer, and the log is no place for it
         raise HTTPException(400, "the request ended before its body was complete") from None
+    except asyncio.CancelledError:
+        raise HTTPException(503, "the server has stopped") from None
     except TooMuch as error:
         raise HTTPException(413, str(error)) from None
     except ValueError as error:
@@ -112,9 +114,15 @@ def _in_words(error: Any) -> str:
     return f"{where}: {error['msg']}{got}"
 
 
-def _coverage(word: str | None) -> float:
-    if word is None:
+def _coverage(parameters: list[tuple[str, str]], *, is_csv: bool) -> float:
+    """The one parameter that an address may have, and only that of a CSV, which has no fields."""
+    if not parameters:
         return COVERAGE
+    name, word = parameters[-1]
+    if len(parameters) > 1 or name != "coverage" or not is_csv:
+        expected = "no parameter but one coverage" if is_csv else "no parameter for JSON"
+        cure = "" if is_csv else "; write it as a field of the body"
+        raise ValueError(f"expected {expected} in the address, got {name!r:.80}{cure}")
     try:
         value = float(word)
     except ValueError:

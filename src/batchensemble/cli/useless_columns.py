@@ -37,5 +37,6 @@ def row_numbers(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> list[str]:
     numbers = [name for name, kind in kinds.items() if kind == "number"]
     if len(frame) < 10:
         return []
-    counts = (np.diff(frame[numbers].to_numpy(dtype=np.float64), axis=0) == 1).all(axis=0)
+    with np.errstate(over="ignore"):
+        counts = (np.diff(frame[numbers].to_numpy(dtype=np.float64), axis=0) == 1).all(axis=0)
     return [name for name, is_count in zip(numbers, counts.tolist(), strict=True) if is_count]

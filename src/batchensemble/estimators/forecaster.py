@@ -536,7 +536,13 @@ class Forecaster(Estimator):
 
     def _alias(self) -> str:
         name = self.alias or NETWORKS[self._kind].aliases.get(self.method, self.method)
-        taken = [self.id_col, self.time_col, self.target_col, "cutoff", "sample_id"]
+        own, taken = [self.id_col, self.time_col, self.target_col], ["cutoff", "sample_id"]
+        if {*own} & {*taken}:
+            raise ValueError(
+                f"expected other names than {' and '.join(taken)}, which answers have, for the "
+                f"columns of ids, times and targets, got {own}; rename the column"
+            )
+        taken += own
         if len({*taken, name}) <= len(taken):
             raise ValueError(
                 f"expected another name for the forecast than the columns {taken}, got {name!r}; "
