@@ -45,3 +45,39 @@ def test_numbers_and_truths_are_the_words_that_mean_them(texts, values, max_cate
     typed = encoder.transform(pd.DataFrame({"c": pd.Series(values).convert_dtypes()}))
     expected = [texts[0], texts[0] if texts[0] == "1" else texts[1], None]
     np.testing.assert_array_equal(typed, encoder.transform(pd.DataFrame({"c": expected})))
+
+
+@pytest.mark.parametrize("max_categories", [None, 1])
+@pytest.mark.parametrize(
+    ("known", "other"),
+    [
+        (" Private", "Private"),
+        ("Private", " Private "),
+        ("1.0", "1"),
+        ("1", "1.0"),
+        ("1.50", "1.5"),
+        ("02139", "2139"),
+        ("true", "True"),
+        ("14:30", "52200"),
+        ("9:05:01", "32701"),
+        ("NA", None),
+        (None, "NA"),
+        (None, ""),
+    ],
+)
+def test_a_word_is_known_however_it_is_written(known, other, max_categories):
+    encoder = TableEncoder(max_categories=max_categories, bins=4)
+    encoder.fit(pd.DataFrame({"c": [known, "a", "b"] * 5}))
+
+    def of(word):
+        return encoder.transform(pd.DataFrame({"c": [word, "a"]}))
+
+    np.testing.assert_array_equal(of(other), of(known))
+    assert (of("c") != of(known)).any()  # negative control
+
+
+def test_words_that_are_both_known_stay_apart():
+    encoder = TableEncoder().fit(pd.DataFrame({"c": ["1", "1.0", "a"] * 5}))
+    one, same, other = encoder.transform(pd.DataFrame({"c": ["1", "1.0", " 1.00 "]}))
+    assert (one != same).any()
+    assert (other == one).all()

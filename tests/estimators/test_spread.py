@@ -8,7 +8,13 @@ import pytest
 import torch
 
 from batchensemble.estimators import spread as module
-from batchensemble.estimators.spread import FEWEST_ROWS, LEAST_FACTOR, Spread, held_out_spread
+from batchensemble.estimators.spread import (
+    FEWEST_ROWS,
+    LEAST_FACTOR,
+    NEW_ROWS,
+    Spread,
+    held_out_spread,
+)
 from batchensemble.training.engines import Data
 from batchensemble.training.losses import FREE, GaussianCRPS
 from batchensemble.training.models import Rows
@@ -183,12 +189,20 @@ def test_several_members_of_a_fold_are_judged_together(monkeypatch):
     assert found.distance == pytest.approx(alone.distance, rel=1e-2)
 
 
-def test_networks_that_err_independently_are_narrowed_to_the_error_of_their_mean(monkeypatch):
-    n, n_folds, doubt = 3000, 5, 0.25
+@pytest.mark.parametrize("n", [1000, 3000])
+def test_networks_that_err_independently_are_narrowed_to_the_error_of_their_mean(monkeypatch, n):
+    n_folds, doubt = 5, 0.25
     random = np.random.default_rng(0)
-    noise = random.normal(size=(n, 1, 1))
-    means = noise + math.sqrt(doubt) * random.normal(size=(n, n_folds, 1))
-    found = in_folds(monkeypatch, means, n_rows=n, variance=1 + doubt)
+    is_own = np.arange(n)[:, None] % n_folds == np.arange(n_folds)
+
+    def drawn(doubts):
+        errors = random.normal(size=(n, n_folds)) * np.sqrt(doubts)
+        return (random.normal(size=(n, 1)) + errors)[..., None]
+
+    # They differ less on rows that they trained on.
+    seen = drawn(np.where(is_own, doubt, doubt / (1 + 1 / (1 + n / NEW_ROWS))))
+    found = in_folds(monkeypatch, seen, n_rows=n, variance=1 + doubt)
+    means = drawn(doubt)
     whole = found.predictive(means[..., 0], np.full((n, n_folds), 1 + doubt))
     error = means.mean((1, 2)).var()
     assert whole.variance.mean() == pytest.approx(error, rel=0.15)

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from batchensemble.data.vocabulary import Spelling
+
 SATURATION = 4.0  # how far out "robust" numbers can be
 SHARED = "infrequent_sklearn"  # the output of rare words, named as scikit-learn names it
 EDGE = 1e-7  # probabilities closer to 0 or 1 are beyond the quantiles
@@ -155,10 +157,12 @@ class Words:
         )
         return cls(categories, rare)
 
-    @property
-    def known(self) -> list[tuple[str | None, ...]]:
-        """The words of each column."""
-        return [words + few for words, few in zip(self.categories, self.rare, strict=True)]
+    @cached_property
+    def spellings(self) -> list[Spelling]:
+        """Of each column."""
+        return [
+            Spelling(words + few) for words, few in zip(self.categories, self.rare, strict=True)
+        ]
 
     @property
     def widths(self) -> list[int]:

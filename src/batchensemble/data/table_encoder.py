@@ -27,7 +27,7 @@ from batchensemble.data.embedded import Bins, Codes
 from batchensemble.data.encodings import Numbers, Words, without_gaps
 from batchensemble.data.frames import read_columns
 from batchensemble.data.powers_of_two import exponents_of, in_units
-from batchensemble.data.vocabulary import read_vocabulary, texts_of
+from batchensemble.data.vocabulary import read_vocabulary, spelled, texts_of
 from batchensemble.words import one_of
 
 Scaling = Literal["minmax", "standard", "robust", "quantile"]
@@ -151,7 +151,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float32]:
         columns = read_columns(X)
-        return self.fit(columns)._encode(self.with_dates(columns))
+        return self.fit(columns)._encode(self.as_at_fit(columns))
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """(rows, columns) -> (rows, n_features_out_); columns are matched by position."""
@@ -163,7 +163,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
                 f"X has {len(columns)} features, but TableEncoder is expecting "
                 f"{self.n_features_in_} features as input: {[c.name for c in self.columns_]}"
             )
-        columns = self.with_dates(columns)
+        columns = self.as_at_fit(columns)
         check_zones(columns, getattr(self, "zoned_", ()))  # files of 0.2 do not say
         return self._encode(columns)
 
@@ -175,6 +175,12 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
     def with_dates(self, columns: Columns) -> Columns:
         """Texts as dates, where fit took them for dates."""
         return with_dates(columns, self.names_, self.date_formats_)
+
+    def as_at_fit(self, columns: Columns) -> Columns:
+        """The same, and categories in the words that fit knew."""
+        at, words = self.learned_ + self.given_, self.words_.spellings + self.given_words_.spellings
+        known = zip([*at, *self.coded_], words + self.codes_.spellings, strict=True)
+        return spelled(self.with_dates(columns), dict(known))
 
     def __getattr__(self, name: str) -> Any:
         # What encoders lack that were saved before there were embeddings: they have none.
@@ -229,11 +235,11 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         units = in_units(self._numbers(columns), self.exponents_)
         dense = np.where(self.constant_, 0.0, self._dense(columns, units))
         blocks = [np.minimum(np.maximum(dense, -self.clip), self.clip).astype(np.float32)]
-        blocks += [w.apply(texts_of(columns, at, w.known)) for w, at in self._words() if at]
+        blocks += [words.apply(texts_of(columns, at)) for words, at in self._words() if at]
         if self.binned_.edges:
             blocks.append(self.binned_.apply(without_gaps(units, self.numbers_.fill)))
         if self.coded_:
-            blocks.append(self.codes_.apply(texts_of(columns, self.coded_, self.codes_.words)))
+            blocks.append(self.codes_.apply(texts_of(columns, self.coded_)))
         return np.ascontiguousarray(np.concatenate(blocks, axis=1))
 
     def _dense(self, columns: Columns, units: NDArray[np.float64]) -> NDArray[np.float64]:

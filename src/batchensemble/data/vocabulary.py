@@ -1,16 +1,18 @@
-"""The categories that a user lists for some columns."""
+"""The categories that a user lists for some columns, and those that fit knew, however written."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from batchensemble.data.columns import Columns
-from batchensemble.data.scalars import category_text
+from batchensemble.data.columns import Column, Columns
+from batchensemble.data.scalars import GAPS, category_text
 from batchensemble.words import one_of
 
 Vocabulary = dict[str, list[str | None]]
+_TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d))?")
 
 
 def read_vocabulary(categories: Mapping[str, Sequence[Any]], columns: Columns) -> Vocabulary:
@@ -35,31 +37,54 @@ def read_vocabulary(categories: Mapping[str, Sequence[Any]], columns: Columns) -
     return vocabulary
 
 
-def texts_of(
-    columns: Columns,
-    positions: Sequence[int],
-    known: Sequence[Sequence[str | None]] | None = None,
-) -> NDArray[Any]:
-    """(rows, positions) of categories; `known` are the words of each, if they are known already.
+class Spelling:
+    """The words that fit knew, for others that mean the same.
 
-    Numbers and truths are the words that mean them: True is "true", 1.0 is "1.0" or "1".
+    Files and programs write a number, a truth or a gap in several ways: for "true", " true" and
+    True come as well, for "1.50" also 1.5, for "02139" also 2139.
     """
-    texts = np.empty((columns.n_rows, len(positions)), dtype=object)
-    for i, j in enumerate(positions):
-        words = columns[j].as_kind("category").values.tolist()
-        if known is not None and columns[j].kind in ("boolean", "number"):
-            own = [word for word in known[i] if word is not None]
-            spelled = {_meaning(word): word for word in own} | dict(zip(own, own, strict=True))
-            words = [word if word is None else spelled.get(word, word) for word in words]
-        texts[:, i] = words
-    return texts
+
+    def __init__(self, words: Sequence[str | None]) -> None:
+        self._known = frozenset(words)
+        self._by_meaning = {_meaning(word): word for word in reversed(words)}
+
+    def __call__(self, word: str | None) -> str | None:
+        return word if word in self._known else self._by_meaning.get(_meaning(word), word)
 
 
-def _meaning(word: str) -> str | None:
-    """How the number or truth that a word stands for is named; any other word is itself."""
+def _meaning(word: str | None) -> str | None:
+    """How the number, truth or gap that a word stands for is named; any other word is itself."""
+    word = (word or "").strip()
+    if word in GAPS:
+        return None
     if word.lower() in ("true", "false"):
         return word.capitalize()
+    if time := _TIME.fullmatch(word):
+        hours, minutes, seconds = (int(part or 0) for part in time.groups())
+        return str(3600 * hours + 60 * minutes + seconds)  # as times of day are read
     try:
-        return category_text(float(word))
+        return word if "_" in word else category_text(float(word))
     except ValueError:
         return word
+
+
+def spelled(columns: Columns, spellings: Mapping[int, Spelling]) -> Columns:
+    """Categories as fit knew them; `spellings` by the column's position."""
+    if not spellings:
+        return columns
+    return Columns(
+        tuple(_spelled(c, spellings[j]) if j in spellings else c for j, c in enumerate(columns))
+    )
+
+
+def _spelled(column: Column, spelling: Spelling) -> Column:
+    column = column.as_kind("category")
+    return column._replace(values=np.array([*map(spelling, column.values)], dtype=object))
+
+
+def texts_of(columns: Columns, positions: Sequence[int]) -> NDArray[Any]:
+    """(rows, positions) of categories."""
+    texts = np.empty((columns.n_rows, len(positions)), dtype=object)
+    for i, j in enumerate(positions):
+        texts[:, i] = columns[j].as_kind("category").values
+    return texts

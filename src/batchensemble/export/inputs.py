@@ -53,7 +53,7 @@ def column_values(encoder: TableEncoder, columns: Columns, outputs: Collection[s
     return {
         slot.name: _values(column, kind, slot.dtype, is_empty)[:, None]
         for slot, column, kind, is_empty in zip(
-            slots, columns, encoder.kinds_, encoder.empty_, strict=True
+            slots, encoder.as_at_fit(columns), encoder.kinds_, encoder.empty_, strict=True
         )
     }
 
