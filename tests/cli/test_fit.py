@@ -240,6 +240,18 @@ def test_the_column_of_groups_is_learned_from_only_if_it_is_asked_for(shell):
         assert ("held out together" in origin["left_out"].get("town", "")) != is_learned
 
 
+def test_a_file_without_a_target_in_any_row_does_not_end_a_large_fit(shell, monkeypatch):
+    from batchensemble.data import table_files
+
+    monkeypatch.setattr(table_files, "SAMPLE_ROWS", 60)
+    frame = houses(300)[["rooms", "area", "price"]].dropna()
+    (shell.folder / "some").mkdir()
+    frame.to_parquet("some/a.parquet", index=False)
+    frame[:3].assign(price=np.nan).to_parquet("some/b.parquet", index=False)
+    said = plain_words(shell("fit", "some", "-t", "price", *QUICK).stdout)
+    assert "left out 3 rows without price" in said
+
+
 def test_dates_that_the_user_wants_as_words_are_words(shell):
     random = np.random.default_rng(1)
     days = random.choice(["13/02/2024", "25/06/2024"], 80)

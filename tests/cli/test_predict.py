@@ -1,6 +1,9 @@
+import numpy as np
 import pandas as pd
 import pytest
 from sample_files import QUICK, sales
+
+from batchensemble import load
 
 
 def plain(text):
@@ -73,3 +76,23 @@ def test_series_have_the_names_that_the_file_gives_them(shell, names):
     own = shell("predict", "named.be").stdout
     assert own == shell("predict", "named.be", "named.csv").stdout
     assert {line.partition(",")[0] for line in own.splitlines()[1:]} == {*names}
+
+
+def test_times_with_zones_are_the_same_from_a_file_a_folder_and_in_memory(shell):
+    random = np.random.default_rng(0)
+    times = pd.date_range("2024-01-01", periods=90, freq="7h", tz="Europe/Berlin")
+    table = pd.DataFrame({"t": times, "x": random.normal(size=90), "y": random.normal(size=90)})
+    (shell.folder / "zones").mkdir()
+    table.to_parquet("zones/a.parquet", index=False)
+    table.to_parquet("zones.parquet", index=False)
+    table.assign(t=times.tz_localize(None)).to_csv("naive.csv", index=False)
+    for where in ("zones.parquet", "zones"):
+        shell("fit", where, "-t", "y", "-o", "z.be", *QUICK)
+        model = load("z.be")
+        mean = model.predict(table[["t", "x"]])
+        shell("predict", "z.be", "zones.parquet", "-o", "z.csv")
+        np.testing.assert_allclose(pd.read_csv("z.csv")["mean"], mean, rtol=1e-5)
+        with pytest.raises(ValueError, match="expected dates with a time zone"):
+            model.predict(table.assign(t=times.tz_localize(None))[["t", "x"]])
+        said = shell("predict", "z.be", "naive.csv", "-o", "n.csv", code=1).stderr
+        assert "expected a time with a zone as at fit" in " ".join(said.split())

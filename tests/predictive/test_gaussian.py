@@ -508,3 +508,11 @@ def test_members_that_agree_keep_the_quantile_that_all_of_them_have():
     np.testing.assert_array_equal(dist.quantile(levels), alone.quantile(levels))
     expected = stats.norm(dist.means[:, :1], 2.0).ppf(levels)
     np.testing.assert_allclose(alone.quantile(levels), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("n_members", [3, 7, 10])
+def test_no_more_than_everything_lies_below_a_value(n_members):
+    for share in np.linspace(0.001, 0.5, 400):  # for some of them, weights add up to more than 1
+        dist = GaussianPredictive(np.zeros((1, n_members)), np.ones((1, n_members)), share, 3.0)
+        assert 1 - 1e-12 < dist.cdf(1e6) <= 1
+        assert dist.cdf(-1e6) == 0

@@ -1,6 +1,6 @@
 """The columns that a model needs, found and read in a file."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from batchensemble.data.reading import TableFile, open_table
 from batchensemble.data.tables import check_told_apart
 from batchensemble.data.text import read_as, zoned
 from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.estimators.answers import with_zones, zoned_columns
 from batchensemble.words import closest
 
 
@@ -65,6 +66,20 @@ def check_columns(
     raise ValueError(f"{file.name}: missing {what}: {', '.join(names)}; {cure}")
 
 
+def read_rows(
+    model: Regressor | Classifier,
+    rows: pd.DataFrame,
+    file: TableFile,
+    kinds: Mapping[str, Kind],
+    notations: Mapping[str, Notation],
+) -> pd.DataFrame:
+    """Rows of a table as the model wants them; `kinds` may have more columns than it needs."""
+    frame = read_as(rows, kinds, file, notations)
+    for name in zoned_columns(model):
+        _refuse_zones(rows[name], file, had_zones=True)
+    return with_zones(model, frame)
+
+
 def read_series(
     model: Forecaster, path: Path, options: FileOptions = AS_FOUND, *, is_ahead: bool = False
 ) -> tuple[pd.DataFrame, int]:
@@ -105,7 +120,11 @@ def _check_zones(times: pd.Series, of_fit: Any, file: TableFile) -> None:
     """All times have a zone, or none has, as at fit."""
     if not isinstance(of_fit, pd.DatetimeIndex):
         return
-    had_zones, has_zone = of_fit.tz is not None, zoned(times)
+    _refuse_zones(times, file, had_zones=of_fit.tz is not None)
+
+
+def _refuse_zones(times: pd.Series, file: TableFile, *, had_zones: bool) -> None:
+    has_zone = zoned(times)
     for row in has_zone.index[has_zone != had_zones][:1]:
         raise ValueError(
             f"{file.name}, {file.unit} {row}, column {times.name!r}: expected a time "

@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from batchensemble import metrics
 from batchensemble.cli.censoring import censored_rows, compare_censored
-from batchensemble.cli.columns import check_columns, notations_of, table_kinds
+from batchensemble.cli.columns import check_columns, notations_of, read_rows, table_kinds
 from batchensemble.cli.evaluation import (
     MOST_CLASSES,
     Curve,
@@ -34,9 +34,8 @@ from batchensemble.conformal import neglected
 from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.reading import open_table
-from batchensemble.data.text import read_as
 from batchensemble.estimators import Classifier, Forecaster, Regressor
-from batchensemble.estimators.answers import prediction_columns, with_zones
+from batchensemble.estimators.answers import prediction_columns
 from batchensemble.estimators.target_kinds import described
 from batchensemble.estimators.usefulness import about_neglected
 from batchensemble.predictive import CategoricalPredictive, NumberPredictive
@@ -110,10 +109,7 @@ def _evaluate_table(
         check_columns(kinds, file)
         check_columns(said, file, "the --censored column of fit", "add it: 0 for known targets")
         with_target |= said
-        parts = [
-            with_zones(model, read_as(rows, with_target, file, notations))
-            for rows in file.batches()
-        ]
+        parts = [read_rows(model, rows, file, with_target, notations) for rows in file.batches()]
         if not parts:
             raise ValueError(f"{file.name}: expected rows to evaluate, got none; add some")
     every = pd.concat(parts)

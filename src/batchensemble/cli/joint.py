@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from batchensemble import metrics
-from batchensemble.cli.columns import check_columns, notations_of, table_kinds
+from batchensemble.cli.columns import check_columns, notations_of, read_rows, table_kinds
 from batchensemble.cli.comparison import evaluate_file, score_numbers
 from batchensemble.cli.evaluation import Evaluation
 from batchensemble.cli.scores import doubts_about_scores
@@ -20,9 +20,8 @@ from batchensemble.cli.training_data import Origin
 from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import FileOptions
 from batchensemble.data.reading import PIPE, TableFile, open_table
-from batchensemble.data.text import read_as
 from batchensemble.estimators import JointRegressor, Regressor
-from batchensemble.estimators.answers import prediction_columns, with_zones
+from batchensemble.estimators.answers import prediction_columns
 from batchensemble.plots.sheets import brief
 
 DRAWS, MOST_ROWS = 100, 500  # for the energy score
@@ -77,7 +76,7 @@ def joint_predictions(
 ) -> pd.DataFrame:
     """What `predict` writes about some rows of a file, the target's name before each column."""
     first = first_of(model)
-    X = with_zones(first, read_as(rows, table_kinds(first), file, notations_of(model)))
+    X = read_rows(first, rows, file, table_kinds(first), notations_of(model))
     parts = [
         prediction_columns(one, one.predict_dist(X), coverage, one.groups_in(X)).add_prefix(
             f"{name}_"
@@ -102,12 +101,14 @@ def evaluate_targets(
     with open_table(path, options) as file:
         check_columns(targets, file, "targets", "add them")
         check_columns(kinds, file)
-        parts = [read_as(rows, kinds | targets, file, notations) for rows in file.batches()]
+        parts = [
+            read_rows(first, rows, file, kinds | targets, notations) for rows in file.batches()
+        ]
     evaluations = {
         name: evaluate_file(one, path, target=name, coverage=coverage, options=options)
         for name, one in model.regressors_.items()
     }
-    every = with_zones(first, pd.concat(parts)).dropna(subset=model.target_names_)
+    every = pd.concat(parts).dropna(subset=model.target_names_)
     if len(every) < 2:
         return evaluations, {}
     Y = every[model.target_names_].to_numpy(dtype=np.float64)

@@ -11,6 +11,7 @@ from batchensemble.cli.columns import (
     check_columns,
     has_one_series,
     notations_of,
+    read_rows,
     read_series,
     table_kinds,
 )
@@ -18,10 +19,9 @@ from batchensemble.cli.errors import about_file
 from batchensemble.data.arrow import BATCH
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.reading import TableFile, open_table
-from batchensemble.data.text import read_as
 from batchensemble.data.writing import TableWriter, check_place, check_written
 from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
-from batchensemble.estimators.answers import prediction_columns, with_zones
+from batchensemble.estimators.answers import prediction_columns
 from batchensemble.words import one_of
 
 
@@ -115,7 +115,7 @@ def table_predictions(
     model: Regressor | Classifier, rows: pd.DataFrame, file: TableFile, coverage: float
 ) -> pd.DataFrame:
     """What `predict` writes about some rows of a file."""
-    X = with_zones(model, read_as(rows, table_kinds(model), file, notations_of(model)))
+    X = read_rows(model, rows, file, table_kinds(model), notations_of(model))
     dist, groups = model.predict_dist(X), model.groups_in(X)
     return prediction_columns(model, dist, coverage, groups).set_axis(rows.index)
 

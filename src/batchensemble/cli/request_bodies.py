@@ -17,6 +17,7 @@ from batchensemble.cli.batching import Batches
 from batchensemble.cli.columns import (
     check_columns,
     notations_of,
+    read_rows,
     series_in,
     series_kinds,
     table_kinds,
@@ -27,9 +28,9 @@ from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import Notation
 from batchensemble.data.reading import open_csv
 from batchensemble.data.scalars import texts
-from batchensemble.data.text import read_as, read_column
+from batchensemble.data.text import read_column
 from batchensemble.estimators import Classifier, Forecaster, Regressor
-from batchensemble.estimators.answers import with_shift, with_zones
+from batchensemble.estimators.answers import with_shift
 
 REQUEST = "the request"
 JSON, CSV = "application/json", "text/csv"
@@ -129,9 +130,7 @@ class TableRequests:
                 raise ValueError(f"{REQUEST}: expected rows to predict, got none")
             if next(batches, None) is not None:
                 raise TooMuch(f"expected at most {self.limits.rows:,} rows, got more; send fewer")
-            return self.model.read(
-                with_zones(self.model, read_as(rows, self.kinds, file, self.notations))
-            )
+            return self.model.read(read_rows(self.model, rows, file, self.kinds, self.notations))
 
     def _from_rows(self, rows: list[dict[str, Any]]) -> Columns:
         return Columns(

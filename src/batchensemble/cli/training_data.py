@@ -24,7 +24,7 @@ from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import PLAIN, Notation
 from batchensemble.data.table_files import SAMPLE_ROWS, TableFiles, open_files
 from batchensemble.data.tables import FileTable, read_file, read_target
-from batchensemble.data.text import example_value
+from batchensemble.data.text import example_value, with_zone
 from batchensemble.estimators.splits import ANY_ORDER, Order, read_order
 from batchensemble.words import one_of
 
@@ -98,7 +98,7 @@ def read_training_table(
         files = open_files(path, target, words=words, options=options, skip_gaps=True, seed=seed)
         table, sample = _sampled(files), files.sample
     else:
-        table, files = read_file(path, words=words, options=options), None
+        table, files = _with_zones(read_file(path, words=words, options=options)), None
     rows, facts = with_target(table, target)
     targets = [target, *more_targets]
     if more_targets:
@@ -181,6 +181,12 @@ def is_large(path: Path) -> bool:
     if path.is_file():
         return path.stat().st_size > LARGE_FILE
     return path.is_dir() or has_magic(str(path))
+
+
+def _with_zones(table: FileTable) -> FileTable:
+    """Dates are read in UTC; those that had a zone say so."""
+    zoned = [name for name in table.zoned if table.kinds[name] == "date"]
+    return replace(table, frame=with_zone(table.frame, zoned))
 
 
 def _sampled(files: TableFiles) -> FileTable:

@@ -50,7 +50,11 @@ def with_shift(model: Regressor | Classifier, columns: Columns, coverage: float)
 
 def with_zones(model: Regressor | Classifier, frame: pd.DataFrame) -> pd.DataFrame:
     """Dates of a file, which are in UTC, with the zone that those of fit had."""
+    return with_zone(frame, zoned_columns(model))
+
+
+def zoned_columns(model: Regressor | Classifier) -> list[str]:
+    """The columns of dates that had a zone at fit."""
     encoder = model.model_.encoder
     zoned = zip(encoder.names_, encoder.kinds_, getattr(encoder, "zoned_", ()), strict=False)
-    dates = [name for name, kind, is_zoned in zoned if is_zoned and kind == "date"]
-    return with_zone(frame, dates)
+    return [name for name, kind, is_zoned in zoned if is_zoned and kind == "date"]

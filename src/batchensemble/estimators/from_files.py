@@ -181,6 +181,8 @@ def _write_shards(
     for frame in files.batches():
         if share < 1:
             frame = frame[random.random(len(frame)) < share]
+        if frame.empty:  # all rows of a file may be held back, or have no target
+            continue
         values = _plain(estimator._target_of(frame).to_numpy())
         _check_classes(head, values, files)
         x, y = encoder.transform(frame.iloc[:, :-1]), head.encode(values)

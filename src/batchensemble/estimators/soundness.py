@@ -19,6 +19,7 @@ from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.regressor import Regressor
 from batchensemble.estimators.requirements import is_count, is_number, is_positive, require
 from batchensemble.estimators.sound_calibrations import check_intervals, check_sets
+from batchensemble.estimators.sound_origins import check_origin
 from batchensemble.estimators.stored import plain_lists
 from batchensemble.predictive import GaussianPredictive, Transform, TransformedPredictive
 from batchensemble.predictive.checks import check_array
@@ -78,6 +79,7 @@ def _check_common(model: Estimator) -> None:
     require(is_count(ensemble.seed, least=0), "a seed of at least 0")
     require(isinstance(model.fitted_at_, str), "the time of the fit as text")
     require(isinstance(model.settings_, dict), "settings by name")
+    check_origin(vars(model).get("origin_"))
     require(type(model.history_) is list, "a list of histories")
     for history in model.history_:
         require(isinstance(history, History), "a list of histories")
@@ -227,9 +229,9 @@ def _check_forecaster(model: Forecaster) -> None:
     for name in panel.ids.tolist():
         location, scale = encoder.scales_[name]
         require(is_number(location) and is_positive(scale), "a scale of every series")
-        require(
-            name in model._observed.learned_until, "the end of what was learned of every series"
-        )
+        until = model._observed.learned_until  # times like the others, or searching fails
+        is_time = name in until and panel.times[:1].searchsorted(until[name]) >= 0
+        require(is_time, "the end of what was learned of every series")
     require(set(model._observed.forgotten) <= set(panel.ids.tolist()), "only known series")
     require(all(map(is_count, model._observed.forgotten.values())), "counts of forgotten rows")
     if model.calibration_ is not None:

@@ -56,7 +56,8 @@ class GaussianPredictive(MixturePredictive):
     def cdf(self, y: ArrayLike) -> Array:
         """(samples,) P(Y <= y); y (samples,) or one number for all."""
         means, stds, weights = self._parts()
-        return _mixed(ndtr(_standardise(self._targets(y) - means, stds)), weights)
+        shares = _mixed(ndtr(_standardise(self._targets(y) - means, stds)), weights)
+        return np.minimum(shares, 1.0)  # weights add up to 1 but for rounding
 
     def log_prob(self, y: ArrayLike) -> Array:
         """(samples,) log density at y, in nats; y (samples,) or one number for all."""
