@@ -184,11 +184,5 @@ def test_an_empty_text_is_no_value_of_an_option(shell, words, name):
     assert sorted(shell.folder.iterdir()) == before
 
 
-def test_an_option_that_is_empty_by_default_may_be_empty(shell):
-    shell("predict", "price.be", "new.csv", "-o", "out.csv", "--keep", "")
-    shell("predict", "price.be", "new.csv", "-o", "again.csv")
-    assert (shell.folder / "out.csv").read_text() == (shell.folder / "again.csv").read_text()
-
-
 def test_without_arguments_it_shows_help(shell):
     assert "reproduce" in shell(code=2).output

@@ -96,3 +96,12 @@ def test_times_with_zones_are_the_same_from_a_file_a_folder_and_in_memory(shell)
             model.predict(table.assign(t=times.tz_localize(None))[["t", "x"]])
         said = shell("predict", "z.be", "naive.csv", "-o", "n.csv", code=1).stderr
         assert "expected a time with a zone as at fit" in " ".join(said.split())
+
+
+def test_columns_to_keep_are_named_once_each_or_all_together(shell):
+    together = shell("predict", "price.be", "new.csv", "--keep", "area,rooms").stdout
+    assert (
+        together
+        == shell("predict", "price.be", "new.csv", "--keep", "area", "--keep", "rooms").stdout
+    )
+    assert together.startswith("area,rooms,")

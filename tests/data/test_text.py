@@ -163,3 +163,15 @@ def test_a_whole_number_with_a_zero_behind_its_point_is_the_same_word(tmp_path):
         (rows,) = file.batches()
         read = read_as(rows, {"plz": "category"}, file)
     assert read["plz"].tolist() == ["10115", "10115", "007.0", "1.50", "A1.0", "-3"]
+
+
+def test_between_semicolons_one_decimal_comma_makes_points_part_thousands(tmp_path):
+    (tmp_path / "a.csv").write_text("rent;area\n3.477;57,9\n2.729;38\n")
+    (tmp_path / "b.csv").write_text("rent;area\n3.477;57.9\n2.729;38\n")
+    kinds = {"rent": "number", "area": "number"}
+    for name, rents, areas in (("a", [3477, 2729], [57.9, 38]), ("b", [3.477, 2.729], [57.9, 38])):
+        with open_table(tmp_path / f"{name}.csv") as file:
+            (rows,) = file.batches()
+            read = read_as(rows, kinds, file)
+        assert read["rent"].tolist() == rents
+        assert read["area"].tolist() == areas

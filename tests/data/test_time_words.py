@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batchensemble.data.time_words import freq_word, shown, some, when
+from batchensemble.data.time_words import freq_word, refuse_written_dates, shown, some, when
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,22 @@ def test_of_many_times_five_are_named_and_the_others_counted():
 
 def test_a_frequency_is_written_as_the_user_may_pass_it():
     assert (freq_word(2), freq_word(pd.offsets.MonthBegin())) == ("2", "'MS'")
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pd.date_range("2020-10-01", periods=150).strftime("%Y%m%d"),
+        pd.date_range("2019-01-01", periods=30, freq="MS").strftime("%Y%m"),
+    ],
+)
+def test_dates_without_marks_are_no_numbers(times):
+    with pytest.raises(ValueError, match="dates without marks; convert them"):
+        refuse_written_dates(times.astype(int).to_numpy())
+
+
+@pytest.mark.parametrize(
+    "numbers", [np.arange(50), np.arange(20201001, 20201050), np.arange(202000, 202030), [20201001]]
+)
+def test_numbers_that_count_are_numbers(numbers):
+    refuse_written_dates(np.array(numbers))

@@ -36,7 +36,7 @@ class _Command(TyperCommand):
         for param in params:
             value = given.get(param.name)
             words = value if isinstance(value, list | tuple) else [value]
-            if "" in words and param.default != "":
+            if "" in words:
                 wrong = "expected a value, got an empty text; is a variable of the shell not set?"
                 raise typer.BadParameter(wrong, ctx=ctx, param=param)
         return super().parse_args(ctx, args)

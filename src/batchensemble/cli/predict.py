@@ -18,6 +18,7 @@ from batchensemble.cli.options import (
     EncodingOption,
     JsonOption,
     ModelArgument,
+    Names,
     SheetOption,
     SkipLinesOption,
     ThousandsOption,
@@ -47,7 +48,9 @@ def predict(
         ),
     ] = Path("-"),
     coverage: CoverageOption = 0.9,
-    keep: Annotated[str, option("Columns of DATA to copy: comma-separated, or all.")] = "",
+    keep: Annotated[
+        Names, option("Columns of DATA to copy: comma-separated, or all; may be repeated.")
+    ] = None,
     horizon: Annotated[
         int | None, forecast_option("Steps to forecast; by default as in fit.", min=1)
     ] = None,
@@ -104,7 +107,7 @@ def predict(
     options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
     how: Any = {
         "coverage": coverage,
-        "keep": [name.strip() for name in keep.split(",") if name.strip()],
+        "keep": [name.strip() for name in ",".join(keep or ()).split(",") if name.strip()],
         "options": options,
     }
     if ray and not is_many(data):

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.data.stamps import rounding_advice
-from batchensemble.data.time_words import freq_word, shown, some, when
+from batchensemble.data.time_words import freq_word, refuse_written_dates, shown, some, when
 
 Ints = NDArray[np.int64]
 
@@ -68,6 +68,7 @@ def infer_freq(times: Any, starts: Ints, ids: NDArray[Any]) -> Any:
     """The frequency of all series together: the coarsest guess whose grid holds every time."""
     lengths = np.diff(starts)
     if not isinstance(times, pd.DatetimeIndex):
+        refuse_written_dates(np.unique(ticks(times)))
         steps = np.diff(ticks(times))[np.diff(series_of(starts)) == 0]
         sizes, counts = np.unique(steps, return_counts=True)
         return int(sizes[counts.argmax()]) if steps.size else 1

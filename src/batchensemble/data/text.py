@@ -15,12 +15,20 @@ from numpy.typing import NDArray
 from batchensemble.data import date_texts
 from batchensemble.data.columns import MISSING, Column, Kind
 from batchensemble.data.frames import read_columns
-from batchensemble.data.notation import BY_DECIMAL, PLAIN, Notation, Survey, parse, plain_numbers
+from batchensemble.data.notation import (
+    BY_DECIMAL,
+    PLAIN,
+    Notation,
+    Survey,
+    parse,
+    plain_numbers,
+)
 from batchensemble.data.reading import TableFile
 from batchensemble.data.scalars import GAPS
 
 BOOLEANS = {"true": 1.0, "false": 0.0}
 _CODES = re.compile(r"\0[ +-]*0[0-9]")
+_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]*)?")
 _WHOLE = re.compile(r"\A([+-]?(?:0|[1-9][0-9]*))\.0\Z")
 _EXPECTED = {
     "number": "a finite number, written plainly",
@@ -44,7 +52,8 @@ def read_as(
     `notations`. Unless `codes` are welcome among numbers, 007 is none.
     """
     columns = text_columns(frame if list(kinds) == list(frame) else frame[list(kinds)], file)
-    notations = notations or {}
+    numbers = [columns[name] for name, kind in kinds.items() if kind == "number"]
+    commas, notations = _has_commas(numbers, file), notations or {}
     read = {
         name: read_column(
             columns[name],
@@ -53,6 +62,7 @@ def read_as(
             file,
             _asked(columns[name], file, notations.get(name)),
             codes=codes,
+            commas=commas,
         )
         for name, kind in kinds.items()
     }
@@ -104,6 +114,7 @@ def read_column(
     notation: Notation | None,
     *,
     codes: bool = True,
+    commas: bool = False,
 ) -> Any:
     """The values of one column, in a notation or, if that is None, as the file suggests."""
     if column.kind != "category":
@@ -111,7 +122,8 @@ def read_column(
             return _typed(column.as_kind(kind))
         except ValueError as error:
             raise ValueError(f"{file.name}: {error}") from None
-    if kind == "number" and notation in (None, PLAIN) and file.is_text:
+    commas = commas and kind == "number" and notation is None
+    if kind == "number" and notation in (None, PLAIN) and file.is_text and not commas:
         numbers, _ = fast_numbers(column.values)
         if numbers is not None:
             return numbers
@@ -124,9 +136,9 @@ def read_column(
     words = texts[~is_gap]
     if kind == "number" and file.is_text and not codes:
         _refuse_codes(column, index, file)
+    if commas:
+        words = np.array([*map(_with_point, words)], dtype=object)
     values = np.full(len(texts), MISSING[kind])
-    if kind == "number" and notation is None and file.separator == ";":
-        words = np.array([w if "." in w else w.replace(",", ".") for w in words], dtype=object)
     values[~is_gap] = _parsed(words, kind, notation or PLAIN)
     read = Column(column.name, kind, values)
     wrong = read.missing & ~is_gap
@@ -156,6 +168,19 @@ def _whole(texts: NDArray[Any]) -> NDArray[Any]:
     """10115.0 as 10115: many programs write whole numbers so, once a column has a gap."""
     written = [text if text is None else _WHOLE.sub(r"\1", text) for text in texts]
     return np.array(written, dtype=object)
+
+
+def _with_point(word: str) -> str:
+    """A number of a file with decimal commas; in some of its cells a point may be one, too."""
+    if _THOUSANDS.fullmatch(word):
+        word = word.replace(".", "")
+    return word if "." in word else word.replace(",", ".")
+
+
+def _has_commas(numbers: Iterable[Column], file: TableFile) -> bool:
+    """Whether numbers have decimal commas, as nearly all do where semicolons part the cells."""
+    is_open = file.is_text and file.separator == ";" and file.options.decimal_mark is None
+    return is_open and any("," in "".join(column.values) for column in numbers)
 
 
 def _asked(column: Column, file: TableFile, known: Notation | None) -> Notation | None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
@@ -28,3 +29,18 @@ def some(times: pd.Index, n: int | None = None) -> str:
 
 def freq_word(freq: pd.offsets.BaseOffset | int) -> str:
     return repr(freq if isinstance(freq, int) else freq.freqstr)
+
+
+def refuse_written_dates(numbers: NDArray[np.int64]) -> None:
+    """Such as 20240131 or 202401: the one after 20240131 would be 20240132."""
+    for digits, form in ((8, "%Y%m%d"), (6, "%Y%m")):
+        years = numbers // 10 ** (digits - 4)
+        if len(numbers) < 3 or not ((years >= 1900) & (years < 2200)).all():
+            continue
+        dates = pd.to_datetime(pd.Series(numbers.astype(str)), format=form, errors="coerce")
+        if dates.notna().all():
+            raise ValueError(
+                f"expected times, got the numbers {numbers[0]}, {numbers[1]}, ..., which are dates "
+                f'without marks; convert them: pd.to_datetime(times, format="{form}"), or write '
+                f"{dates[0]:%Y-%m-%d}; if they are numbers, say so with freq=1 (--freq 1)"
+            )
