@@ -252,6 +252,20 @@ def test_a_file_without_a_target_in_any_row_does_not_end_a_large_fit(shell, monk
     assert "left out 3 rows without price" in said
 
 
+def test_a_column_that_is_dropped_may_hold_anything(shell):
+    frame = houses().dropna(subset="price")[["area", "price"]]
+    frame["parts"] = [[1, 2]] * len(frame)
+    frame["far"] = np.inf
+    frame.to_parquet("parts.parquet", index=False)
+    assert "column 'parts'" in shell("fit", "parts.parquet", "-t", "price", code=1).stderr
+    words = ("fit", "parts.parquet", "-t", "price", "--drop", "parts", "--drop", "far", *QUICK)
+    said = plain_words(shell(*words).stdout)
+    assert "Learns from 1 column: number area" in said
+    assert "Left out: parts, far (dropped with --drop)" in said
+    said = shell("fit", "parts.parquet", "-t", "price", "--drop", "part", code=1).stderr
+    assert "did you mean 'parts'?" in said
+
+
 def test_dates_that_the_user_wants_as_words_are_words(shell):
     random = np.random.default_rng(1)
     days = random.choice(["13/02/2024", "25/06/2024"], 80)

@@ -103,3 +103,14 @@ def test_a_damaged_book_is_read_or_refused_by_name(book):
             refused.append(str(error))
     assert len(refused) > 20
     assert all("f.xlsx" in words for words in refused)
+
+
+@pytest.mark.parametrize("other", ["unknown", 3.5, dt.time(14, 30)])
+def test_dates_among_other_things_are_words_like_in_a_text_file(tmp_path, other):
+    days = [dt.datetime(2024, 1, day) for day in range(1, 15)]
+    cells = [*days, other]
+    pd.DataFrame({"day": cells, "y": range(15)}).to_excel(tmp_path / "f.xlsx", index=False)
+    table = read_file(tmp_path / "f.xlsx")
+    assert table.kinds["day"] == "category"
+    assert table.frame["day"].tolist() == [f"{day:%Y-%m-%d}" for day in days] + [str(other)]
+    assert "all but 1 cell are dates" in table.notes["day"]

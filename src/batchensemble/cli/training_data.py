@@ -93,19 +93,23 @@ def read_training_table(
 
     `why` is the reason for the task, if it is given.
     """
-    words = [*category, *([by] if by else [])]
+    words, unread = [*category, *([by] if by else [])], list[str]()
     if is_large(path):
         files = open_files(path, target, words=words, options=options, skip_gaps=True, seed=seed)
         table, sample = _sampled(files), files.sample
     else:
-        table, files = _with_zones(read_file(path, words=words, options=options)), None
+        used = {target, *more_targets, groups, in_time, by, censored, *category}
+        unread = [name for name in drop if name not in used]
+        table = _with_zones(read_file(path, words=words, drop=unread, options=options))
+        files = None
     rows, facts = with_target(table, target)
     targets = [target, *more_targets]
     if more_targets:
         rows = with_all_targets(table, targets, facts)
     rows, order = _in_order(table, rows, groups=groups, in_time=in_time)
     others = [name for name in table.kinds if name not in targets]
-    for word, names in (("--drop", drop), ("--category", category)):
+    read = [name for name in drop if name not in unread]
+    for word, names in (("--drop", read), ("--category", category)):
         for name in names:
             one_of(name, others, f"the {word} column of {table.name}")
     if task != "classification":

@@ -83,6 +83,9 @@ class ExcelFile:
     def _words_among_numbers(self, j: int) -> str:
         """A note about a column that would be numbers without a few words; gaps are taken out."""
         column = self._rows.iloc[:, j]  # names may occur twice, which is refused later
+        if len(column.dropna().map(_family).unique()) > 1:
+            column = column.map(lambda cell: cell if cell is None else _text(cell))
+            self._rows.isetitem(j, column)
         is_text = column.map(lambda cell: isinstance(cell, str))
         if column.nunique() and not is_text.all() and is_text.any():
             column = column.where(~column.isin(GAPS), None)
@@ -121,6 +124,19 @@ def _chosen(book: Any, sheet: str | None, name: str) -> tuple[str, list[str]]:
 
 def _is_empty(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.isna() | (cells == "")
+
+
+def _family(cell: Any) -> str:
+    """Dates, times of day and durations are none of the others, nor of each other."""
+    if isinstance(cell, dt.date):  # also with a time
+        return "date"
+    return type(cell).__name__ if isinstance(cell, dt.time | dt.timedelta) else "other"
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, dt.datetime):
+        return cell.isoformat(" ").removesuffix(" 00:00:00")
+    return str(cell)
 
 
 def _plain(cell: Any) -> Any:

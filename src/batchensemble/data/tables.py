@@ -60,18 +60,20 @@ def read_file(
     *,
     names: Collection[str | None] = (),
     words: Collection[str] = (),
+    drop: Collection[str] = (),
     options: FileOptions = AS_FOUND,
 ) -> FileTable:
     """A file of any format that `open_table` knows, whole.
 
     In the columns `names`, which name things, all but numbers are words, even true and dates; in
-    the columns `words` everything is.
+    the columns `words` everything is. What columns to `drop` hold does not matter.
     """
     with open_table(path, options) as file:
         batches = list(file.batches())
         if not batches or not file.names:
             raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
-        whole = pd.concat(batches)
+        known = [one_of(name, file.names, f"the --drop column of {file.name}") for name in drop]
+        whole = pd.concat(batches).drop(columns=known)
         del batches
         columns = recognise(whole, file)
         check_words(words, columns, whole, file)
