@@ -105,3 +105,15 @@ def test_columns_to_keep_are_named_once_each_or_all_together(shell):
         == shell("predict", "price.be", "new.csv", "--keep", "area", "--keep", "rooms").stdout
     )
     assert together.startswith("area,rooms,")
+
+
+def test_local_days_are_forecast_across_the_change_of_the_clock(shell):
+    days = pd.date_range("2015-10-01", periods=60, tz="Europe/Berlin")
+    frame = pd.DataFrame({"ds": days, "y": np.random.default_rng(0).normal(size=60)})
+    frame.to_parquet("local.parquet", index=False)
+    shell("fit", "local.parquet", "-t", "y", "--time", "ds", "--horizon", "3", "-o", "l.be", *QUICK)
+    shell("predict", "l.be", "-o", "l.csv")
+    expected = [f"2015-{day} 00:00:00+01:00" for day in ("11-30", "12-01", "12-02")]
+    assert pd.read_csv("l.csv")["ds"].tolist() == expected
+    shell("predict", "l.be", "local.parquet", "-o", "same.csv")
+    assert pd.read_csv("same.csv").equals(pd.read_csv("l.csv"))

@@ -112,3 +112,13 @@ def test_how_columns_were_read_is_told_in_one_line_and_kept(tmp_path):
         "sold": "%d/%m/%Y",
         "price": "€",
     }
+
+
+def test_a_series_without_any_value_is_named(tmp_path):
+    frame = sales()
+    lost = frame["store"].iloc[0]
+    frame.loc[frame["store"] == lost, "sales"] = None
+    assert (
+        f"not forecast, since no row has a value: series {lost}"
+        in series(tmp_path, frame).origin.notes
+    )

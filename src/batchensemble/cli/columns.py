@@ -111,8 +111,8 @@ def series_in(
     every = pd.concat(parts)
     frame = every if is_ahead else every[every[model.target_col].notna()]
     names: Any = {"time": model.time_col, "series": series}
-    is_zoned = getattr(model.panel_.times, "tz", None) is not None
-    df = long_frame(frame, kinds, file.name, file.unit, **names, is_zoned=is_zoned)
+    zone = getattr(model.panel_.times, "tz", None)
+    df = long_frame(frame, kinds, file.name, file.unit, **names, zone=zone)
     return df, len(every) - len(frame)
 
 
@@ -141,9 +141,9 @@ def long_frame(
     *,
     time: str,
     series: str | None,
-    is_zoned: bool,
+    zone: Any,
 ) -> pd.DataFrame:
-    """Times as dates (in UTC if they have zones) or whole numbers, series by words or the same."""
+    """Times as dates, in their zone, or whole numbers; series by words or the same."""
     frame = frame.copy()
     for name, role, roles in ((time, "time", "times"), (series, "series", "series")):
         if name is None:
@@ -168,6 +168,6 @@ def long_frame(
             f"{file}: expected dates such as 2026-01-31 or whole numbers in the time column "
             f"{time!r}, got {frame[time].iloc[0]!r}; write them so, or name another column"
         )
-    if is_zoned:
-        frame[time] = frame[time].dt.tz_localize("UTC")
+    if zone:
+        frame[time] = frame[time].dt.tz_localize("UTC").dt.tz_convert(zone)
     return frame.reset_index(drop=True)

@@ -69,3 +69,10 @@ def task_of(table: FileTable, y: pd.Series) -> tuple[str, str]:
     if task == "classification" and table.kinds[str(y.name)] == "number":
         why += "; for amounts, add --task regression"
     return task, why
+
+
+def without_rows(every: pd.Series, kept: pd.Series) -> tuple[str, ...]:
+    """A note about series that are not forecast, since no row of theirs has a target."""
+    lost = [str(name) for name in every.dropna().unique() if name not in set(kept)]
+    some = ", ".join(lost[:3]) + (", ..." if len(lost) > 3 else "")
+    return (f"not forecast, since no row has a value: series {some}",) if lost else ()

@@ -17,6 +17,7 @@ from batchensemble.cli.target_column import (
     task_of,
     with_all_targets,
     with_target,
+    without_rows,
 )
 from batchensemble.cli.useless_columns import row_numbers, useless_columns
 from batchensemble.data.columns import Kind
@@ -199,7 +200,7 @@ def _sampled(files: TableFiles) -> FileTable:
     return FileTable(
         files.name,
         "row",
-        frozenset(name for name, column in columns.items() if column.has_zones),
+        {name: column.zone for name, column in columns.items() if column.zone},
         files.sample.frame,
         files.kinds,
         {name: column.note for name, column in columns.items() if column.note},
@@ -241,7 +242,9 @@ def read_training_series(
             "expected different columns for --target, --time, --series, --future, --past and "
             f"--static, got {every}; name each column once"
         )
-    names: Any = {"time": time, "series": series, "is_zoned": time in table.zoned}
+    if series is not None:
+        facts["notes"] += without_rows(table.frame[series], rows[series])
+    names: Any = {"time": time, "series": series, "zone": table.zoned.get(time)}
     df = long_frame(rows, table.kinds, table.name, table.unit, **names)
     columns = {name: table.kinds[name] for name in (*future, *past, *static)}
     reason = "not named with --future, --past or --static"

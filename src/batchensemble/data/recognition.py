@@ -26,6 +26,7 @@ from batchensemble.data.text import (
     read_column,
     text_columns,
     trimmed,
+    zone_of,
     zoned,
 )
 
@@ -43,7 +44,7 @@ class Recognised:
 
     kind: Kind
     note: str = ""
-    has_zones: bool = False
+    zone: str = ""  # of dates: UTC if each cell has its own
     numbers: NDArray[np.float64] | None = None
     notation: Notation = PLAIN
     example: str = ""  # a cell that is not written plainly
@@ -116,8 +117,9 @@ def _recognise_zones(column: pd.Series, file: TableFile) -> Recognised:
     if not has_zone.any():
         return Recognised("date")
     if has_zone.all():
-        note = f"the times of {column.name!r} have zones: they are read, and written, in UTC"
-        return Recognised("date", note, has_zones=True)
+        zone = zone_of(column)
+        note = f"the times of {column.name!r} have zones: they are read, and written, in {zone}"
+        return Recognised("date", note, zone=zone)
     return _as_words(
         column.name,
         "some of its times have zones and others do not, the first of these in "

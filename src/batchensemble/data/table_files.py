@@ -161,7 +161,7 @@ class TableFiles:
         return frame[~gaps]
 
     def _in_zones(self, frame: pd.DataFrame) -> pd.DataFrame:
-        zoned = [n for n, c in self.columns.items() if c.has_zones and c.kind == "date"]
+        zoned = [n for n, c in self.columns.items() if c.zone and c.kind == "date"]
         return with_zone(frame, zoned)
 
     def _check_columns(self, file: TableFile) -> None:

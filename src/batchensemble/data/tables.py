@@ -36,8 +36,8 @@ class Table:
 class FileTable:
     """All of a file: every column read as its kind, the index numbering rows as the file does.
 
-    `unit` is what the index counts, "line" or "row". Times are in UTC, and have zones in the file
-    where the column is `zoned`. `notes` are doubts about columns, by their names, and
+    `unit` is what the index counts, "line" or "row". Times are in UTC; `zoned` are the zones of
+    those that have some in the file. `notes` are doubts about columns, by their names, and
     `file_notes` those about the file; `nameless` counts the columns that were left out because they
     have no name. `notations` are those of columns that are not written plainly, and `examples`
     cells of them.
@@ -45,7 +45,7 @@ class FileTable:
 
     name: str
     unit: str
-    zoned: frozenset[str]
+    zoned: dict[str, str]
     frame: pd.DataFrame
     kinds: dict[str, Kind]
     notes: dict[str, str]
@@ -87,7 +87,7 @@ def read_file(
         return FileTable(
             file.name,
             file.unit,
-            frozenset(name for name, column in columns.items() if column.has_zones),
+            {name: column.zone for name, column in columns.items() if column.zone},
             read_recognised(whole, columns, kinds, file),
             kinds,
             {n: c.note for n, c in columns.items() if c.note and n not in words},

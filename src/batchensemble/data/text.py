@@ -88,6 +88,12 @@ def zoned(column: pd.Series) -> pd.Series:
     return words.map(date_texts.has_zone).astype(bool)
 
 
+def zone_of(column: pd.Series) -> str:
+    """Of dates with zones: that of the column, or UTC, in which texts with their own are read."""
+    dtype = getattr(column.dtype, "pyarrow_dtype", column.dtype)
+    return str(getattr(dtype, "tz", None) or "UTC")
+
+
 def with_zone(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """Dates of these columns, which were read in UTC, say so."""
     frame = frame.copy()

@@ -42,5 +42,5 @@ def refuse_written_dates(numbers: NDArray[np.int64]) -> None:
             raise ValueError(
                 f"expected times, got the numbers {numbers[0]}, {numbers[1]}, ..., which are dates "
                 f'without marks; convert them: pd.to_datetime(times, format="{form}"), or write '
-                f"{dates[0]:%Y-%m-%d}; if they are numbers, say so with freq=1 (--freq 1)"
+                f"{dates[0]:%Y-%m-%d}; if they are numbers, say so with freq=1"
             )
