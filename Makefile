@@ -1,8 +1,7 @@
-# Everything runs inside .venv, which `make setup` creates; the other targets call it. Modules are
-# compiled when they are first imported: most never are.
+# Everything runs inside .venv, which `make setup` creates; the other targets call it.
 PYTHON ?= python3
 BIN := .venv/bin
-PARALLEL ?= -n 2 --dist worksteal
+PARALLEL ?= -n 2
 
 .PHONY: setup locked reproduce test test-all test-peers test-scale coverage fuzz faults lint bench
 .PHONY: bench-peers bench-quality docs clean
@@ -12,7 +11,7 @@ setup: .venv/ready
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt torch --editable ".[test]"
+	$(BIN)/pip install --quiet --constraint constraints.txt torch --editable ".[test]"
 	touch $@
 
 # The same environment from files whose hashes are checked; torch's builds have an index of their own.
