@@ -164,3 +164,11 @@ def test_members_are_a_quarter_farther_from_their_mean_for_each_bin_beyond_the_r
         expected = middle[:, None] + (as_trained[:, :, i] - middle[:, None]) * by[:, None]
         np.testing.assert_allclose(outputs[:, :, i], expected, rtol=1e-12, atol=1e-14)
     assert (outputs[beyond == 0] == as_trained[beyond == 0]).all()
+
+
+def test_a_shift_score_is_finite_however_much_the_members_agreed_at_fit(fitted):
+    model, (x, _) = fitted[Regressor], regression_table(5)
+    columns, apart = model.read(x), np.array([0.0, 1e-300, 1.0, 1e200, 1e300])
+    scores = table_model.shift_scores(model.model_, columns, apart, np.finfo(float).tiny)
+    assert np.isfinite(scores).all()
+    assert (np.diff(scores) >= 0).all()

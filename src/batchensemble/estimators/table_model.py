@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchensemble.data.columns import Columns
+from batchensemble.data.embedded import FARTHEST
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.estimators.heads import Head
 from batchensemble.nn import PiecewiseLinear
@@ -144,8 +145,9 @@ def shift_scores(
 
     Numbers outside those of fit reach the network as if they were at the edge, or nearly so.
     """
-    scores: NDArray[np.float64] = disagreement / scale + model.encoder.beyond(columns) / COUNTS_ONE
-    return scores
+    with np.errstate(over="ignore"):  # members that agree to the last bit have a tiny scale
+        scores = disagreement / scale + model.encoder.beyond(columns) / COUNTS_ONE
+    return np.minimum(scores, FARTHEST)
 
 
 def shift_scale(
