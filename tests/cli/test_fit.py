@@ -266,6 +266,19 @@ def test_a_column_that_is_dropped_may_hold_anything(shell):
     assert "did you mean 'parts'?" in said
 
 
+def test_codes_are_the_same_words_where_a_gap_makes_them_numbers_with_points(shell):
+    random = np.random.default_rng(0)
+    codes = random.choice([10115, 50667, 80331], 90)
+    table = pd.DataFrame({"plz": codes, "y": (codes == 10115) * 9.0 + random.normal(size=90)})
+    table.to_csv("whole.csv", index=False)
+    table["plz"].where(table.index > 0).to_frame().to_csv("gap.csv", index=False)
+    shell("fit", "whole.csv", "-t", "y", "--category", "plz", *QUICK)
+    for name in ("whole", "gap"):
+        shell("predict", "whole.be", f"{name}.csv", "-o", f"{name}_out.csv")
+    whole, gap = (pd.read_csv(f"{name}_out.csv")["mean"] for name in ("whole", "gap"))
+    np.testing.assert_array_equal(whole[1:], gap[1:])
+
+
 def test_dates_that_the_user_wants_as_words_are_words(shell):
     random = np.random.default_rng(1)
     days = random.choice(["13/02/2024", "25/06/2024"], 80)

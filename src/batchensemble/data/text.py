@@ -29,7 +29,6 @@ from batchensemble.data.scalars import GAPS
 BOOLEANS = {"true": 1.0, "false": 0.0}
 _CODES = re.compile(r"\0[ +-]*0[0-9]")
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]*)?")
-_WHOLE = re.compile(r"\A([+-]?(?:0|[1-9][0-9]*))\.0\Z")
 _EXPECTED = {
     "number": "a finite number, written plainly",
     "boolean": "true or false",
@@ -136,8 +135,6 @@ def read_column(
     texts, is_gap = trimmed(column.values)
     if kind == "category":
         texts[is_gap] = None
-        if file.is_text:
-            texts = _whole(texts)
         return _typed(Column(column.name, kind, texts))
     words = texts[~is_gap]
     if kind == "number" and file.is_text and not codes:
@@ -168,12 +165,6 @@ def _refuse_codes(column: Column, index: pd.Index, file: TableFile) -> None:
             f"in the first rows, got the code {column.values[row]!r}; if all cells are codes, have "
             "them read as words (--category on the command line)"
         )
-
-
-def _whole(texts: NDArray[Any]) -> NDArray[Any]:
-    """10115.0 as 10115: many programs write whole numbers so, once a column has a gap."""
-    written = [text if text is None else _WHOLE.sub(r"\1", text) for text in texts]
-    return np.array(written, dtype=object)
 
 
 def _with_point(word: str) -> str:

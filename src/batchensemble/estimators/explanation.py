@@ -121,9 +121,9 @@ def explained(
     return Explanation(rows.names, list(parts), base, values)
 
 
-def as_at_fit(columns: Columns, encoder: TableEncoder) -> Columns:
+def of_kinds_at_fit(columns: Columns, encoder: TableEncoder) -> Columns:
     """Each column as the kind that fit found, as a prediction reads it."""
-    known = zip(encoder.with_dates(columns), encoder.kinds_, encoder.empty_, strict=True)
+    known = zip(encoder.as_at_fit(columns), encoder.kinds_, encoder.empty_, strict=True)
     return Columns(tuple(c if is_empty else c.as_kind(kind) for c, kind, is_empty in known))
 
 

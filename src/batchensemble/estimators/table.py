@@ -27,7 +27,7 @@ from batchensemble.data.table_files import is_in_files, open_files, target_value
 from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.effort import length_for
 from batchensemble.estimators.examples import Examples, read_eval_set, training_data
-from batchensemble.estimators.explanation import Explanation, as_at_fit, explained
+from batchensemble.estimators.explanation import Explanation, explained, of_kinds_at_fit
 from batchensemble.estimators.from_files import check_wanted, fit_files
 from batchensemble.estimators.heads import Head, censored_loss
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
@@ -530,14 +530,14 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         rows of X. Of many rows, 50 are taken. A row takes as long as some thousand predictions for
         each column.
         """
-        rows = as_at_fit(self.read(X), self.model_.encoder)
+        rows = of_kinds_at_fit(self.read(X), self.model_.encoder)
         if background is None and rows.n_rows == 1:
             raise ValueError(
                 "one row can be explained only beside others; pass background, such as rows of fit"
             )
         usual = rows
         if background is not None:
-            usual = as_at_fit(self.read(background), self.model_.encoder)
+            usual = of_kinds_at_fit(self.read(background), self.model_.encoder)
         parts, question = self._parts()
         return explained(rows, usual, parts, lambda some: self.model_.ask(some, question))
 
