@@ -211,6 +211,17 @@ def test_networks_that_err_independently_are_narrowed_to_the_error_of_their_mean
     assert plain.variance.mean() > 1.3 * error
 
 
+def test_what_networks_differ_counts_up_to_twice_the_less_rows_there_are(monkeypatch):
+    n, random = 1000, np.random.default_rng(0)
+    means = random.normal(size=(n, 1, 1)) + 0.4 * random.normal(size=(n, 5, 1))
+    usual = in_folds(monkeypatch, means, n_rows=n).variance
+    monkeypatch.setattr(module, "NEW_ROWS", 1e-9)  # as if there were very many rows
+    once = in_folds(monkeypatch, means, n_rows=n).variance
+    monkeypatch.setattr(module, "NEW_ROWS", 1e12)  # or next to none
+    twice = in_folds(monkeypatch, means, n_rows=n).variance
+    assert 1.03 * twice < usual < 0.97 * once
+
+
 def test_networks_that_disagree_wildly_are_not_narrowed_without_end(monkeypatch):
     n, n_folds = 600, 4
     means = 30 * np.random.default_rng(0).normal(size=(n, n_folds, 1))
