@@ -16,7 +16,7 @@ import torch
 from sample_files import QUICK, houses
 
 from batchensemble import load
-from batchensemble.cli import per_group
+from batchensemble.cli import per_group, predictions
 from batchensemble.cli.holdout import train
 from batchensemble.cli.training_data import read_training_table
 from batchensemble.estimators.splits import Order
@@ -257,6 +257,36 @@ def test_classes_that_a_group_does_not_know_are_empty(towns):
     shares = out[["p_large", "p_small", "p_tiny"]]
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     assert shares["p_tiny"].isna().equals(out["town"] != "Ulm")
+
+
+@pytest.mark.parametrize("first", ["big", "small"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_groups_without_a_calibration_have_no_sets_and_the_same_columns(
+    shell, first, ending, monkeypatch
+):
+    monkeypatch.setattr(
+        predictions.predict_file,
+        "__kwdefaults__",
+        {**predictions.predict_file.__kwdefaults__, "batch": 50},
+    )
+    rng = np.random.default_rng(0)
+
+    def rows(group, n):
+        x = rng.normal(size=n)
+        return pd.DataFrame({"shop": group, "x": x, "hit": x + rng.normal(size=n) > 0})
+
+    pd.concat([rows("small", 30), rows("big", 400)]).to_csv("old.csv", index=False)
+    new = pd.concat([rows("big", 60), rows("small", 60)]).sort_values(
+        "shop", ascending=first == "big"
+    )
+    new.to_csv("new.csv", index=False)
+    shell("fit", "old.csv", "-t", "hit", "--by", "shop", "-o", "models", *QUICK)
+    shell("predict", "models", "new.csv", "-o", f"out.{ending}", "--keep", "shop")
+    out = pd.read_csv("out.csv") if ending == "csv" else pd.read_parquet("out.parquet")
+    assert list(out)[1:6] == ["prediction", "confidence", "set", "p_false", "p_true"]
+    assert out["set"].isna().tolist() == (new["shop"] == "small").tolist()
+    assert out.drop(columns="set").notna().all(axis=None)
+    np.testing.assert_allclose(out["p_false"] + out["p_true"], 1)
 
 
 def test_a_group_that_cannot_be_fitted_a_gap_and_a_missing_folder_are_one_line_errors(towns):

@@ -26,6 +26,7 @@ from batchensemble.cli.training_data import TrainingData
 from batchensemble.data.reading import TableFile
 from batchensemble.data.text import read_as
 from batchensemble.estimators import Classifier, load
+from batchensemble.estimators.answers import class_names
 from batchensemble.modelfile.files import make_folder, replacing
 from batchensemble.modelfile.persistence import write_model
 from batchensemble.training.workers import MapCalls, worker_processes
@@ -79,7 +80,7 @@ def fit_groups(
         ):
             place = None if ray else Path(made)
             calls = ((name, _part(data, rows[name]), settings, how, place) for name in digests)
-            for name, fitted, classes in map_calls(_fit_group, calls):
+            for name, fitted, facts in map_calls(_fit_group, calls):
                 if isinstance(fitted, str):
                     failures[name] = fitted
                     continue
@@ -89,7 +90,7 @@ def fit_groups(
                 else:
                     write_model(folder / file, *fitted)
                 entry = {"file": file, "n_rows": n_rows, "digest": digests[name]}
-                index["groups"][name] = entry | {"classes": classes}
+                index["groups"][name] = entry | facts
                 _write_index(folder, index)
                 progress(f"{name}: {counted(n_rows, 'row')}")
         _write_index(folder, index)
@@ -121,8 +122,8 @@ def _fit_group(
     settings: dict[str, Any],
     how: dict[str, Any],
     place: Path | None,
-) -> tuple[str, Any, list[str]]:
-    """The group, its model or why there is none, and its classes.
+) -> tuple[str, Any, dict[str, Any]]:
+    """The group, its model or why there is none, and what the index says about it.
 
     The model is a file in `place`: a large answer of a process that is killed would be waited for
     forever. Without a place, it is what its file holds. Only the caller writes into the folder, so
@@ -133,13 +134,16 @@ def _fit_group(
             warnings.simplefilter("ignore")  # of a thousand groups nobody reads them
             model = train(part, settings, **how)
     except ValueError as error:
-        return name, f"{counted(len(part.frame), 'row')}: {error}", []
-    known = model.classes_.tolist() if isinstance(model, Classifier) else []
-    classes = [str(one) for one in known]
+        return name, f"{counted(len(part.frame), 'row')}: {error}", {}
+    is_classifier = isinstance(model, Classifier)
+    facts = {
+        "classes": class_names(model) if is_classifier else [],
+        "is_calibrated": is_classifier and model.calibration_ is not None,
+    }
     if place is None:
-        return name, model.stored(), classes
+        return name, model.stored(), facts
     model.save(place / _file_of(name))
-    return name, place / _file_of(name), classes
+    return name, place / _file_of(name), facts
 
 
 def _left(folder: Path, n_models: int, n_groups: int) -> str:
@@ -250,6 +254,8 @@ class ModelFolder:
         self.by, self.groups = index["by"], index["groups"]
         self.needed = [self.by, *index["columns"]]
         self.classes = sorted({name for entry in self.groups.values() for name in entry["classes"]})
+        # Folders of 0.3 do not say which models are calibrated.
+        self.has_sets = any(entry.get("is_calibrated", True) for entry in self.groups.values())
 
     def answer(self, rows: pd.DataFrame, file: TableFile, coverage: float) -> pd.DataFrame:
         """Each row by the model of its group, in the order of the rows."""
@@ -265,12 +271,11 @@ class ModelFolder:
             for label in dict.fromkeys(labels.tolist())
         ]
         frame = pd.concat(parts)
-        if self.classes:  # a group may not know all of them
-            shares = [f"p_{name}" for name in self.classes]
-            frame = frame.assign(**{n: np.nan for n in shares if n not in frame})
-            first = [name for name in frame if not name.startswith("p_")]
-            at = first.index("total")
-            frame = frame[[*first[:at], *shares, *first[at:]]]
+        if self.classes:  # a group may not know all of them, or have no calibration
+            sets, shares = ["set"] * self.has_sets, [f"p_{name}" for name in self.classes]
+            entropies = ["total", "aleatoric", "epistemic"]
+            names = ["prediction", "confidence", *sets, *shares, *entropies]
+            frame = frame.reindex(columns=names).astype(dict.fromkeys(sets, "string"))
         return frame.loc[rows.index]
 
     def _labels(self, rows: pd.DataFrame, file: TableFile) -> NDArray[Any]:

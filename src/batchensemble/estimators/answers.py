@@ -24,8 +24,7 @@ def prediction_columns(
         ).T
         columns = {"mean": dist.mean, "std": dist.std, "lower": lower, "upper": upper}
     else:
-        classes = model.classes_.tolist()
-        names = [str(one).lower() if isinstance(one, bool) else str(one) for one in classes]
+        names = class_names(model)
         columns = {"prediction": dist.mode, "confidence": dist.confidence}
         if model.calibration_ is not None:
             words = np.array(names, object)
@@ -34,6 +33,12 @@ def prediction_columns(
         columns |= {f"p_{name}": p for name, p in zip(names, dist.mean.T, strict=True)}
         columns["total"] = dist.total
     return pd.DataFrame(columns | {"aleatoric": dist.aleatoric, "epistemic": dist.epistemic})
+
+
+def class_names(model: Classifier) -> list[str]:
+    """The classes as files write them."""
+    classes = model.classes_.tolist()
+    return [str(one).lower() if isinstance(one, bool) else str(one) for one in classes]
 
 
 def with_shift(model: Regressor | Classifier, columns: Columns, coverage: float) -> pd.DataFrame:
