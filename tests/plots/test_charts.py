@@ -55,6 +55,11 @@ def test_a_chart_in_a_page_has_no_size_no_style_for_others_and_no_ids_but_those_
     assert "var(--ink)" in chart.svg()
 
 
+def test_letters_that_the_font_lacks_reach_the_page_without_a_warning():
+    chart = curve("家賃", AT, [(OWN, VALUES)], x="面積", y="🏠 都市")
+    assert "面積" in chart.svg()
+
+
 @pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
 def test_a_chart_is_the_same_text_whenever_it_is_drawn(chart):
     assert chart.svg() == chart.svg()

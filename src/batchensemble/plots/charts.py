@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -60,7 +61,9 @@ class Chart:
                     spans, (0, 1), transform=axes.get_xaxis_transform(), color=SOFT, alpha=0.0
                 )
                 tip(bars, [words for *_, words in self.strips])
-            figure.savefig(buffer, format="svg", transparent=True)
+            with warnings.catch_warnings():  # the reader's browser has the letters
+                warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)
+                figure.savefig(buffer, format="svg", transparent=True)
         return inline(buffer.getvalue())
 
 
