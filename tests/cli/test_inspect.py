@@ -1,4 +1,5 @@
 import pytest
+from sample_files import QUICK, houses
 
 from batchensemble import load
 from batchensemble.cli.inspect import describe_model
@@ -24,3 +25,20 @@ def test_a_file_tells_what_the_model_is_and_how_it_was_made(shell, name, task, t
     said = shell("inspect", name).stdout
     assert all(len(line) <= 80 for line in said.splitlines())
     assert "2 epochs" in said
+
+
+def test_a_model_that_changed_in_python_claims_nothing_of_what_it_was(shell):
+    rows = houses()[["rooms", "area", "price"]].dropna()
+    rows.to_csv("numbers.csv", index=False)
+    shell("fit", "numbers.csv", "-t", "price", "-o", "numbers.be", *QUICK)
+    assert "Calibrated" in shell("inspect", "numbers.be").stdout
+    model, X, y = load("numbers.be"), rows[["rooms", "area"]], rows["price"]
+    model.update(X, y).save("updated.be")
+    said = " ".join(shell("inspect", "updated.be").stdout.split())
+    assert "Not scored: it has learned from other rows since" in said
+    assert "Calibrated" not in said
+    model.calibrate(X, y).save("calibrated.be")
+    said = " ".join(shell("inspect", "calibrated.be").stdout.split())
+    assert f"Calibrated with {len(rows)} rows after its training." in said
+    model.fit(X, y).save("anew.be")
+    assert describe_model("anew.be")["origin"] is None

@@ -67,6 +67,11 @@ class Estimator(Settings):
             self.__dict__.update(before)
             raise
 
+    def _amend_origin(self, **said: Any) -> None:
+        """What the command line said about the model when it fitted it, if it did."""
+        if origin := vars(self).get("origin_"):
+            self.__dict__["origin_"] = origin | said
+
     def _make_method(self) -> Method:
         n_members = self.settings_["n_members"]
         return make_method(self.method, n_members=n_members, n_passes=int(self.n_passes))

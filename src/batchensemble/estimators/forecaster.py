@@ -226,6 +226,7 @@ class Forecaster(Estimator):
         ensemble = network.finished(ensemble, HeldOut(data, judged, self._loss(), n_apart))
         self.model_ = with_demand(self._assembled(encoder, ensemble), panel)
         self.calibration_ = None
+        self.__dict__.pop("origin_", None)
         self._observed = Observed.at_fit(panel)
 
     def _resolved(self) -> dict[str, Any]:
@@ -285,6 +286,7 @@ class Forecaster(Estimator):
             )
         past = self.past(panel, panel, self.model_.horizon, rows)
         self.calibration_ = past.compared(adapt=adapt)
+        self._amend_origin(calibrated=f"Calibrated with {len(rows):,} forecasts after its training")
         return self._continued(panel)
 
     def calibration_report(self) -> pd.DataFrame:

@@ -107,6 +107,7 @@ def fit_files(
     validate_data(estimator, X, skip_check_array=True)
     estimator.target_name_ = files.target
     estimator.calibration_ = None
+    estimator.__dict__.pop("origin_", None)
     values = _plain(values)
     examples = Examples(columns, values)
     estimator._learn_target(examples, examples)

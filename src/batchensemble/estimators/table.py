@@ -185,6 +185,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         seeds = draw_seeds(self.random_state)
         learned, held_back = self._parted(every, calibrate, seeds.split)
         self.calibration_ = None
+        self.__dict__.pop("origin_", None)
         self._learn_target(every, learned)
         encoder = self._encoder()
         x = encoder.fit_transform(learned.columns)
@@ -250,6 +251,8 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
             learned, x, model.encoder, recipe, method, watched, seeds, start=ensemble.bank
         )
         self.history_ = [*before, *self.history_]
+        since = "it has learned from other rows since it was scored"
+        self._amend_origin(scores={}, n_judged=0, judged_on=since, calibrated="", warnings=[])
         if held_back is not None:
             self._calibrate(held_back.columns, held_back.values)
         return found
@@ -448,6 +451,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         if groups is not None and per_class:
             raise ValueError("expected groups or per_class=True, got both; omit one of the two")
         self._calibrate(columns, values, groups, per_class)
+        self._amend_origin(calibrated=f"Calibrated with {columns.n_rows:,} rows after its training")
         return self
 
     def _calibrate(
