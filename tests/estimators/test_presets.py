@@ -12,6 +12,7 @@ from sample_files import Shell, houses, sales
 
 import batchensemble
 from batchensemble import Classifier, Regressor
+from batchensemble.estimators.effort import widths
 from batchensemble.estimators.presets import (
     CLASSIFIER_PRESETS,
     PRESETS,
@@ -232,7 +233,7 @@ def test_the_command_line_fits_with_every_preset(preset, tmp_path, monkeypatch):
         shell("fit", "houses.csv", "-t", target, *words)
         model = batchensemble.load("model.be")
         assert model.preset == preset
-        assert tuple(model.settings_["hidden"]) == model._presets[preset]["hidden"]
+        assert tuple(model.settings_["hidden"]) == widths(model._presets[preset], 60)
     series = ("fit", "sales.csv", "-t", "sales", "--time", "month", "--series", "store", *words)
     if preset in SERIES_PRESETS:
         shell(*series, "--horizon", 3)

@@ -254,7 +254,6 @@ class ModelFolder:
         self.by, self.groups = index["by"], index["groups"]
         self.needed = [self.by, *index["columns"]]
         self.classes = sorted({name for entry in self.groups.values() for name in entry["classes"]})
-        # Folders of 0.3 do not say which models are calibrated.
         self.has_sets = any(entry.get("is_calibrated", True) for entry in self.groups.values())
 
     def answer(self, rows: pd.DataFrame, file: TableFile, coverage: float) -> pd.DataFrame:

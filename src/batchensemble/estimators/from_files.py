@@ -19,7 +19,7 @@ from batchensemble.data.frames import read_columns
 from batchensemble.data.row_sample import MOST_CLASSES
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.table_files import TableFiles
-from batchensemble.estimators.effort import length_for
+from batchensemble.estimators.effort import length_for, widths
 from batchensemble.estimators.examples import Examples
 from batchensemble.estimators.heads import ClassHead, Head
 from batchensemble.estimators.splits import (
@@ -114,6 +114,7 @@ def fit_files(
     head = estimator._head()
     encoder = estimator._encoder().fit(columns)
     estimator._doubt(encoder, columns, values, is_sample=True)
+    estimator.settings_["hidden"] = widths(estimator.settings_, files.sample.n_rows)
     recipe = recipe_of(estimator.settings_, encoder, head.sizes)
     method, parts = _parts(estimator)
     n_rows = round(parts.trained_on * files.sample.n_rows)

@@ -25,7 +25,7 @@ _DEFAULT: dict[str, Any] = {
     "n_members": 2,
     **_OWN_HEADS,
     "batching": "split",
-    "hidden": (128, 128),
+    "hidden": None,
     "bins": 16,
     "embedding_width": 4,
     "folds": 5,

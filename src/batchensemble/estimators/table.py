@@ -25,7 +25,7 @@ from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.table_files import is_in_files, open_files, target_values
 from batchensemble.estimators.base import Estimator, pick_device
-from batchensemble.estimators.effort import length_for
+from batchensemble.estimators.effort import length_for, widths
 from batchensemble.estimators.examples import Examples, read_eval_set, training_data
 from batchensemble.estimators.explanation import Explanation, explained, of_kinds_at_fit
 from batchensemble.estimators.from_files import check_wanted, fit_files
@@ -191,6 +191,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         x = encoder.fit_transform(learned.columns)
         self._doubt(encoder, learned.columns, learned.values)
         watched = self._watched(eval_set, encoder)
+        self.settings_["hidden"] = widths(self.settings_, len(learned))
         recipe = recipe_of(self.settings_, encoder, self._head().sizes)
         method = self._make_method()
         found = self._learn(
