@@ -4,6 +4,7 @@ from typing import get_args
 
 import numpy as np
 import pandas as pd
+import pytest
 from sample_files import QUICK, houses, sales
 
 from batchensemble import load
@@ -252,17 +253,22 @@ def test_a_file_without_a_target_in_any_row_does_not_end_a_large_fit(shell, monk
     assert "left out 3 rows without price" in said
 
 
-def test_a_column_that_is_dropped_may_hold_anything(shell):
+@pytest.mark.parametrize("name", ["parts.parquet", "folder"])
+def test_a_column_that_is_dropped_may_hold_anything(shell, name):
     frame = houses().dropna(subset="price")[["area", "price"]]
     frame["parts"] = [[1, 2]] * len(frame)
     frame["far"] = np.inf
+    Path("folder").mkdir()
     frame.to_parquet("parts.parquet", index=False)
-    assert "column 'parts'" in shell("fit", "parts.parquet", "-t", "price", code=1).stderr
-    words = ("fit", "parts.parquet", "-t", "price", "--drop", "parts", "--drop", "far", *QUICK)
+    for part, rows in (("a", frame[:60]), ("b", frame[60:])):
+        rows.to_parquet(f"folder/{part}.parquet", index=False)
+    Path("folder/~$b.xlsx").write_bytes(b"a lock of an open spreadsheet")
+    assert "column 'parts'" in shell("fit", name, "-t", "price", code=1).stderr
+    words = ("fit", name, "-t", "price", "--drop", "parts", "--drop", "far", *QUICK)
     said = plain_words(shell(*words).stdout)
     assert "Learns from 1 column: number area" in said
     assert "Left out: parts, far (dropped with --drop)" in said
-    said = shell("fit", "parts.parquet", "-t", "price", "--drop", "part", code=1).stderr
+    said = shell("fit", name, "-t", "price", "--drop", "part", code=1).stderr
     assert "did you mean 'parts'?" in said
 
 

@@ -94,15 +94,14 @@ def read_training_table(
 
     `why` is the reason for the task, if it is given.
     """
-    words, unread = [*category, *([by] if by else [])], list[str]()
+    used = {target, *more_targets, groups, in_time, by, censored, *category}
+    unread = [name for name in drop if name not in used]
+    how: Any = {"words": [*category, *([by] if by else [])], "drop": unread, "options": options}
     if is_large(path):
-        files = open_files(path, target, words=words, options=options, skip_gaps=True, seed=seed)
+        files = open_files(path, target, skip_gaps=True, seed=seed, **how)
         table, sample = _sampled(files), files.sample
     else:
-        used = {target, *more_targets, groups, in_time, by, censored, *category}
-        unread = [name for name in drop if name not in used]
-        table = _with_zones(read_file(path, words=words, drop=unread, options=options))
-        files = None
+        table, files = _with_zones(read_file(path, **how)), None
     rows, facts = with_target(table, target)
     targets = [target, *more_targets]
     if more_targets:
@@ -147,12 +146,12 @@ def read_training_table(
             f"{table.name}: expected a column besides the target {target!r} to learn from, got "
             + "; ".join(["none", *reasons, *facts["notes"]])
         )
-    how = _read_how(table, [*columns, *targets])
-    facts["notes"] += how.pop("notes")
+    read_how = _read_how(table, [*columns, *targets])
+    facts["notes"] += read_how.pop("notes")
     for name in row_numbers(table.frame, columns):
         facts["notes"] += (f"{name!r} numbers the rows; if it means nothing, add --drop {name}",)
     origin = Origin(
-        task=task, why=why, columns=columns, left_out=left_out, censored=said, **facts, **how
+        task=task, why=why, columns=columns, left_out=left_out, censored=said, **facts, **read_how
     )
     if files is not None:
         n_rows = sample.n_rows + sample.n_without_target

@@ -63,7 +63,7 @@ def list_files(where: str | Path) -> list[Path]:
 
 
 def _is_data(path: Path) -> bool:
-    return path.is_file() and is_table(path) and not path.name.startswith((".", "_"))
+    return path.is_file() and is_table(path) and not path.name.startswith((".", "_", "~$"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,13 +178,14 @@ def open_files(
     target: Any,
     *,
     words: Collection[str] = (),
+    drop: Collection[str] = (),
     options: FileOptions = AS_FOUND,
     skip_gaps: bool = False,
     seed: int = 0,
 ) -> TableFiles:
     """The table in a file, a folder, files that match a pattern, or a dataset of pyarrow.
 
-    In the columns `words` everything is a word.
+    In the columns `words` everything is a word. What columns to `drop` hold does not matter.
     """
     if isinstance(where, TableFiles):
         return where
@@ -201,6 +202,8 @@ def open_files(
             raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
         if file.is_text:
             head = pd.concat([head, *_rows_after(file, sources[1:], HEAD_ROWS - len(head))])
+        known = [one_of(name, file.names, f"the --drop column of {file.name}") for name in drop]
+        head = head.drop(columns=known)
         columns = recognise(head, file)
         check_words(words, columns, head, file)
         name = file.name if len(sources) == 1 else str(where)
