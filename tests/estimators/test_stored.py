@@ -14,6 +14,11 @@ def test_categories_that_are_no_list_are_refused_by_name(words):
         Regressor(categories={"x0": words}).fit(x, y)
 
 
+def test_a_set_of_categories_has_one_order_whatever_its_hashes():
+    words = [*"abcdefgh"]
+    assert plain_lists({"x": {*words}, "y": frozenset(words)}) == {"x": words, "y": words}
+
+
 def test_categories_of_any_library_are_kept_as_plain_lists():
     array = np.array(["a"])
     plain = plain_lists({"x": pd.Index(["a", "b"]), "y": array, "z": ("a",)})

@@ -23,17 +23,17 @@ def stored(parameters: dict[str, Any], learned: dict[str, Any]) -> tuple[dict[st
 
 
 def plain_lists(categories: Mapping[str, Sequence[Any]] | None) -> dict[str, Any] | None:
-    """Lists instead of other libraries' arrays, which no file can keep."""
+    """Lists instead of other libraries' arrays, which no file can keep; sets in one order."""
     if categories is None:
         return None
-    plain = (list, tuple, np.ndarray)
-    for name, words in categories.items():
+    given = categories.items()
+    for name, words in given:
         if isinstance(words, str) or not isinstance(words, Iterable):
             raise ValueError(
                 f"expected categories={{{name!r}: [...]}}, a list for each column, got "
                 f"{words!r:.80}"
             )
-    return {
-        name: words if isinstance(words, plain) else list(words)
-        for name, words in categories.items()
-    }
+    plain = (list, tuple, np.ndarray)
+    lists = {n: words if isinstance(words, plain) else list(words) for n, words in given}
+    sets = {n: sorted(words, key=str) for n, words in given if isinstance(words, set | frozenset)}
+    return lists | sets
