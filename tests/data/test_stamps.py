@@ -18,6 +18,14 @@ def stamped(freq, unit, most, n=24):
         (stamped("MS", "D", 20), "monthly, but on different days: pass freq='MS' "),
         (stamped("QS", "D", 80), "quarterly, but on different days"),
         (stamped("W-MON", "D", 6), "weekly, but on different days: pass freq='W-MON' "),
+        (
+            pd.date_range("2020-01-01", periods=24, freq="MS") + pd.Timedelta(14, "D"),
+            "monthly, on day 15 of a month: pass freq='MS' ",
+        ),
+        (
+            pd.date_range("2020-01-01", periods=24, freq="QS") + pd.Timedelta(1, "D"),
+            "quarterly, on day 2 of a month",
+        ),
         (stamped("D", "h", 20), "daily, but at different hours"),
         (stamped("h", "min", 50).tz_localize("Europe/Berlin"), "hourly, but at different minutes"),
     ],
