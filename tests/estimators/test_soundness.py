@@ -65,16 +65,31 @@ def test_a_file_that_could_not_predict_does_not_load(tmp_path, name):
         batchensemble.load(tmp_path / "m.be")
 
 
-@pytest.mark.parametrize("array", ["exponents_", "numbers_.fill"])
-def test_a_row_of_numbers_that_became_a_column_does_not_load(tmp_path, array):
-    contents, arrays = parts(saved("regressor"))
-    name = f"encoder_.{array}"
-    # As many as there are rows in the trial, so that numpy would take them for one of each row.
-    assert arrays[name].shape == (3,)
-    arrays[name] = arrays[name][:, None]
+def without_bounds(path):
+    x = 2000 + np.random.default_rng(0).normal(size=(90, 2))
+    settings = {"preset": "paper", "log_variance_bounds": (-np.inf, np.inf), "epochs": 2}
+    model = batchensemble.Regressor(**settings, random_state=0).fit(x, x.sum(axis=1))
+    model.save(path)
+    return model, x
+
+
+def test_a_model_without_bounds_of_its_variance_loads_and_answers_the_same(tmp_path):
+    model, x = without_bounds(tmp_path / "m.be")
+    with pytest.raises(ValueError, match="variances: expected finite numbers"):
+        model.predict(np.full((1, 2), -1e300))
+    np.testing.assert_array_equal(
+        batchensemble.load(tmp_path / "m.be").predict(x), model.predict(x)
+    )
+
+
+@pytest.mark.parametrize("factor", [1e12, 1e25])
+def test_a_model_without_bounds_whose_outputs_are_not_finite_does_not_load(tmp_path, factor):
+    without_bounds(tmp_path / "m.be")
+    contents, arrays = parts((tmp_path / "m.be").read_bytes())
+    arrays["bank_.theta"] *= np.float32(factor)
     text = json.dumps(contents, separators=(",", ":"))
     (tmp_path / "m.be").write_bytes(resigned(bytes_of(arrays, {"batchensemble": text})))
-    with pytest.raises(ModelFileError, match=r"m\.be cannot be built .* fit and save the model ag"):
+    with pytest.raises(ModelFileError, match=r"m\.be cannot be built .*finite"):
         batchensemble.load(tmp_path / "m.be")
 
 

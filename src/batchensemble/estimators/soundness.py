@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from batchensemble.data.columns import MISSING, Column, Columns, Kind
+from batchensemble.data.columns import Columns, Kind
 from batchensemble.data.embedded import REACH
 from batchensemble.data.grids import positions, series_of
 from batchensemble.data.panels import Panel
@@ -21,10 +21,12 @@ from batchensemble.estimators.requirements import is_count, is_number, is_positi
 from batchensemble.estimators.sound_calibrations import check_intervals, check_sets
 from batchensemble.estimators.sound_origins import check_origin
 from batchensemble.estimators.stored import plain_lists
+from batchensemble.estimators.trial_rows import tried_columns
 from batchensemble.predictive import GaussianPredictive, Transform, TransformedPredictive
 from batchensemble.predictive.checks import check_array
 from batchensemble.training.engines.shapes import linear_layers
 from batchensemble.training.loop import History
+from batchensemble.training.losses import FREE
 from batchensemble.training.models import Ensemble
 
 MOST_TRIED = 2**22  # weights of all members: a larger model is not tried, only checked
@@ -36,18 +38,6 @@ DESCRIBED = {
     "n_parameters": int,
 }
 BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
-TYPICAL: dict[Kind, Any] = {
-    "number": 1.0,
-    "boolean": 1.0,
-    "category": "a",
-    "date": np.datetime64("2024-02-29T12:00", "us"),
-}
-EXTREME: dict[Kind, Any] = {
-    "number": -1e300,
-    "boolean": 0.0,
-    "category": "",
-    "date": np.datetime64("9999-12-31T23:59", "us"),
-}
 
 
 def check_sound(model: Regressor | Classifier | Forecaster) -> None:
@@ -125,7 +115,7 @@ def _check_table(model: Regressor | Classifier) -> None:
         _check_classes(model.classes_)
         if model.calibration_ is not None:
             check_sets(model.calibration_, len(model.classes_))
-    columns = _tried_columns(encoder)
+    columns = tried_columns(encoder)
     if _is_small(model.model_.ensemble):
         _try_table(model, columns)
 
@@ -148,43 +138,21 @@ def _check_inputs(recipe: dict[str, Any], encoder: TableEncoder) -> None:
 
 
 def _try_table(model: Regressor | Classifier, columns: Columns) -> None:
-    n, dist = columns.n_rows, model.model_.predict(columns)
+    head, outputs = model.model_.head, np.concatenate(list(model.model_.outputs(columns)))
+    require(len(outputs) == columns.n_rows, "outputs of the networks for every row")
+    require(np.isfinite(outputs).all(), "finite outputs of the networks")
+    if getattr(head.loss, "bounds", None) == FREE:
+        outputs = outputs[:1]  # of rows unlike those of fit, the variance may be infinite
+    dist = head.predictive(outputs)
     answers: list[Any] = [dist.mean, *dist.uncertainty()]
     if isinstance(dist, GaussianPredictive | TransformedPredictive):
         answers += [dist.std, dist.quantile(0.1)]
     if dist.n_members > 1:
-        answers += [model.model_.head.disagreement(part) for part in model.model_.outputs(columns)]
+        answers.append(head.disagreement(outputs))
     if model.calibration_ is not None:
         model.calibration_report()
-    require(all(len(answer) == n for answer in answers), "an answer for every row")
+    require(all(len(answer) == len(outputs) for answer in answers), "an answer for every row")
     require(all(np.isfinite(answer).all() for answer in answers), "finite predictions")
-
-
-def _tried_columns(encoder: TableEncoder) -> Columns:
-    """Rows that it encodes, each as it would alone: no array is taken for one of another shape."""
-    columns = _trial_columns(encoder)
-    encoded = encoder.transform(columns)
-    require(np.isfinite(encoded).all(), "an encoder that gives finite numbers")
-    alone = [encoder.transform(columns.take(np.array([i]))) for i in range(columns.n_rows)]
-    same = np.concatenate(alone)
-    require(same.shape == encoded.shape and np.allclose(same, encoded), "an encoder of single rows")
-    return columns
-
-
-def _trial_columns(encoder: TableEncoder) -> Columns:
-    """A row without values, a typical one and an extreme one."""
-    columns = []
-    for name, kind in zip(encoder.names_, encoder.kinds_, strict=True):
-        dtype = object if kind == "category" else None
-        values = np.array([MISSING[kind], TYPICAL[kind], EXTREME[kind]], dtype)
-        columns.append(Column(name, kind, values))
-    zoned = getattr(encoder, "zoned_", [False] * len(columns))  # files of 0.2 do not say
-    require(type(zoned) is list and len(zoned) == len(columns), "which dates have zones")
-    for column, is_zoned in zip(columns, zoned, strict=True):
-        fits = type(is_zoned) is bool and (column.kind == "date" or not is_zoned)
-        require(fits, "which dates have zones")
-    columns = [c._replace(is_zoned=z) for c, z in zip(columns, zoned, strict=True)]
-    return Columns(tuple(columns))
 
 
 def _check_encoder(encoder: TableEncoder) -> None:
@@ -225,7 +193,7 @@ def _check_forecaster(model: Forecaster) -> None:
     require(type(encoder.calendar) is bool and is_count(encoder.period), "a calendar or none")
     for each in encoder.encoders_.values():
         _check_encoder(each)
-        _tried_columns(each)
+        tried_columns(each)
     for name in panel.ids.tolist():
         location, scale = encoder.scales_[name]
         require(is_number(location) and is_positive(scale), "a scale of every series")
