@@ -44,3 +44,16 @@ def test_a_jump_after_a_gap_is_not_repeated_every_season():
     drift = np.where(np.arange(200) % 70 < 20, np.arange(200.0) % 7 + np.arange(200), np.nan)
     filled = seasonally_filled(gappy(drift[:161]), 7).values
     assert np.abs(filled).max() < 300  # the trend goes on in a gap, and no faster
+
+
+@pytest.mark.parametrize("period", [1, 2, 7])
+def test_the_end_of_a_filled_series_is_filled_already(period):
+    random = np.random.default_rng(0)
+    values = random.normal(size=60)
+    values[1:][random.random(59) < 0.4] = np.nan
+    filled = seasonally_filled(gappy(values), period)
+    whole = seasonally_filled(gappy(values), period, is_whole=True)
+    np.testing.assert_array_equal(whole.values, filled.values)
+    for n in range(1, 60):
+        again = seasonally_filled(filled.tail(n), period)
+        np.testing.assert_array_equal(again.values, filled.values[-n:])

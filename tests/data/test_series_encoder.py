@@ -220,5 +220,5 @@ def test_a_gap_at_the_beginning_of_a_window_reads_nothing_of_the_series_before_i
     own = encoder("difference", linear=True, period=7).fit(series)
     ahead = own.encode_ahead(series, 10, series.future_times(3), None)
     by_series = ahead.raw.reshape(2, -1)
-    assert by_series[0, 0] == 1e6 + 9
-    assert by_series[1, :3].tolist() == [9.0, 9.0, 12.0]
+    assert by_series[0, 0] == 1e6 + 10  # as a week ago, 1 more than the day before
+    assert by_series[1, :3].tolist() == [10.0, 11.0, 12.0]

@@ -4,7 +4,7 @@ import pytest
 from fixtures import TINY_FORECASTER as QUICK
 from fixtures import long_frame as long
 
-from batchensemble import Forecaster
+from batchensemble import Forecaster, load
 from batchensemble.estimators.series_model import hold_out_windows
 
 
@@ -55,3 +55,35 @@ def test_series_too_short_to_hold_windows_out_are_not_learned_by_heart(
     (history,) = Forecaster(**given).fit(long(1, n)).history_
     assert len(history.losses) == n_epochs
     assert bool(history.scores) == is_judged
+
+
+def gappy(n, seed):
+    """Daily values with a week's season, a sixth of them missing."""
+    random = np.random.default_rng(seed)
+    values = 100 + 10 * np.sin(2 * np.pi * np.arange(n) / 7) + random.normal(size=n)
+    values[random.random(n) < 1 / 6] = np.nan
+    return pd.DataFrame({"unique_id": "s", "ds": pd.date_range("2010", periods=n), "y": values})
+
+
+@pytest.mark.filterwarnings("ignore:.* values are missing")
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("settings", [{"context": 21}, {"context": 4, "season": 30}])
+def test_whatever_is_missing_a_forecast_is_the_same_in_hindsight_and_of_a_file(
+    tmp_path, settings, seed
+):
+    df, h = gappy(120, seed), QUICK["horizon"]
+    first, second = 100, 112  # rows known at two cutoffs
+    ends = [0, first - 1, first, first + h - 1, second - 1, second + h - 1]
+    df.loc[ends, "y"] = 100.0
+    Forecaster(**QUICK | settings).fit(df[:first]).save(tmp_path / "m.be")
+    answers = []
+    for model in (Forecaster(**QUICK | settings).fit(df[:first]), load(tmp_path / "m.be")):
+        for n_known in (first, second):
+            if n_known == second:
+                model.update(df[first:second])
+            past = model.cross_validation(df[: n_known + h], refit="never")["BatchEnsemble"]
+            ahead = model.predict()["BatchEnsemble"]
+            np.testing.assert_array_equal(ahead, past)
+            np.testing.assert_array_equal(ahead, model.predict(df=df[:n_known])["BatchEnsemble"])
+            answers.append(ahead)
+    np.testing.assert_array_equal(answers[:2], answers[2:])

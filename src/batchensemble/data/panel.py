@@ -28,7 +28,7 @@ class Panel:
     freq     from one time to the next: a pandas offset, or a step for integers
     backend  the library in which `frame` answers: "pandas", "polars", ...
     dtypes   of the id and the time column in that library, so that answers join the user's frame
-    is_filled  (rows,), where the last value before it stands for a missing one; None: nowhere
+    is_filled  (rows,), where another value stands for a missing one; None: nowhere
     """
 
     ids: NDArray[Any]

@@ -150,16 +150,17 @@ class SeriesEncoder:
         return self.encoders_["past"].n_features_out_ + 1 if self.past else 0
 
     def encode(
-        self, panel: Panel, *, learned_from: Panel | None = None, recent: Panel | None = None
+        self, panel: Panel, *, learned_from: Panel | None = None, reach: int | None = None
     ) -> Encoded:
         """The rows of a panel.
 
-        A series that fit has not seen is scaled by `learned_from`'s. One whose `recent` numbers,
-        those that a forecast reads, are of another size than what fit has seen is scaled by these.
+        A series that fit has not seen is scaled by `learned_from`'s. One whose last `reach` numbers
+        there, those that a forecast reads, are of another size than what fit has seen is scaled by
+        these.
         """
         floors = self._floors_by(learned_from or panel)
         source = seasonally_filled(learned_from or panel, self.period)
-        latest = source if recent is None else seasonally_filled(recent, self.period)
+        latest = source if reach is None else source.tail(reach)
         panel = seasonally_filled(panel, self.period)
         scales = [
             self._scale_of(_key(i), latest.values[latest.rows(k)])
@@ -191,9 +192,10 @@ class SeriesEncoder:
         self, history: Panel, reach: int, times: pd.Index, columns: Columns | None
     ) -> Encoded:
         """The last `reach` rows of each series followed by times to forecast, without values."""
+        history = seasonally_filled(history, self.period)  # before it is cut: gaps repeat a season
         panel = history.tail(reach)
         rows, starts, repeated = continued_back(panel.starts, reach - panel.lengths, self.period)
-        known = self.encode(panel, learned_from=history, recent=panel).take(rows, repeated)
+        known = self.encode(panel, learned_from=history, reach=reach).take(rows, repeated)
         h = len(times) // len(panel)
         parts = self._known_ahead(times, panel.freq, columns)
         parts.append(np.repeat(self._static(history), h, axis=0))

@@ -29,6 +29,7 @@ from batchensemble.data.panels import (
     read_panel,
 )
 from batchensemble.data.public_holidays import check_holidays, holiday_columns, holiday_names
+from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.estimators.backtests import doubts_about_levels, past_forecasts
 from batchensemble.estimators.base import Estimator, pick_device
@@ -193,6 +194,7 @@ class Forecaster(Estimator):
         self.settings_ = settings = network.settings
         training = self._training(stops_early=bool(settings["validation_fraction"]))
         self.season_, self.context_, self.lags_ = network.season, network.context, network.lags
+        panel = seasonally_filled(panel, self.season_, is_whole=True)
         reach, horizon = reach_of(self.context_, self.lags_), int(settings["horizon"])
         encoder = SeriesEncoder(
             settings["scaling"],
@@ -601,7 +603,8 @@ class Forecaster(Estimator):
         return panel.extended(self._read(df, fill=self.fill, freq=panel.freq))
 
     def _continued(self, panel: Panel) -> Self:
-        self._observed = dataclasses.replace(self._observed, panel=panel)
+        filled = seasonally_filled(panel, self.season_)
+        self._observed = dataclasses.replace(self._observed, panel=filled)
         seen = self.model_.encoder.having_seen(panel)
         self.model_ = dataclasses.replace(self.model_, encoder=seen)
         return self
@@ -624,7 +627,8 @@ class Forecaster(Estimator):
 
     def _learned(self) -> dict[str, Any]:
         h = self.model_.horizon
-        needed = self.model_.reach + h  # `update` forecasts what its first rows belong to
+        # `update` forecasts what its first rows belong to, and fills their gaps as a season ago.
+        needed = max(self.model_.reach + h, self.season_ + 1)
         kept = self._observed.tail(max(needed, self._plotted_history(h)))
         learned = super()._learned()
         del learned["_observed"]

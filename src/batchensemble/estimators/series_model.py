@@ -113,9 +113,9 @@ class SeriesModel:
         n_missing = np.zeros(len(panel), dtype=np.int64)
         np.maximum.at(n_missing, series, self.reach - 1 - (rows - panel.starts[series]))
         whole, starts, repeated = continued_back(panel.starts, n_missing, self.encoder.period)
-        recent = history.tail(self.reach)
+        encoded = self.encoder.encode(panel, learned_from=history, reach=self.reach)
         return Ahead(
-            self.encoder.encode(panel, learned_from=history, recent=recent).take(whole, repeated),
+            encoded.take(whole, repeated),
             rows + (starts[1:] - panel.starts[1:])[series] - self.reach + 1,
             rows + 1,
             panel.ids[series],
