@@ -87,3 +87,17 @@ def test_whatever_is_missing_a_forecast_is_the_same_in_hindsight_and_of_a_file(
             np.testing.assert_array_equal(ahead, model.predict(df=df[:n_known])["BatchEnsemble"])
             answers.append(ahead)
     np.testing.assert_array_equal(answers[:2], answers[2:])
+
+
+def test_windows_after_a_first_value_below_zero_may_be_negative_in_hindsight_as_ahead():
+    df = long(1, 70, freq="D")
+    df["y"] = np.abs(df["y"])
+    df.loc[60:61, "y"] = -30.0
+    model = Forecaster(**QUICK, context=14).fit(df[:58])
+    past = model.cross_validation(df, n_windows=7, refit="never", level=[80])
+    lower = past.groupby("cutoff")["BatchEnsemble-lo-80"].min()
+    assert ((lower < 0) == (lower.index >= df["ds"][60])).all()
+    for cutoff, window in past.groupby("cutoff"):
+        ahead = model.predict(df=df[df["ds"] <= cutoff], level=[80])
+        names = list(ahead)[2:]
+        np.testing.assert_allclose(window[names], ahead[names], rtol=1e-5, atol=1e-5)

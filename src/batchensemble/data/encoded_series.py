@@ -17,7 +17,7 @@ class Encoded:
     location, scale  (rows,): value * scale + location gives back the user's units
     effect     (rows,): what columns that act linearly added, taken out of the scaled values
     raw        (rows,): the values as they came
-    lowest     (rows,): what no forecast of the series is below, as they came
+    lowest     (rows,): what no forecast that begins there is below, as they came
     """
 
     values: NDArray[np.float32]

@@ -136,13 +136,19 @@ class SeriesEncoder:
 
         A value below fit's floor proves it wrong; what stands in the place of one proves nothing.
         """
-        known = (
-            panel.values if panel.is_filled is None else np.where(panel.is_filled, 0, panel.values)
-        )
-        is_limited = np.minimum.reduceat(known, panel.starts[:-1]) >= 0
-        floors = np.where(is_limited & (self.scaling == "difference"), 0.0, -np.inf).tolist()
+        is_free = np.logical_or.reduceat(panel.observed < 0, panel.starts[:-1])
+        floors = np.where(is_free | (self.scaling != "difference"), -np.inf, 0.0).tolist()
         found = {_key(i): floor for i, floor in zip(panel.ids, floors, strict=True)}
         return {key: min(self.floors.get(key, floor), floor) for key, floor in found.items()}
+
+    def _floors_before(self, panel: Panel) -> Floats:
+        """(rows,), the same by what is known before each row, for forecasts that begin there."""
+        is_negative = panel.observed < 0
+        n_before: NDArray[np.int64] = np.cumsum(is_negative) - is_negative
+        is_free = n_before > np.repeat(n_before[panel.starts[:-1]], panel.lengths)
+        usual = 0.0 if self.scaling == "difference" else -np.inf
+        floors = [self.floors.get(_key(i), usual) for i in panel.ids]
+        return np.where(is_free, -np.inf, np.repeat(floors, panel.lengths))
 
     @property
     def n_past(self) -> int:
@@ -158,7 +164,6 @@ class SeriesEncoder:
         there, those that a forecast reads, are of another size than what fit has seen is scaled by
         these.
         """
-        floors = self._floors_by(learned_from or panel)
         source = seasonally_filled(learned_from or panel, self.period)
         latest = source if reach is None else source.tail(reach)
         panel = seasonally_filled(panel, self.period)
@@ -185,7 +190,7 @@ class SeriesEncoder:
         # What fit has not seen may lie anywhere: float32 must hold it, or its square, all the same.
         most = 1e12 if self.scaling in ("window", "difference") else 1e30
         single = np.clip(values, -most, most).astype(np.float32)
-        lowest = np.repeat([floors[_key(i)] for i in panel.ids], panel.lengths)
+        lowest = self._floors_before(panel)
         return Encoded(single, covariates, location, scale, effect, panel.values, lowest)
 
     def encode_ahead(
@@ -204,7 +209,7 @@ class SeriesEncoder:
             first_step[:, 0, :-1] = self._encoded("past", panel.columns)[panel.starts[1:] - 1]
             first_step[:, 0, -1] = 1
             parts.append(first_step.reshape(len(times), -1))
-        firsts = np.repeat(starts[:-1], h)
+        firsts, floors = np.repeat(starts[:-1], h), [*self._floors_by(history).values()]
         series = np.concatenate([series_of(starts), np.repeat(np.arange(len(panel)), h)])
         order = np.argsort(series, kind="stable")  # what is ahead comes after each series
 
@@ -218,7 +223,7 @@ class SeriesEncoder:
             joined(known.scale, known.scale[firsts]),
             joined(known.effect, self._effect(len(times), columns)),
             joined(known.raw, np.zeros(len(times))),
-            joined(known.lowest, known.lowest[firsts]),
+            np.repeat(floors, reach + h),
         )
 
     def decode(

@@ -82,7 +82,7 @@ class Forecast:
                 intervals[f"{self.alias}-lo-{share:g}"] = ends[..., 0]
                 intervals[f"{self.alias}-hi-{share:g}"] = ends[..., 1]
             answers = intervals | answers
-        lowest = self.ahead.encoded.lowest[self.ahead.starts, None]
+        lowest = self.ahead.encoded.lowest[self.ahead.starts + self.model.reach, None]
         return {name: np.maximum(values, lowest) for name, values in answers.items()}
 
     def _factors(self, coverage: float, mean: Floats, std: Floats) -> Floats:
