@@ -194,6 +194,24 @@ def test_folding_changes_nothing_and_a_folded_bank_has_all_members_in_order(kind
         close((outputs[:, :, members], tuple(h[:, members] for h in last)), expected)
 
 
+@pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("kind", ["grube", "grube-z", "gru"])
+def test_in_mixed_precision_a_gru_computes_and_learns_nearly_the_same_in_single(kind, half):
+    net, x = layer(kind).float(), normal(5, 6, members_of(kind), INPUT).float()
+
+    def results(is_mixed):
+        """Outputs, states and gradients."""
+        net.zero_grad()
+        with torch.autocast("cpu", half, enabled=is_mixed):
+            outputs, state = net(x, lengths=LENGTHS)
+        outputs.square().mean().backward()
+        return outputs, *state, *(p.grad for p in net.parameters())
+
+    for exact, mixed in zip(results(False), results(True), strict=True):
+        assert mixed.dtype == torch.float32  # as with torch.nn.GRU
+        assert torch.allclose(exact, mixed, atol=0.03)
+
+
 def test_a_plain_gru_takes_any_number_of_members_as_further_rows():
     net, x = layer("gru"), normal(5, 6, 7, INPUT)
     outputs, last = net(x, lengths=LENGTHS)

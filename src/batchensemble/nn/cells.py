@@ -225,7 +225,7 @@ class _GRUBESteps:
         gates_x, candidate_x = projected.split(self.sizes, -1)
         reset, update = torch.sigmoid(torch.baddbmm(gates_x, h, self.gates)).chunk(2, -1)
         candidate = torch.tanh(torch.baddbmm(candidate_x, reset * h, self.candidate))
-        return torch.lerp(h, candidate, update)
+        return torch.lerp(h, candidate.to(h.dtype), update.to(h.dtype))  # autocast: two dtypes
 
 
 class _GRUSteps:
@@ -244,7 +244,7 @@ class _GRUSteps:
         gates_h, new_h = torch.baddbmm(self.bias_h, h, self.h).split(self.sizes, -1)
         reset, update = torch.sigmoid(gates_x + gates_h).chunk(2, -1)
         new = torch.tanh(torch.addcmul(new_x, reset, new_h))
-        return torch.lerp(new, h, update)
+        return torch.lerp(new.to(h.dtype), h, update.to(h.dtype))  # autocast: two dtypes
 
 
 def _on_input_and_hidden(
