@@ -2,10 +2,12 @@ import datetime as dt
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 import torch
 from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
 
 from batchensemble.conformal import read_groups
 from batchensemble.estimators.targets import check_weight, read_censored, read_target, read_targets
@@ -28,6 +30,20 @@ def test_numbers_that_would_become_others_are_refused(y):
 @pytest.mark.parametrize("y", [[2**53 + 1, 1, 2**53], [1, 2.5, True], ["a", "bc", "d"]])
 def test_lists_keep_their_values(y):
     assert read_target(y, 3).tolist() == y
+
+
+@pytest.mark.parametrize("values", [["a", "bc", "d"], [1.5, 2.0, 3.0], [True, False, True]])
+@pytest.mark.parametrize(
+    "made",
+    [pd.DataFrame, lambda column: pd.DataFrame(column, dtype=object), pl.DataFrame, pa.table, list],
+)
+def test_one_column_is_read_as_its_values_are(values, made):
+    y = [[value] for value in values] if made is list else made({"y": values})
+    with pytest.warns(DataConversionWarning):
+        found = read_target(y, 3)
+    expected = read_target(values, 3)
+    assert found.tolist() == values
+    assert found.dtype == expected.dtype
 
 
 def test_complex_targets_are_refused_in_one_line():

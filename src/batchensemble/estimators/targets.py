@@ -27,8 +27,6 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
         y[mask] = None
     # Not a plain asarray of a list: it would turn [1, "a"] into texts.
     values = array_of(y, "y", object if isinstance(y, list | tuple) else None)
-    if values.dtype == object and values.ndim == 1 and _are_alike(values):
-        values = _as_one_type(values.tolist())
     if values.ndim == 0:
         raise ValueError(f"expected one target per row, got {type(y).__name__} {y!r:.80}")
     if values.ndim == 2 and values.shape[1] > 1:
@@ -42,6 +40,8 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
             "imaginary part or its size"
         )
     column: NDArray[Any] = column_or_1d(values, warn=True)
+    if column.dtype == object and _are_alike(column):
+        column = _as_one_type(column.tolist())
     if len(column) != n_rows:
         raise ValueError(
             f"expected as many targets as rows, got inconsistent numbers of samples: "
