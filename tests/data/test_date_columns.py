@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batchensemble.data.date_columns import recognise_dates, with_dates
+from batchensemble.data.date_columns import recognise_dates, with_dates, with_written_dates
 from batchensemble.data.frames import read_columns
 
 
@@ -54,3 +54,23 @@ def test_columns_are_matched_by_position():
     columns = columns_of(other=["31/01/2024"])
     assert with_dates(columns, ["day"], {"day": "%d/%m/%Y"}).kinds == ["date"]
     assert with_dates(columns, ["day"], {}) is columns
+
+
+def test_where_fit_had_dates_texts_are_read_by_the_rule_of_fit():
+    days = pd.to_datetime(["2024-01-31", "2024-02-01"])
+    for form in ("%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d %b %Y"):
+        columns = columns_of(day=days.strftime(form))
+        (column,) = with_written_dates(columns, ["day"], ["date"], {})
+        np.testing.assert_array_equal(column.values, days.to_numpy().astype("datetime64[us]"))
+        for kind, formats in (("category", {}), ("date", {"day": form})):
+            assert with_written_dates(columns, ["day"], [kind], formats) is columns
+    for cells in (["2024-01-31", "soon"], pd.Categorical(["2024-01-31", "2024-02-01"]), [1.0, 2.0]):
+        columns = columns_of(day=cells)
+        assert with_written_dates(columns, ["day"], ["date"], {}).kinds == columns.kinds
+
+
+def test_where_fit_had_dates_texts_whose_order_is_unclear_are_refused_with_the_cure():
+    columns = columns_of(day=["01/02/2024", "02/02/2024"])
+    words = r"column 'day': .* '01/02/2024' may be 2024-02-01 or 2024-01-02; .* pd\.to_datetime"
+    with pytest.raises(ValueError, match=words):
+        with_written_dates(columns, ["day"], ["date"], {})

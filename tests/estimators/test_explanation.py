@@ -108,8 +108,10 @@ def test_rows_are_explained_as_they_are_predicted():
     found = model.explain(numbers, x)
     np.testing.assert_allclose(found.totals[:, 0], model.predict(numbers), rtol=1e-9)
     with pytest.raises(ValueError, match="'day': expected a date column as at fit, got a category"):
-        model.explain(x[:2].assign(day="2024-01-05"), x)
+        model.explain(x[:2].assign(day="soon"), x)
     as_texts = x.assign(day=x["day"].dt.strftime("%Y-%m-%d"))
+    found = model.explain(as_texts[:2], as_texts)
+    np.testing.assert_array_equal(found.totals, model.explain(x[:2], x).totals)
     found = Regressor(**SMALL).fit(as_texts, target(x)).explain(as_texts[:2], as_texts)
     np.testing.assert_allclose(found.totals, model.explain(x[:2], x).totals, rtol=1e-9)
 

@@ -529,3 +529,22 @@ def test_enormous_weights_and_groups_are_taken_as_they_are():
     folded = TINY | {"folds": 2, "n_members": 4}
     model = Regressor(**folded).fit(x, y, sample_weight=huge, groups=huge)
     assert np.isfinite(model.predict(x)).all()
+
+
+@BOTH
+def test_dates_that_a_frame_holds_as_texts_are_those_of_fit_everywhere(estimator):
+    x, y = table(estimator, 120)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(len(y)) % 50, "D")
+    X = pd.DataFrame({"number": x[:, 0], "day": days})
+    texts = X.assign(day=days.strftime("%d/%m/%Y"))
+    model = estimator(**TINY).fit(X, y, calibrate=True)
+    for ask in (model.predict, model.uncertainty, model.shift_score):
+        np.testing.assert_array_equal(ask(texts), ask(X))
+    assert model.score(texts, y) == model.score(X, y)
+    again = copy.deepcopy(model).update(texts, y)
+    np.testing.assert_array_equal(again.predict(X), model.update(X, y).predict(X))
+    many = pd.concat([texts[:12]] * 3000 + [texts[13:14]])  # days after the 12th come last
+    assert len(model.predict(many)) == len(many)
+    for odd in ("01/02/2020", 5.0, "soon"):
+        with pytest.raises(ValueError, match="'day': expected "):
+            model.predict(X.assign(day=odd))

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from batchensemble.data import date_texts
-from batchensemble.data.columns import Column, Columns
+from batchensemble.data.columns import Column, Columns, Kind
 
 
 def recognise_dates(
@@ -36,6 +36,34 @@ def with_dates(columns: Columns, names: Sequence[str], formats: Mapping[str, str
             for column, name in zip(columns, names, strict=True)
         )
     )
+
+
+def with_written_dates(
+    columns: Columns, names: Sequence[str], kinds: Sequence[Kind], formats: Collection[str]
+) -> Columns:
+    """Texts as dates where fit had dates that were no texts, in the format that these texts have.
+
+    `names`, `kinds` and `formats` are those of fit, the first two by position.
+    """
+    known = zip(columns, names, kinds, strict=True)
+    are_new = [
+        kind == "date" and name not in formats and column.kind == "category" and not column.is_coded
+        for column, name, kind in known
+    ]
+    if not any(are_new):
+        return columns
+    pairs = zip(columns, are_new, strict=True)
+    return Columns(tuple(_written(column) if is_new else column for column, is_new in pairs))
+
+
+def _written(column: Column) -> Column:
+    style = _style(column)
+    if style is not None and style.doubt:
+        raise ValueError(
+            f"column {column.name!r}: expected dates as at fit, got texts, and "
+            f"{style.doubt.partition(';')[0]}; convert it with pd.to_datetime"
+        )
+    return column if style is None else _as_dates(column, style.format)
 
 
 def _style(column: Column) -> date_texts.DateStyle | None:

@@ -20,6 +20,7 @@ from batchensemble.conformal import (
     check_enough,
 )
 from batchensemble.data.columns import Columns
+from batchensemble.data.date_columns import with_written_dates
 from batchensemble.data.doubts import BatchEnsembleWarning, doubts_about
 from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
@@ -551,16 +552,16 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         if "model_" not in vars(self):
             check_is_fitted(self, "model_")
         columns = read_columns(X)
-        if self._are_those_of_fit(X, columns.names):
-            return columns
-        validate_data(self, X, skip_check_array=True, reset=False)
-        names, expected = columns.names, self.model_.encoder.names_
-        if hasattr(X, "columns") and names != expected and set(names) == set(expected):
-            raise ValueError(
-                f"expected the columns in the order of fit, {expected}, got {names}; "
-                "select them in that order"
-            )
-        return columns
+        encoder = self.model_.encoder
+        if not self._are_those_of_fit(X, columns.names):
+            validate_data(self, X, skip_check_array=True, reset=False)
+            names, expected = columns.names, encoder.names_
+            if hasattr(X, "columns") and names != expected and set(names) == set(expected):
+                raise ValueError(
+                    f"expected the columns in the order of fit, {expected}, got {names}; "
+                    "select them in that order"
+                )
+        return with_written_dates(columns, encoder.names_, encoder.kinds_, encoder.date_formats_)
 
     def _are_those_of_fit(self, X: Any, names: list[str]) -> bool:
         """Whether the common kinds of tables are as expected: all other checks take longer."""
