@@ -219,3 +219,12 @@ def test_more_lines_to_skip_than_any_file_has_leave_none(tmp_path):
         open_table(path, FileOptions(skip_lines=10**20)),
     ):
         pass
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_blanks_before_a_quote_are_no_part_of_the_cell(tmp_path, separator):
+    rows = [["area", '"kind"'], ["1.5", f'"a{separator} b"'], [" 2", '  "c"'], ["3", "d"]]
+    path = written(tmp_path, "".join(f"{a}{separator} {b}\n" for a, b in rows))
+    read = whole(path)
+    assert list(read) == ["area", "kind"]
+    assert read["kind"].tolist() == [f"a{separator} b", "c", "d"]

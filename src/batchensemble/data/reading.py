@@ -218,7 +218,8 @@ class _Csv:
                     f"{self._where_it_begins()}"
                 )
             self.separator = separator or max(SEPARATORS, key=lambda s: len(_cells(first, s)))
-            rows = csv.reader(chain(lines, text), delimiter=self.separator, strict=True)
+            how: Any = {"delimiter": self.separator, "skipinitialspace": True, "strict": True}
+            rows = csv.reader(chain(lines, text), **how)
             self._rows, self._header = rows, [name.strip() for name in next(rows)]
         self.names = [name for name in self._header if name]
         self.nameless = len(self._header) - len(self.names)
@@ -294,6 +295,6 @@ class _Csv:
 
 def _cells(line: str, separator: str) -> list[str]:
     try:
-        return next(csv.reader([line], delimiter=separator))
+        return next(csv.reader([line], delimiter=separator, skipinitialspace=True))
     except csv.Error:
         return []
