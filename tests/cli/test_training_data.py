@@ -122,3 +122,20 @@ def test_a_series_without_any_value_is_named(tmp_path):
         f"not forecast, since no row has a value: series {lost}"
         in series(tmp_path, frame).origin.notes
     )
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "xlsx"])
+def test_numbers_stored_as_text_are_learned_from_as_those_of_a_csv(tmp_path, monkeypatch, suffix):
+    frame = houses()[["rooms", "area", "town", "price"]]
+    expected = table(tmp_path, frame, "price")
+    path = tmp_path / f"f.{suffix}"
+    texts = frame.astype(str)
+    texts.to_parquet(path) if suffix == "parquet" else texts.to_excel(path, index=False)
+    for most in (2**28, 0):  # read at once, and in passes
+        monkeypatch.setattr("batchensemble.cli.training_data.LARGE_FILE", most)
+        data = read_training_table(path, "price", task=None, drop=())
+        assert data.origin.columns == expected.origin.columns
+        np.testing.assert_array_equal(data.y, expected.y)
+        np.testing.assert_array_equal(data.frame["area"], expected.frame["area"])
+        first = str(frame["area"][0])
+        assert f"area ({first!r} as {first})" in data.origin.notes[0]

@@ -114,3 +114,13 @@ def test_dates_among_other_things_are_words_like_in_a_text_file(tmp_path, other)
     assert table.kinds["day"] == "category"
     assert table.frame["day"].tolist() == [f"{day:%Y-%m-%d}" for day in days] + [str(other)]
     assert "all but 1 cell are dates" in table.notes["day"]
+
+
+def test_numbers_stored_as_text_among_numbers_are_numbers_without_a_doubt(tmp_path):
+    cells = pd.DataFrame({"a": [1.5] * 30 + ["2.5"], "b": [1] * 30 + ["007"]})
+    cells.to_excel(tmp_path / "f.xlsx", index=False)
+    table = read_file(tmp_path / "f.xlsx")
+    assert list(table.kinds.values()) == ["number", "category"]
+    assert table.frame["a"].tolist() == [1.5] * 30 + [2.5]
+    (note,) = table.file_notes
+    assert "'b' is read as words" in note

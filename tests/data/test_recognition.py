@@ -236,3 +236,30 @@ def test_texts_of_typed_files_are_numbers_only_if_they_cannot_be_codes(tmp_path)
     with open_table(tmp_path / "f.parquet") as file:
         kinds = [one.kind for one in recognise(next(file.batches()), file).values()]
     assert kinds == ["category", "number"]
+
+
+def test_plain_numbers_that_a_typed_file_has_as_texts_are_numbers_unless_they_may_be_codes(
+    tmp_path,
+):
+    frame = pd.DataFrame(
+        {
+            "area": ["57.5", None, "38"],
+            "rooms": ["3", "4", "2"],
+            "key": ["007", "12", "3"],
+            "article": ["4006381333931123", "4006381333931124", "1"],
+            "customer id": ["12", "13", "14"],
+            "level": pd.Categorical(["1", "2", "3"]),
+            "kind": ["1", "2", "b"],
+        }
+    )
+    frame.to_parquet(tmp_path / "f.parquet")
+    with open_table(tmp_path / "f.parquet") as file:
+        rows = next(file.batches())
+        columns = recognise(rows, file)
+        kinds = {name: one.kind for name, one in columns.items()}
+        read = read_recognised(rows, columns, kinds, file)
+        as_they_are = recognise(rows, file, with_plain=False)
+    assert list(kinds.values()) == ["number", "number", *["category"] * 5]
+    assert read["area"].fillna(0).tolist() == [57.5, 0, 38]
+    assert (columns["area"].example, columns["area"].notation) == ("57.5", PLAIN)
+    assert {one.kind for one in as_they_are.values()} == {"category"}

@@ -98,7 +98,7 @@ def read_training_table(
     unread = [name for name in drop if name not in used]
     how: Any = {"words": [*category, *([by] if by else [])], "drop": unread, "options": options}
     if is_large(path):
-        files = open_files(path, target, skip_gaps=True, seed=seed, **how)
+        files = open_files(path, target, skip_gaps=True, with_plain=True, seed=seed, **how)
         table, sample = _sampled(files), files.sample
     else:
         table, files = _with_zones(read_file(path, **how)), None
@@ -272,7 +272,7 @@ def _read_how(table: FileTable, names: Collection[str]) -> dict[str, Any]:
     examples = {name: table.examples[name] for name in names if name in table.examples}
     read = [
         f"{name} ({' '.join(cell.split())!r} as "
-        f"{example_value(cell, table.kinds[name], table.notations[name])})"
+        f"{example_value(cell, table.kinds[name], table.notations.get(name, PLAIN))})"
         for name, cell in examples.items()
     ]
     doubts = [table.notes[name] for name in names if name in table.notes]

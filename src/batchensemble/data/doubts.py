@@ -191,6 +191,11 @@ def _is_like_an_id(column: Column) -> str:
     return "differs in (almost) every row, like an ID; nothing can be learned from it: leave it out"
 
 
+def says_codes(name: str) -> bool:
+    """Whether digits in a column of this name are codes or IDs."""
+    return bool(_CODE.fullmatch(name) or _ID.fullmatch(name))
+
+
 def are_sentences(texts: Sequence[str]) -> bool:
     """Whether texts have several words each, as free text does."""
     return bool(np.mean([len(text.split()) for text in texts[:SCREENED_ROWS]]) >= WORDS_OF_TEXT)

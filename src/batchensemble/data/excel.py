@@ -13,6 +13,7 @@ import pandas as pd
 
 from batchensemble.data.arrow import BATCH, unreadable
 from batchensemble.data.file_options import FileOptions
+from batchensemble.data.notation import is_code, is_plain
 from batchensemble.data.scalars import GAPS
 from batchensemble.words import one_of
 
@@ -91,7 +92,8 @@ class ExcelFile:
             column = column.where(~column.isin(GAPS), None)
             self._rows.isetitem(j, column)
             is_text = column.map(lambda cell: isinstance(cell, str))
-        if not 0 < is_text.mean() < MOST_WORDS:
+        others = [w for w in column[is_text] if is_code(w) or not is_plain(w)]
+        if not others or not is_text.mean() < MOST_WORDS:
             return ""
         row = is_text.idxmax()
         return (

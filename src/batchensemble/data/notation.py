@@ -22,6 +22,7 @@ _CURRENCIES = (
     "SAR|SEK|SGD|THB|TRY|USD|ZAR"
 )
 _SIGN = rf"%|[$£¥¢฿\u20a0-\u20c0]|{_CURRENCIES}|Fr\.|kr\.?|zł|Kč|Ft"
+_CODE = re.compile(r"[+-]?0\d")
 _SHAPE = re.compile(
     rf"(\(?)([+-]?)\s?({_SIGN})?\s?([+-]?)\s?([\d.,][\d.,'\s]*)([eE][+-]?\d+)?\s?({_SIGN})?(\)?)"
 )
@@ -160,6 +161,11 @@ def plain_numbers(words: NDArray[Any]) -> NDArray[np.float64]:
 
 def is_plain(word: str) -> bool:
     return not np.isnan(_float(word))
+
+
+def is_code(word: str) -> bool:
+    """Whether digits are no amount, as in 007."""
+    return bool(_CODE.match(word))
 
 
 def _float(word: str) -> float:

@@ -1,6 +1,7 @@
 """What a whole column of a file is: numbers, dates, true and false, or words.
 
-A column holds numbers if all its cells are numbers in one `notation`; codes such as 007 are words.
+A column holds numbers if all its cells are numbers in one `notation`; codes such as 007 are words,
+and so are digits that a typed file has as texts, if the column's name or type says that they are.
 It holds dates if all its cells are dates of one format (`date_texts`). Where a column can be read
 in two ways, its neighbours in the file decide, or else the user.
 """
@@ -17,7 +18,16 @@ from numpy.typing import NDArray
 from batchensemble.data import date_texts
 from batchensemble.data.columns import Column, Columns, Kind
 from batchensemble.data.date_columns import recognise_dates
-from batchensemble.data.notation import PLAIN, Notation, Survey, is_plain, parse, plain_numbers
+from batchensemble.data.doubts import says_codes
+from batchensemble.data.notation import (
+    PLAIN,
+    Notation,
+    Survey,
+    is_code,
+    is_plain,
+    parse,
+    plain_numbers,
+)
 from batchensemble.data.reading import TableFile
 from batchensemble.data.text import (
     BOOLEANS,
@@ -31,7 +41,7 @@ from batchensemble.data.text import (
 )
 
 MOSTLY = 0.9
-_CODE = re.compile(r"[+-]?0\d")
+_LONG = re.compile(r"\d{16,}")  # a float would not hold them
 
 
 @dataclass(frozen=True)
@@ -53,20 +63,32 @@ class Recognised:
     unclear: bool = False
 
 
-def recognise(frame: pd.DataFrame, file: TableFile) -> dict[str, Recognised]:
-    """The kind of every column of a whole table."""
+def recognise(
+    frame: pd.DataFrame, file: TableFile, *, with_plain: bool = True
+) -> dict[str, Recognised]:
+    """The kind of every column of a whole table.
+
+    Plain numbers that a typed file has as texts are numbers only `with_plain`.
+    """
     columns = text_columns(frame, file)
+    types = {} if file.is_text else dict(zip(columns, map(str, frame.dtypes), strict=True))
+    chosen = ("category", "dictionary")  # somebody made categories of the column
+    words = {n for n, t in types.items() if not with_plain or says_codes(n) or t.startswith(chosen)}
     decimal, dayfirst = file.options.decimal_mark, file.options.dayfirst
-    kinds = {n: _recognise(c, frame.index, file, decimal, dayfirst) for n, c in columns.items()}
+    kinds = {
+        name: _recognise(column, frame.index, file, decimal, dayfirst, is_code=name in words)
+        for name, column in columns.items()
+    }
     unclear = [name for name, recognised in kinds.items() if recognised.unclear]
     if unclear:
         decimals = {one.decimal for one in kinds.values()} - {None}
         orders = {one.dayfirst for one in kinds.values()} - {None}
         decimal = decimals.pop() if len(decimals) == 1 else decimal
         dayfirst = orders.pop() if len(orders) == 1 else dayfirst
-        last = {"is_last": True}
         for name in unclear:
-            kinds[name] = _recognise(columns[name], frame.index, file, decimal, dayfirst, **last)
+            kinds[name] = _recognise(
+                columns[name], frame.index, file, decimal, dayfirst, name in words, is_last=True
+            )
     dates = [name for name, one in kinds.items() if one.kind == "date" and not one.notation.date]
     return kinds | {name: _recognise_zones(frame[name], file) for name in dates}
 
@@ -133,6 +155,7 @@ def _recognise(
     file: TableFile,
     decimal: str | None,
     dayfirst: bool | None,
+    is_code: bool,
     is_last: bool = False,
 ) -> Recognised:
     if column.kind != "category":
@@ -148,7 +171,7 @@ def _recognise(
     if file.is_text and all(word.lower() in BOOLEANS for word in words):
         return Recognised("boolean")
     survey = Survey.of(words)
-    if file.is_text or (not survey.others and not all(map(is_plain, words))):
+    if file.is_text or not (survey.others or (is_code and all(map(is_plain, words)))):
         found = _as_numbers(column, words, index, survey, file, decimal, is_last=is_last)
         if found is not None:
             return found
@@ -182,7 +205,7 @@ def _as_numbers(
         if is_other.mean() > 1 - MOSTLY:
             return None
         return _almost(column.name, "number", words, index, is_other, file)
-    if any(map(_CODE.match, words)):
+    if any(map(is_code, words)) or (not file.is_text and any(map(_LONG.fullmatch, words))):
         return Recognised("category")
     if survey.unclear and not survey.decimals and decimal is None and not is_last:
         if "." in survey.unclear and file.separator != ";" and "" in survey.signs:
@@ -198,6 +221,8 @@ def _as_numbers(
     commas = notation.decimal == ","  # between semicolons, so common that nobody needs an example
     usual = plain_numbers(np.array([w.replace(",", ".") if commas else w for w in words], object))
     example = next((w for w, is_other in zip(words, usual != numbers, strict=True) if is_other), "")
+    if not file.is_text:  # that these are no words is worth an example
+        example = example or words[0]
     certain = next(iter(survey.decimals), None)
     return Recognised("number", notation=notation, example=example, decimal=certain)
 

@@ -181,11 +181,13 @@ def open_files(
     drop: Collection[str] = (),
     options: FileOptions = AS_FOUND,
     skip_gaps: bool = False,
+    with_plain: bool = False,
     seed: int = 0,
 ) -> TableFiles:
     """The table in a file, a folder, files that match a pattern, or a dataset of pyarrow.
 
-    In the columns `words` everything is a word. What columns to `drop` hold does not matter.
+    In the columns `words` everything is a word; what columns to `drop` hold does not matter. Plain
+    numbers that a typed file has as texts are words too, as in a data frame, unless `with_plain`.
     """
     if isinstance(where, TableFiles):
         return where
@@ -204,7 +206,7 @@ def open_files(
             head = pd.concat([head, *_rows_after(file, sources[1:], HEAD_ROWS - len(head))])
         known = [one_of(name, file.names, f"the --drop column of {file.name}") for name in drop]
         head = head.drop(columns=known)
-        columns = recognise(head, file)
+        columns = recognise(head, file, with_plain=with_plain)
         check_words(words, columns, head, file)
         name = file.name if len(sources) == 1 else str(where)
     if len(columns) < 2:

@@ -137,7 +137,7 @@ def read_column(
         texts[is_gap] = None
         return _typed(Column(column.name, kind, texts))
     words = texts[~is_gap]
-    if kind == "number" and file.is_text and not codes:
+    if kind == "number" and not codes:
         _refuse_codes(column, index, file)
     if commas:
         words = np.array([*map(_with_point, words)], dtype=object)
