@@ -145,9 +145,11 @@ def test_options_are_stronger_than_the_notation_of_fit(csv):
 @pytest.mark.parametrize(
     ("cell", "kind", "notation", "cure"),
     [
-        ("1.234,50", "number", None, "add --decimal . or --decimal ,"),
+        ("1.234,50", "number", None, "; add --decimal , if all"),
+        ("1,234", "number", None, "; add --decimal . or --decimal , if all"),
         ("1.5", "number", COMMA, "with a decimal comma, such as 1234,5, got '1.5'; add --decimal"),
-        ("31/01/2026", "date", None, "add --dayfirst or --no-dayfirst"),
+        ("31/01/2026", "date", None, "; add --dayfirst, correct"),
+        ("01/02/2026", "date", None, "; add --dayfirst or --no-dayfirst, correct"),
         ("2026-01-31", "date", Notation(date="%d.%m.%Y"), "as at fit, such as 31.01.2026"),
     ],
 )
@@ -176,3 +178,26 @@ def test_between_semicolons_one_decimal_comma_makes_points_part_thousands(tmp_pa
             read = read_as(rows, kinds, file)
         assert read["rent"].tolist() == rents
         assert read["area"].tolist() == areas
+
+
+def test_numbers_without_the_percent_of_fit_are_refused_in_files_of_all_kinds(tmp_path, csv):
+    pytest.importorskip("openpyxl")
+    percent = Notation(sign="%")
+    assert read(csv(["51 %", ""]), "number", notation=percent)[0].tolist()[0] == 51
+    with pytest.raises(ValueError, match=r"as at fit, such as 12\.5 %, got '51'; write % in all"):
+        read(csv(["51"]), "number", notation=percent)
+    frame = pd.DataFrame({"c": [None, 0.51, 0.3]})
+    frame.to_parquet(tmp_path / "f.parquet")
+    frame.assign(z=0).to_excel(tmp_path / "f.xlsx", index=False)
+    for name, row in (("f.parquet", 2), ("f.xlsx", 3)):
+        with pytest.raises(ValueError, match=r"stores 12 % as 0\.12; write") as caught:
+            read(tmp_path / name, "number", notation=percent)
+        assert f"{name}, row {row}, column 'c'" in str(caught.value)
+        assert read(tmp_path / name, "number", notation=Notation(sign="€"))[0].tolist()[1] == 0.51
+    pd.DataFrame({"c": [None, None]}, dtype=float).to_parquet(tmp_path / "f.parquet")
+    assert read(tmp_path / "f.parquet", "number", notation=percent)[0].isna().all()
+
+
+def test_a_percent_that_fit_did_not_see_is_not_guessed(csv):
+    with pytest.raises(ValueError, match="got '51 %'; 51 % may be 51 or a hundredth of it: write"):
+        read(csv(["51 %"]), "number")

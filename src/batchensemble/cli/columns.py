@@ -92,15 +92,19 @@ def read_series(
 
 
 def series_in(
-    model: Forecaster, file: TableFile, *, is_ahead: bool = False
+    model: Forecaster,
+    file: TableFile,
+    *,
+    is_ahead: bool = False,
+    notations: Mapping[str, Notation] | None = None,
 ) -> tuple[pd.DataFrame, int]:
-    """The same of an open file."""
+    """The same of an open file, in the notations of fit or in others."""
     kinds = series_kinds(model)
     series = model.id_col if model.id_col in kinds else None
     if is_ahead:
         unknown = (model.target_col, *model.past_columns, *model.static_columns)
         kinds = {n: k for n, k in kinds.items() if n not in unknown}
-    notations = notations_of(model)
+    notations = notations_of(model) if notations is None else notations
     check_columns(kinds, file)
     parts = []
     for rows in file.batches():

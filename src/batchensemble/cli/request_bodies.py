@@ -217,8 +217,11 @@ class SeriesRequests:
         opened: AbstractContextManager[Any] = (
             open_csv(rows, REQUEST) if isinstance(rows, bytes) else nullcontext(self._file(rows))
         )
+        # The numbers of a JSON request are read already, and are what they are.
+        dates = {name: one for name, one in self.notations.items() if one.date}
+        notations = self.notations if isinstance(rows, bytes) else dates
         with opened as file:
-            frame, _ = series_in(self.model, file, is_ahead=is_ahead)
+            frame, _ = series_in(self.model, file, is_ahead=is_ahead, notations=notations)
         if frame.empty:
             names = "`ahead`" if is_ahead else f"{self.model.target_col!r} of the history"
             raise ValueError(f"{REQUEST}: expected values in {names}, got none")

@@ -15,25 +15,14 @@ from numpy.typing import NDArray
 from batchensemble.data import date_texts
 from batchensemble.data.columns import MISSING, Column, Kind
 from batchensemble.data.frames import read_columns
-from batchensemble.data.notation import (
-    BY_DECIMAL,
-    PLAIN,
-    Notation,
-    Survey,
-    parse,
-    plain_numbers,
-)
+from batchensemble.data.notation import BY_DECIMAL, PLAIN, Notation, parse, plain_numbers
 from batchensemble.data.reading import TableFile
+from batchensemble.data.refusals import PERCENT, advice, expected, typed_percent
 from batchensemble.data.scalars import GAPS
 
 BOOLEANS = {"true": 1.0, "false": 0.0}
 _CODES = re.compile(r"\0[ +-]*0[0-9]")
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]*)?")
-_EXPECTED = {
-    "number": "a finite number, written plainly",
-    "boolean": "true or false",
-    "date": "a date such as 2026-01-31",
-}
 
 
 def read_as(
@@ -124,9 +113,14 @@ def read_column(
     """The values of one column, in a notation or, if that is None, as the file suggests."""
     if column.kind != "category":
         try:
-            return _typed(column.as_kind(kind))
+            typed = column.as_kind(kind)
         except ValueError as error:
             raise ValueError(f"{file.name}: {error}") from None
+        if kind == "number" and notation is not None and notation.sign == PERCENT:
+            for row in np.flatnonzero(~typed.missing)[:1]:
+                where = f"{file.name}, {file.unit} {index[row]}, column {column.name!r}"
+                raise ValueError(f"{where}: {typed_percent(typed.values[row])}")
+        return _typed(typed)
     commas = commas and kind == "number" and notation is None
     if kind == "number" and notation in (None, PLAIN) and file.is_text and not commas:
         numbers, _ = fast_numbers(column.values)
@@ -151,9 +145,9 @@ def read_column(
         more = count(wrong[row + 1 :], "more such cell")
         raise ValueError(
             f"{file.name}, {file.unit} {index[row]}, column {column.name!r}: expected "
-            f"{_expected(kind, notation)}, got {texts[row]!r:.80}"
+            f"{expected(kind, notation)}, got {texts[row]!r:.80}"
             f"{f' (and {more} near it)' if wrong.sum() > 1 else ''}; "
-            f"{_cure(texts[row], kind)}correct the cell, or empty it"
+            f"{advice(texts[row], texts[~is_gap], kind, notation)}"
         )
     return _typed(read)
 
@@ -195,27 +189,6 @@ def _asked(column: Column, file: TableFile, known: Notation | None) -> Notation 
         if len(forms) == 2:
             asked = replace(asked, date=forms[0 if options.dayfirst else 1])
     return asked
-
-
-def _expected(kind: Kind, notation: Notation | None) -> str:
-    if kind == "date" and notation and notation.date:
-        return f"a date as at fit, such as {date_texts.example(notation.date)}"
-    if kind == "number" and notation and notation.decimal == ",":
-        return "a finite number with a decimal comma, such as 1234,5"
-    return _EXPECTED[kind]
-
-
-def _cure(word: str, kind: Kind) -> str:
-    """The option that would help, if there is one."""
-    one = np.array([word], dtype=object)
-    if kind == "date":
-        return "add --dayfirst or --no-dayfirst, " if len(date_texts.formats(word)) == 2 else ""
-    if kind == "number":
-        survey = Survey.of(one)
-        marks = [*survey.decimals, *survey.unclear]
-        if marks and not survey.others:
-            return "add --decimal . or --decimal , if all numbers are written so, "
-    return ""
 
 
 def _parsed(words: NDArray[Any], kind: Kind, notation: Notation) -> Any:
