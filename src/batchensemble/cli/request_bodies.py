@@ -25,7 +25,7 @@ from batchensemble.cli.columns import (
 from batchensemble.cli.predictions import forecast_columns
 from batchensemble.data.columns import Column, Columns, Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.notation import Notation
+from batchensemble.data.notation import Found, Notation
 from batchensemble.data.reading import open_csv
 from batchensemble.data.scalars import texts
 from batchensemble.data.text import read_column
@@ -70,6 +70,7 @@ class Rows:
     separator: str = ","
     options: FileOptions = AS_FOUND
     nameless: int = 0
+    found: Found = field(default_factory=Found)
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -217,9 +218,8 @@ class SeriesRequests:
         opened: AbstractContextManager[Any] = (
             open_csv(rows, REQUEST) if isinstance(rows, bytes) else nullcontext(self._file(rows))
         )
-        # The numbers of a JSON request are read already, and are what they are.
-        dates = {name: one for name, one in self.notations.items() if one.date}
-        notations = self.notations if isinstance(rows, bytes) else dates
+        is_csv = isinstance(rows, bytes)  # in JSON, numbers are what they are
+        notations = {name: one for name, one in self.notations.items() if is_csv or one.date}
         with opened as file:
             frame, _ = series_in(self.model, file, is_ahead=is_ahead, notations=notations)
         if frame.empty:

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from batchensemble.data.file_options import AS_FOUND, FileOptions
+from batchensemble.data.notation import Found
 
 BATCH = 2**14  # rows
 BUFFER = 2**16  # bytes of a Parquet column, read at a time
@@ -49,6 +50,7 @@ class ArrowTable:
     def __init__(self, name: str, arrow: Any, options: FileOptions) -> None:
         self.name, self._arrow, self.options = name, arrow, options
         self.notes: list[str] = []
+        self.found = Found()
         self._done, self._share = 0, 0.0
 
     def _name_columns(self, names: list[str]) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from batchensemble.data.arrow import BATCH, unreadable
 from batchensemble.data.file_options import FileOptions
-from batchensemble.data.notation import is_code, is_plain
+from batchensemble.data.notation import Found, is_code, is_plain
 from batchensemble.data.scalars import GAPS
 from batchensemble.words import one_of
 
@@ -41,6 +41,7 @@ class ExcelFile:
                 ".csv"
             ) from error
         self.name, self.options, self._share = str(path), options, 0.0
+        self.found = Found()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about styles and the like, which do not matter

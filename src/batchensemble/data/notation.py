@@ -60,6 +60,18 @@ class Notation:
         return f"{mark} {self.sign}".strip()
 
 
+@dataclass
+class Found:
+    """What the batches of a file that were read have shown about how it is written.
+
+    has_commas  whether numbers have decimal commas
+    unclear     where a point was taken for a decimal one that may part thousands
+    """
+
+    has_commas: bool = False
+    unclear: str = ""
+
+
 PLAIN = Notation()
 POINT, COMMA = Notation(".", ",' "), Notation(",", ".' ")
 BY_DECIMAL = {".": POINT, ",": COMMA}

@@ -23,6 +23,7 @@ import pandas as pd
 from batchensemble.data.arrow import BATCH, ArrowFile, unreadable
 from batchensemble.data.excel import ExcelFile
 from batchensemble.data.file_options import AS_FOUND, FileOptions
+from batchensemble.data.notation import Found
 
 SEPARATORS = (",", ";", "\t")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
@@ -43,6 +44,7 @@ class TableFile(Protocol):
     is_text: bool  # whether every cell is a text
     separator: str  # between the cells of a text file
     options: FileOptions
+    found: Found
     names: list[str]
     nameless: int  # columns without a name, which are left out
 
@@ -172,10 +174,6 @@ def _given_separator(line: str) -> str:
     return word if len(word) == 1 and line.lower().startswith("sep=") else ""
 
 
-def _name(path: Path) -> str:
-    return "standard input" if path == PIPE else str(path)
-
-
 def _standard_input() -> BinaryIO:
     binary: BinaryIO | None = getattr(sys.stdin, "buffer", None)  # a service may have none
     if binary is None:
@@ -196,8 +194,8 @@ class _Csv:
         is_packed: bool,
         raw: BinaryIO | None = None,
     ) -> None:
-        self.name, self.options = _name(path), options
-        self._path = path
+        self.name = "standard input" if path == PIPE else str(path)
+        self.options, self.found, self._path = options, Found(), path
         is_file = path != PIPE and raw is None
         self._raw = stack.enter_context(path.open("rb")) if is_file else raw or _standard_input()
         self._size = path.stat().st_size if is_file else None

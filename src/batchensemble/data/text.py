@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from batchensemble.data import date_texts
 from batchensemble.data.columns import MISSING, Column, Kind
+from batchensemble.data.file_notation import has_commas, remember, with_point
 from batchensemble.data.frames import read_columns
 from batchensemble.data.notation import BY_DECIMAL, PLAIN, Notation, parse, plain_numbers
 from batchensemble.data.reading import TableFile
@@ -22,7 +23,6 @@ from batchensemble.data.scalars import GAPS
 
 BOOLEANS = {"true": 1.0, "false": 0.0}
 _CODES = re.compile(r"\0[ +-]*0[0-9]")
-_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]*)?")
 
 
 def read_as(
@@ -40,20 +40,15 @@ def read_as(
     `notations`. Unless `codes` are welcome among numbers, 007 is none.
     """
     columns = text_columns(frame if list(kinds) == list(frame) else frame[list(kinds)], file)
-    numbers = [columns[name] for name, kind in kinds.items() if kind == "number"]
-    commas, notations = _has_commas(numbers, file), notations or {}
+    notations = notations or {}
+    known = {name: _asked(columns[name], file, notations.get(name)) for name in kinds}
+    numbers = {name: columns[name] for name, kind in kinds.items() if kind == "number"}
+    how: Any = {"codes": codes, "commas": has_commas(numbers, known, file)}
     read = {
-        name: read_column(
-            columns[name],
-            kind,
-            frame.index,
-            file,
-            _asked(columns[name], file, notations.get(name)),
-            codes=codes,
-            commas=commas,
-        )
+        name: read_column(columns[name], kind, frame.index, file, known[name], **how)
         for name, kind in kinds.items()
     }
+    remember(numbers, known, frame.index, file, commas=how["commas"])
     return pd.DataFrame(read).set_axis(frame.index)
 
 
@@ -134,7 +129,7 @@ def read_column(
     if kind == "number" and not codes:
         _refuse_codes(column, index, file)
     if commas:
-        words = np.array([*map(_with_point, words)], dtype=object)
+        words = np.array([*map(with_point, words)], dtype=object)
     values = np.full(len(texts), MISSING[kind])
     values[~is_gap] = _parsed(words, kind, notation or PLAIN)
     read = Column(column.name, kind, values)
@@ -161,19 +156,6 @@ def _refuse_codes(column: Column, index: pd.Index, file: TableFile) -> None:
         )
 
 
-def _with_point(word: str) -> str:
-    """A number of a file with decimal commas; in some of its cells a point may be one, too."""
-    if _THOUSANDS.fullmatch(word):
-        word = word.replace(".", "")
-    return word if "." in word else word.replace(",", ".")
-
-
-def _has_commas(numbers: Iterable[Column], file: TableFile) -> bool:
-    """Whether numbers have decimal commas, as nearly all do where semicolons part the cells."""
-    is_open = file.is_text and file.separator == ";" and file.options.decimal_mark is None
-    return is_open and any("," in "".join(column.values) for column in numbers)
-
-
 def _asked(column: Column, file: TableFile, known: Notation | None) -> Notation | None:
     """The notation of the options, or else the one that is known, if it is."""
     options = file.options
@@ -188,7 +170,7 @@ def _asked(column: Column, file: TableFile, known: Notation | None) -> Notation 
         forms = date_texts.formats(texts[~is_gap][0]) if not is_gap.all() else []
         if len(forms) == 2:
             asked = replace(asked, date=forms[0 if options.dayfirst else 1])
-    return asked
+    return known if asked == PLAIN else asked
 
 
 def _parsed(words: NDArray[Any], kind: Kind, notation: Notation) -> Any:
