@@ -117,3 +117,40 @@ def test_local_days_are_forecast_across_the_change_of_the_clock(shell):
     assert pd.read_csv("l.csv")["ds"].tolist() == expected
     shell("predict", "l.be", "local.parquet", "-o", "same.csv")
     assert pd.read_csv("same.csv").equals(pd.read_csv("l.csv"))
+
+
+def test_the_csv_that_a_spreadsheet_saves_is_predicted_like_the_typed_file_of_fit(shell):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"price": random.uniform(500, 5000, 90).round(2)})
+    frame = frame.assign(rate=(frame.index % 20) / 100, y=frame["price"] + random.normal(size=90))
+    frame.to_parquet("typed.parquet")
+    shell("fit", "typed.parquet", "-t", "y", *QUICK)
+    expected = shell("predict", "typed.be", "typed.parquet").stdout
+    dollars = frame.assign(price=frame["price"].map("${:,.2f}".format))
+    dollars.to_csv("shown.csv", index=False)
+    done = shell("predict", "typed.be", "shown.csv")
+    assert done.stdout == expected
+    first = f"'{dollars['price'][0]}' as {frame['price'][0]:.15g}"
+    told = f"shown.csv is written otherwise than the file of fit: read price ({first})"
+    assert plain(done.stderr) == f"Warning: {told}"
+    assert told in plain(shell("evaluate", "typed.be", "shown.csv").stderr)
+    dollars.assign(rate=frame["rate"].map("{:.0%}".format)).to_csv("shown.csv", index=False)
+    refused = shell("predict", "typed.be", "shown.csv", code=1).stderr
+    assert "column 'rate'" in refused
+    assert "write the numbers as in the file of fit" in plain(refused)
+    assert "--decimal" not in refused
+
+
+def test_a_percent_of_a_csv_and_the_number_that_a_sheet_stores_are_not_taken_for_each_other(shell):
+    pytest.importorskip("openpyxl")
+    share = np.arange(90) % 60 + 1
+    frame = pd.DataFrame({"share": share, "z": np.arange(90) % 7, "y": 2.5 * share})
+    frame.assign(share=frame["share"].map("{} %".format)).to_csv("a.csv", index=False)
+    frame.assign(share=frame["share"] / 100).to_excel("b.xlsx", index=False)
+    for one, other in (("a.csv", "b.xlsx"), ("b.xlsx", "a.csv")):
+        shell("fit", one, "-t", "y", "-o", "m.be", *QUICK)
+        shell("predict", "m.be", one)
+        refused = plain(shell("predict", "m.be", other, code=1).stderr)
+        assert f"{other}, " in refused
+        assert "column 'share': expected a" in refused
+        assert "or fit again from a file like this one" in refused

@@ -1,6 +1,7 @@
 import pandas as pd
 import pytest
 
+from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import COMMA, POINT
 from batchensemble.data.reading import open_table
@@ -56,3 +57,87 @@ def test_an_option_for_dates_leaves_numbers_as_they_are(csv):
     kinds = {"a": "date", "b": "number"}
     whole = read(path, 1, options=FileOptions(dayfirst=True), kinds=kinds)
     assert (str(whole["a"][2].date()), whole["b"][2]) == ("2026-02-01", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("cells", "separator", "numbers"),
+    [
+        (["$3,475.24", "$950.00"], "\t", [3475.24, 950]),
+        (["3.475,24 €", "0,50 €"], ";", [3475.24, 0.5]),
+        (["3.475,24 €", "0,50 €"], "\t", [3475.24, 0.5]),
+        (["CHF 1’234.50", "CHF 7.00"], ";", [1234.5, 7]),
+        (["1\u202f234,50", "950,00"], ";", [1234.5, 950]),
+        (["1,234.50", "950.00"], ";", [1234.5, 950]),
+        (["1.234,50", "950,00"], "\t", [1234.5, 950]),
+        (["$12", "$7"], ",", [12, 7]),
+        (['"$1,234"', '"$2,345"'], ",", [1234, 2345]),
+    ],
+)
+def test_signs_and_thousands_that_fit_did_not_see_are_read_as_fit_would(
+    csv, cells, separator, numbers
+):
+    path = csv([(cell, "7") for cell in cells], separator=separator)
+    with pytest.warns(
+        BatchEnsembleWarning, match=r"f\.csv is written otherwise .*: read a \("
+    ) as told:
+        whole = read(path, 1)
+    assert len(told) == 1
+    assert whole["a"].tolist() == numbers
+    assert whole["b"].tolist() == [7, 7]
+
+
+@pytest.mark.parametrize(
+    ("rows", "separator"),
+    [
+        ([("$12", "7"), ("€7", "7")], ","),  # two units
+        ([("12 %", "7")], ","),  # 12, or 0.12
+        ([("$1,234", "7")], "\t"),  # 1234, or 1.234
+        ([("1.234 €", "7")], ","),
+        ([("12 €", "7"), ("1.234 €", "7")], ","),
+        ([("1,234 €", "7")], ";"),
+        ([("3.475,24 €", "1.234")], "\t"),  # commas beside a point that may be decimal
+        ([("3.475,24 €", "7"), ("0,50 €", "1.234")], "\t"),
+        ([("0.50", "7"), ("3.475,24", "7")], "\t"),
+        ([("1.234", "7"), ("3.475,24 €", "7")], "\t"),
+        ([("1.234", "7"), ("3.475,24 €", "7")], ";"),
+    ],
+)
+@pytest.mark.parametrize("n_rows", [1, 2])
+@pytest.mark.filterwarnings("ignore::batchensemble.BatchEnsembleWarning")
+def test_what_may_be_read_in_two_ways_is_refused(csv, rows, separator, n_rows):
+    with pytest.raises(ValueError, match="expected"):
+        read(csv(rows, separator=separator), n_rows)
+
+
+@pytest.mark.filterwarnings("ignore::batchensemble.BatchEnsembleWarning")
+def test_commas_that_a_batch_shows_to_part_thousands_are_no_decimal_commas(csv):
+    path = csv([("$1,234.50", "1.234"), ("$2.50", "2.345")])
+    for n_rows in (1, 2):
+        whole = read(path, n_rows)
+        assert whole["a"].tolist() == [1234.5, 2.5]
+        assert whole["b"].tolist() == [1.234, 2.345]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize("n_rows", [1, 2])
+@pytest.mark.filterwarnings("ignore::batchensemble.BatchEnsembleWarning")
+def test_columns_that_each_show_their_decimal_mark_need_not_have_the_same(csv, separator, n_rows):
+    whole = read(csv([("785,71 €", "0.19"), ("1.234 €", "0.5")], separator=separator), n_rows)
+    assert whole["a"].tolist() == [785.71, 1234]
+    assert whole["b"].tolist() == [0.19, 0.5]
+
+
+@pytest.mark.filterwarnings("ignore::batchensemble.BatchEnsembleWarning")
+def test_an_option_or_the_model_says_the_decimal_mark_of_numbers_with_a_new_sign(csv):
+    path = csv([("1.234 €", "7")], separator="\t")
+    for options, known in ((FileOptions(decimal=","), {}), (AS_FOUND, {"a": COMMA})):
+        assert read(path, 1, known, options)["a"].tolist() == [1234]
+    with pytest.raises(ValueError, match=r"'1\.234 €'; add --decimal \. or --decimal , if all"):
+        read(path, 1)
+
+
+@pytest.mark.filterwarnings("ignore::batchensemble.BatchEnsembleWarning")
+def test_named_months_that_fit_did_not_see_are_dates(csv):
+    path = csv([("04 Feb 2024", "7"), ("", "8"), ("31 Dec 2023", "9")])
+    whole = read(path, 2, kinds={"a": "date", "b": "number"})
+    assert [str(day)[:10] for day in whole["a"]] == ["2024-02-04", "NaT", "2023-12-31"]

@@ -13,6 +13,9 @@ def words(*cells):
     ("cells", "kind", "notation"),
     [
         (("$12",), "number", Notation(sign="€")),
+        (("$1,234.5", "3"), "number", None),
+        (("12 %",), "number", None),
+        (("12 %",), "number", COMMA),
         (("many", "1,5"), "number", None),
         (("12,5", "3.5"), "number", None),
         (("19/06/2024", "06/19/2024"), "date", None),

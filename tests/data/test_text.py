@@ -145,7 +145,7 @@ def test_options_are_stronger_than_the_notation_of_fit(csv):
 @pytest.mark.parametrize(
     ("cell", "kind", "notation", "cure"),
     [
-        ("1.234,50", "number", None, "; add --decimal , if all"),
+        ("0,5", "number", None, "; add --decimal , if all"),
         ("1,234", "number", None, "; add --decimal . or --decimal , if all"),
         ("1.5", "number", COMMA, "with a decimal comma, such as 1234,5, got '1.5'; add --decimal"),
         ("31/01/2026", "date", None, "; add --dayfirst, correct"),

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from batchensemble.cli.errors import Terminal, print_warning
+from batchensemble.cli.errors import Terminal, plain_warnings, print_warning
 from batchensemble.cli.fit_output import print_rows
 from batchensemble.cli.format import as_json
 from batchensemble.cli.options import (
@@ -78,7 +78,8 @@ def evaluate(
                 f"--target is for models of one target, and {model} predicts "
                 f"{', '.join(fitted.target_names_)}; omit it"
             )
-        parts, together = evaluate_targets(fitted, data, coverage=coverage, options=options)
+        with plain_warnings(Console(stderr=True, highlight=False)):
+            parts, together = evaluate_targets(fitted, data, coverage=coverage, options=options)
         print_evaluations(console, parts, together)
         if out:
             from batchensemble.cli.joint_report import write_joint_report
@@ -89,9 +90,9 @@ def evaluate(
             targets = {name: part.as_dict() for name, part in parts.items()}
             typer.echo(as_json({"model": model, "targets": targets, **together}))
         return
-    evaluation = evaluate_file(
-        fitted, data, target=target, coverage=coverage, options=options, explains=out is not None
-    )
+    how: Any = {"target": target, "coverage": coverage, "options": options}
+    with plain_warnings(Console(stderr=True, highlight=False)):
+        evaluation = evaluate_file(fitted, data, **how, explains=out is not None)
     print_evaluation(console, evaluation)
     if out:
         write_report(fitted, model, evaluation, out)

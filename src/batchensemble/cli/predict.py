@@ -98,6 +98,7 @@ def predict(
     """
     if json and out == Path("-"):
         raise typer.BadParameter("--json needs a file for the predictions: -o FILE")
+    from batchensemble.cli.errors import plain_warnings
     from batchensemble.cli.folders import is_many, predict_folder
     from batchensemble.cli.per_group import ModelFolder
     from batchensemble.cli.predictions import predict_file
@@ -112,7 +113,7 @@ def predict(
     }
     if ray and not is_many(data):
         raise typer.BadParameter("--ray is for a folder or a pattern of files, such as 'in/*.csv'")
-    with progress_bar() as progress:
+    with plain_warnings(Console(stderr=True, highlight=False)), progress_bar() as progress:
         if data is not None and is_many(data):
             if horizon or ahead:
                 raise typer.BadParameter("--horizon and --ahead are for forecasts, not for folders")

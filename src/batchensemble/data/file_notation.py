@@ -5,13 +5,27 @@ an earlier one is refused.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from batchensemble.data.columns import Column
-from batchensemble.data.notation import COMMA, Notation
+from batchensemble.data import date_texts
+from batchensemble.data.columns import Column, Kind
+from batchensemble.data.notation import (
+    BY_DECIMAL,
+    COMMA,
+    PLAIN,
+    Notation,
+    Survey,
+    has_thousands,
+    parse,
+)
 from batchensemble.data.reading import TableFile
+from batchensemble.data.refusals import PERCENT
 
 _THOUSANDS = r"[+-]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+"
 _WITH_THOUSANDS = re.compile(rf"{_THOUSANDS}(?:,[0-9]*)?")
@@ -27,21 +41,31 @@ def with_point(word: str) -> str:
     return word if "." in word else word.replace(",", ".")
 
 
-def has_commas(numbers: Mapping[str, Column], known: Known, file: TableFile) -> bool:
+def has_commas(
+    numbers: Mapping[str, Column], known: Known, index: pd.Index, file: TableFile
+) -> bool:
     """Whether numbers have decimal commas, as nearly all do where semicolons part the cells."""
     found = file.found
-    if not _is_open(file) or found.has_commas:
-        return found.has_commas
+    if not file.is_text or found.decimal == ".":
+        return False
+    if found.decimal == "," and file.separator != ";":
+        _refuse_unclear(_unclear(numbers, known, index, file), file)
+    if found.decimal == "," or not _is_open(file):
+        return found.decimal == ","
     with_commas = (c for n, c in numbers.items() if (known[n] or COMMA).decimal == ",")
     if not any("," in "".join(column.values) for column in with_commas):
         return False
-    if found.unclear:
-        raise ValueError(
-            f"{file.name}: expected one decimal mark in the whole file, got {found.unclear}, which "
-            "was read with a decimal point, and decimal commas in other rows; add --decimal , if "
-            "points part thousands, or write all numbers alike"
-        )
+    _refuse_unclear(found.unclear, file)
     return True
+
+
+def _refuse_unclear(cell: str, file: TableFile) -> None:
+    if cell:
+        raise ValueError(
+            f"{file.name}: expected one decimal mark in the whole file, got {cell}, which may have "
+            "a decimal point, and decimal commas in other rows; add --decimal , if points part "
+            "thousands, or write all numbers alike"
+        )
 
 
 def remember(
@@ -49,16 +73,93 @@ def remember(
 ) -> None:
     """What a batch has shown, after it was read."""
     found = file.found
-    found.has_commas = commas
-    if commas or found.unclear or not _is_open(file):
-        return
+    found.is_begun |= bool(numbers)
+    if commas:
+        found.decimal = ","
+    elif not found.decimal and not found.unclear and _is_open(file):
+        found.unclear = _unclear(numbers, known, index, file)
+
+
+def _unclear(numbers: Mapping[str, Column], known: Known, index: pd.Index, file: TableFile) -> str:
+    """Where a point may part thousands in a column whose notation is not known."""
     for name in (name for name in numbers if known[name] is None):
         joined = "\0".join(["", *numbers[name].values, ""])
         match = _UNCLEAR.search(joined) if "." in joined else None
         if match:
             row = index[joined.count("\0", 0, match.start())]
-            found.unclear = f"{match[1]!r} in {file.unit} {row}, column {name!r}"
-            return
+            return f"{match[1]!r} in {file.unit} {row}, column {name!r}"
+    return ""
+
+
+def find_notations(
+    words: Mapping[str, NDArray[Any]], kinds: Mapping[str, Kind], known: Known, file: TableFile
+) -> dict[str, Notation]:
+    """Of columns with signs, thousands or names of months: as `fit` would read them.
+
+    None if the rows so far leave a doubt. A % is in doubt, since a spreadsheet stores 12 % as 0.12.
+    """
+    known = {**known, **file.found.notations}
+    dates = _dates(words, kinds, known)
+    file.found.notations |= dates
+    return dates | _numbers(words, kinds, known, file)
+
+
+def _dates(
+    words: Mapping[str, NDArray[Any]], kinds: Mapping[str, Kind], known: Known
+) -> dict[str, Notation]:
+    """Those with named months; for others there are options."""
+    styles = {
+        name: date_texts.recognise(words[name])
+        for name in words
+        if kinds[name] == "date" and known[name] is None
+        if len(date_texts.formats(words[name][0])) == 1
+    }
+    return {name: Notation(date=style.format) for name, style in styles.items() if style}
+
+
+def _numbers(
+    words: Mapping[str, NDArray[Any]], kinds: Mapping[str, Kind], known: Known, file: TableFile
+) -> dict[str, Notation]:
+    found, numbers = file.found, [name for name in words if kinds[name] == "number"]
+    every = {n: Survey.of(words[n]) for n in numbers if not (known[n] or PLAIN).sign}
+    surveys = {n: s for n, s in every.items() if not s.others and len(s.signs) == 1}
+    surveys = {
+        n: s
+        for n, s in surveys.items()
+        if PERCENT not in s.signs and found.signs.get(n, *s.signs) in s.signs
+    }
+    unknown = [survey for name, survey in surveys.items() if known[name] is None]
+    marks = {mark for survey in unknown for mark in _decimals(survey, file)} | {*found.decimal}
+    mark = "".join(marks) if len(marks) == 1 else ""
+    if marks and not mark and any(s.unclear and not s.decimals for s in unknown):
+        return {}
+    decided = dict[str, Notation]()
+    for name, survey in surveys.items():
+        own, certain = known[name], next(iter(survey.decimals), mark)
+        notation = replace(own or BY_DECIMAL[certain or "."], sign=next(iter(survey.signs)))
+        is_clear = own is not None or certain or not survey.unclear
+        is_other = notation.sign or (own is None and has_thousands(words[name], notation))
+        if is_clear and is_other and not np.isnan(parse(words[name], notation)).any():
+            decided[name] = notation
+    was_open = found.is_begun and not found.decimal and (file.separator != ";" or found.unclear)
+    if was_open and any(known[n] is None and one.decimal == "," for n, one in decided.items()):
+        return {}
+    if decided and mark:
+        found.decimal = mark
+    for name, notation in decided.items():
+        found.signs[name] = notation.sign
+        if known[name] or mark or surveys[name].decimals:  # $ 12 leaves open what $ 1.234 is
+            found.notations[name] = notation
+    return decided
+
+
+def _decimals(survey: Survey, file: TableFile) -> Iterator[str]:
+    """The decimal marks of a column, as far as it shows them."""
+    yield from survey.decimals
+    if "," in survey.unclear and file.separator == ",":  # nobody has decimal commas in such files
+        yield "."
+    if "." in survey.unclear and file.separator != ";" and "" in survey.signs:  # as programs write
+        yield "."
 
 
 def _is_open(file: TableFile) -> bool:

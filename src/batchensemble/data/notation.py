@@ -64,12 +64,18 @@ class Notation:
 class Found:
     """What the batches of a file that were read have shown about how it is written.
 
-    has_commas  whether numbers have decimal commas
-    unclear     where a point was taken for a decimal one that may part thousands
+    decimal    the mark of numbers; "" if no batch has shown it
+    unclear    where a point was taken for a decimal one that may part thousands
+    signs      beside the numbers of columns, where their model expects none
+    notations  of columns that are not written as their model expects
+    is_begun   whether a batch was read
     """
 
-    has_commas: bool = False
+    decimal: str = ""
     unclear: str = ""
+    signs: dict[str, str] = field(default_factory=dict)
+    notations: dict[str, Notation] = field(default_factory=dict)
+    is_begun: bool = False
 
 
 PLAIN = Notation()
@@ -160,6 +166,12 @@ def parse(words: NDArray[Any], notation: Notation) -> NDArray[np.float64]:
     pattern = _pattern(notation.decimal, notation.thousands)
     known = {word: _value(word, notation, pattern) for word in set(words)}
     return np.array([known[word] for word in words], dtype=np.float64)
+
+
+def has_thousands(words: Iterable[str], notation: Notation) -> bool:
+    """Whether some number has a mark between thousands."""
+    digits = "".join(parts.digits for parts in map(_parts, words) if parts)
+    return any(mark in digits for mark in notation.thousands)
 
 
 def plain_numbers(words: NDArray[Any]) -> NDArray[np.float64]:

@@ -38,17 +38,21 @@ def advice(word: str, words: NDArray[Any], kind: Kind, notation: Notation | None
     if kind != "number":
         return CORRECT
     known, survey = notation or PLAIN, Survey.of([word])
-    if not survey.others and [*survey.signs] != [known.sign]:
-        return _about_signs(word, known, [*survey.signs])
+    (sign,) = survey.signs or [known.sign]
+    if not notation and not survey.others and len(Survey.of(words).signs) > 1:
+        return f"write one unit in the whole column, {CORRECT}"
+    if known.sign != sign and (notation or sign == PERCENT):
+        return _about_signs(word, known, sign)
+    known = replace(known, sign=sign)
     marks = [mark for mark in DECIMALS if _is_read(words, known, mark)]
     asked = " or ".join(f"--decimal {mark}" for mark in marks)
     return f"add {asked} if all numbers are written so, {CORRECT}" if marks else CORRECT
 
 
-def _about_signs(word: str, known: Notation, signs: list[str]) -> str:
+def _about_signs(word: str, known: Notation, sign: str) -> str:
     if known.sign:
         return f"write {known.sign} in all cells, {FIT_AGAIN}"
-    if PERCENT in signs:
+    if sign == PERCENT:
         digits = word.replace(PERCENT, "").strip()
         return (
             f"{word} may be {digits} or a hundredth of it: write the numbers as in the file of "

@@ -4,8 +4,10 @@ Texts are trimmed, and an empty cell is a gap, as are NA, NaN, null and the like
 """
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,13 @@ from numpy.typing import NDArray
 
 from batchensemble.data import date_texts
 from batchensemble.data.columns import MISSING, Column, Kind
-from batchensemble.data.file_notation import has_commas, remember, with_point
+from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.file_notation import (
+    find_notations,
+    has_commas,
+    remember,
+    with_point,
+)
 from batchensemble.data.frames import read_columns
 from batchensemble.data.notation import BY_DECIMAL, PLAIN, Notation, parse, plain_numbers
 from batchensemble.data.reading import TableFile
@@ -42,14 +50,58 @@ def read_as(
     columns = text_columns(frame if list(kinds) == list(frame) else frame[list(kinds)], file)
     notations = notations or {}
     known = {name: _asked(columns[name], file, notations.get(name)) for name in kinds}
-    numbers = {name: columns[name] for name, kind in kinds.items() if kind == "number"}
-    how: Any = {"codes": codes, "commas": has_commas(numbers, known, file)}
-    read = {
-        name: read_column(columns[name], kind, frame.index, file, known[name], **how)
-        for name, kind in kinds.items()
-    }
-    remember(numbers, known, frame.index, file, commas=how["commas"])
-    return pd.DataFrame(read).set_axis(frame.index)
+    read = partial(_read_batch, columns, kinds, frame.index, file, codes=codes)
+    try:
+        return read(known)
+    except ValueError:
+        found = _found_in(columns, kinds, known, file) if codes else {}
+        if not found:
+            raise
+    return read({**known, **found})
+
+
+def _read_batch(
+    columns: Mapping[str, Column],
+    kinds: Mapping[str, Kind],
+    index: pd.Index,
+    file: TableFile,
+    known: Mapping[str, Notation | None],
+    *,
+    codes: bool,
+) -> pd.DataFrame:
+    known = {**known, **file.found.notations}
+    numbers = {n: columns[n] for n, kind in kinds.items() if kind == "number"}
+    commas = has_commas(numbers, known, index, file)
+    how: Any = {"codes": codes, "commas": commas}
+    read = {n: read_column(columns[n], k, index, file, known[n], **how) for n, k in kinds.items()}
+    remember(numbers, known, index, file, commas=commas)
+    return pd.DataFrame(read).set_axis(index)
+
+
+def _found_in(
+    columns: Mapping[str, Column],
+    kinds: Mapping[str, Kind],
+    known: Mapping[str, Notation | None],
+    file: TableFile,
+) -> dict[str, Notation]:
+    """How columns are to be read, if not as their model expects; with a warning."""
+    words = {}
+    for name, kind in kinds.items():
+        if columns[name].kind == "category" and kind in ("number", "date"):
+            texts, is_gap = trimmed(columns[name].values)
+            if not is_gap.all():
+                words[name] = texts[~is_gap]
+    before = {*file.found.signs}
+    found = find_notations(words, kinds, known, file)
+    cells = {name: words[name][0] for name in found if name not in before}
+    if cells:
+        told = [
+            f"{name} ({cell!r:.80} as {example_value(cell, kinds[name], found[name])})"
+            for name, cell in cells.items()
+        ]
+        text = f"{file.name} is written otherwise than the file of fit: read {', '.join(told)}"
+        warnings.warn(text, BatchEnsembleWarning, stacklevel=2)
+    return found
 
 
 def example_value(cell: str, kind: Kind, notation: Notation) -> str:
