@@ -3,7 +3,7 @@ import pytest
 
 from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.notation import COMMA, POINT
+from batchensemble.data.notation import COMMA, POINT, Notation
 from batchensemble.data.reading import open_table
 from batchensemble.data.text import read_as
 
@@ -141,3 +141,25 @@ def test_named_months_that_fit_did_not_see_are_dates(csv):
     path = csv([("04 Feb 2024", "7"), ("", "8"), ("31 Dec 2023", "9")])
     whole = read(path, 2, kinds={"a": "date", "b": "number"})
     assert [str(day)[:10] for day in whole["a"]] == ["2024-02-04", "NaT", "2023-12-31"]
+
+
+def test_points_as_at_fit_beside_decimal_commas_are_refused_unless_an_option_says_how(csv):
+    path = csv([("2.401", "12,50"), ("3.500", "0,5")])
+    with pytest.raises(ValueError, match=r"got '2\.401' in column 'a'.*add --decimal ,"):
+        read(path, 2, {"a": POINT})
+    whole = read(path, 2, {"a": POINT}, FileOptions(decimal=","))
+    assert whole["a"].tolist() == [2401, 3500]
+
+
+@pytest.mark.parametrize("sign", ["€", "%"])
+def test_a_mark_that_fit_has_not_seen_is_decided_by_the_file_or_asked_for(csv, sign):
+    known = {"a": Notation("", " '", sign)}
+    assert read(csv([(f"1 234 {sign}", "0,5")]), 1, known)["a"].tolist() == [1234]
+    path = csv([(f"1.234 {sign}", "0,5")])
+    with pytest.warns(BatchEnsembleWarning, match=f"'1.234 {sign}' as 1234"):
+        assert read(path, 1, known)["a"].tolist() == [1234]
+    unclear = csv([(f"1.234 {sign}", "7")])
+    with pytest.raises(ValueError, match=r"--decimal \. or --decimal ,"):
+        read(unclear, 1, known)
+    with pytest.raises(ValueError, match=f"a number as at fit, such as 12 {sign}"):
+        read(csv([("1.234 $", "0,5")]), 1, known)

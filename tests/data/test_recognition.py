@@ -173,6 +173,13 @@ def test_neighbours_decide_what_a_column_leaves_open(csv):
     assert kind_of(csv(dates, beside="12/31/2025")).notation.date == "%m/%d/%Y"
 
 
+@pytest.mark.parametrize("cell", ["950 €", "5 103", "(495)", "40 %"])
+@pytest.mark.parametrize(("beside", "mark"), [("0,5", ","), ("0.5", "."), ("7", "")])
+def test_whole_numbers_are_remembered_with_the_mark_of_their_neighbours(csv, cell, beside, mark):
+    found = kind_of(csv([cell, cell], separator=";", beside=beside))
+    assert (found.kind, found.notation.decimal) == ("number", mark)
+
+
 def test_a_point_between_thousands_is_shown_by_an_example(csv):
     cells = ["950", "1.025"]
     assert kind_of(csv(cells, separator=";", beside="0,5")).example == "1.025"

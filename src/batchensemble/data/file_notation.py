@@ -52,10 +52,11 @@ def has_commas(
         _refuse_unclear(_unclear(numbers, known, index, file), file)
     if found.decimal == "," or not _is_open(file):
         return found.decimal == ","
-    with_commas = (c for n, c in numbers.items() if (known[n] or COMMA).decimal == ",")
+    with_commas = (c for n, c in numbers.items() if (known[n] or COMMA).decimal != ".")
     if not any("," in "".join(column.values) for column in with_commas):
         return False
     _refuse_unclear(found.unclear, file)
+    _refuse_points(numbers, known, file)
     return True
 
 
@@ -66,6 +67,18 @@ def _refuse_unclear(cell: str, file: TableFile) -> None:
             "a decimal point, and decimal commas in other rows; add --decimal , if points part "
             "thousands, or write all numbers alike"
         )
+
+
+def _refuse_points(numbers: Mapping[str, Column], known: Known, file: TableFile) -> None:
+    """Where a column had decimal points at fit, and others have decimal commas here."""
+    for name, column in numbers.items():
+        marked = (cell for cell in column.values if "." in cell or "," in cell)
+        if (known[name] or COMMA).decimal == "." and (cell := next(marked, "")):
+            raise ValueError(
+                f"{file.name}: expected one decimal mark in the whole file, got {cell!r} in column "
+                f"{name!r}, which had decimal points at fit, beside decimal commas in others; add "
+                "--decimal , if all numbers have them, or write all alike"
+            )
 
 
 def remember(
@@ -98,10 +111,11 @@ def find_notations(
 
     None if the rows so far leave a doubt. A % is in doubt, since a spreadsheet stores 12 % as 0.12.
     """
-    known = {**known, **file.found.notations}
+    signs = {name: one.sign for name, one in known.items() if one and not one.decimal}
+    known = {**known, **dict.fromkeys(signs), **file.found.notations}
     dates = _dates(words, kinds, known)
     file.found.notations |= dates
-    return dates | _numbers(words, kinds, known, file)
+    return dates | _numbers(words, kinds, known, signs, file)
 
 
 def _dates(
@@ -118,15 +132,22 @@ def _dates(
 
 
 def _numbers(
-    words: Mapping[str, NDArray[Any]], kinds: Mapping[str, Kind], known: Known, file: TableFile
+    words: Mapping[str, NDArray[Any]],
+    kinds: Mapping[str, Kind],
+    known: Known,
+    signs: Mapping[str, str],
+    file: TableFile,
 ) -> dict[str, Notation]:
+    """`signs` are those of columns in which fit saw no decimal mark."""
     found, numbers = file.found, [name for name in words if kinds[name] == "number"]
     every = {n: Survey.of(words[n]) for n in numbers if not (known[n] or PLAIN).sign}
     surveys = {n: s for n, s in every.items() if not s.others and len(s.signs) == 1}
     surveys = {
         n: s
         for n, s in surveys.items()
-        if PERCENT not in s.signs and found.signs.get(n, *s.signs) in s.signs
+        if (PERCENT not in s.signs or signs.get(n) == PERCENT)
+        and found.signs.get(n, *s.signs) in s.signs
+        and signs.get(n, *s.signs) in s.signs
     }
     unknown = [survey for name, survey in surveys.items() if known[name] is None]
     marks = {mark for survey in unknown for mark in _decimals(survey, file)} | {*found.decimal}

@@ -32,7 +32,7 @@ _SHAPE = re.compile(
 class Notation:
     """How the texts of a column are written; a model's file keeps it.
 
-    decimal    the mark before decimals, "." or ","
+    decimal    the mark before decimals, "." or ","; "" if no cell has shown it
     thousands  all marks that may stand between thousands; a space is one of any width
     sign       a currency or "%" that stands beside every number, and is not read
     date       the format of dates in strptime's letters; "" if they start with the year
@@ -47,7 +47,7 @@ class Notation:
     def of(cls, parts: Mapping[str, Any]) -> "Notation":
         """From a model's file, checked: it may have been made by anybody."""
         notation = cls(**{str(name): str(part) for name, part in parts.items()})
-        marks = (notation.decimal in DECIMALS, {*notation.thousands} <= {*THOUSANDS})
+        marks = (notation.decimal in (*DECIMALS, ""), {*notation.thousands} <= {*THOUSANDS})
         if not all(marks) or not is_format(notation.date):
             raise ValueError(f"expected a known way to write a column, got {dict(parts)!r:.200}")
         return notation
@@ -56,8 +56,8 @@ class Notation:
         """A value written so, for people."""
         if self.date:
             return example(self.date)
-        mark = f"1{self.thousands[:1]}234{self.decimal}5"
-        return f"{mark} {self.sign}".strip()
+        decimals = f"{self.decimal}5" if self.decimal else ""
+        return f"1{self.thousands[:1]}234{decimals} {self.sign}".strip()
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Found:
 
 
 PLAIN = Notation()
-POINT, COMMA = Notation(".", ",' "), Notation(",", ".' ")
+POINT, COMMA, UNMARKED = Notation(".", ",' "), Notation(",", ".' "), Notation("", " '")
 BY_DECIMAL = {".": POINT, ",": COMMA}
 
 
@@ -145,7 +145,7 @@ class Survey:
             if found is None:
                 word, (a, b) = self.unclear[mark], _readings(self.unclear[mark])
                 return f"{word!r} may be {a} or {b}; add --decimal . or --decimal ,"
-        return replace(BY_DECIMAL[found or "."], sign=sign)
+        return replace(BY_DECIMAL[found] if found else UNMARKED, sign=sign)
 
     def _decimal(self, mark: str, separator: str) -> str | None:
         """Whether a mark that may be either is decimal, in a file without other evidence."""
@@ -209,7 +209,9 @@ def _value(word: str, notation: Notation, pattern: re.Pattern[str]) -> float:
     digits = parts.digits
     for mark in notation.thousands:
         digits = digits.replace(mark, "")
-    number = float(digits.replace(notation.decimal, ".") + parts.power)
+    if notation.decimal:
+        digits = digits.replace(notation.decimal, ".")
+    number = float(digits + parts.power)
     return -number if parts.is_negative else number
 
 

@@ -8,7 +8,7 @@ in two ways, its neighbours in the file decide, or else the user.
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from batchensemble.data.columns import Column, Columns, Kind
 from batchensemble.data.date_columns import recognise_dates
 from batchensemble.data.doubts import says_codes
 from batchensemble.data.notation import (
+    BY_DECIMAL,
     PLAIN,
     Notation,
     Survey,
@@ -89,8 +90,22 @@ def recognise(
             kinds[name] = _recognise(
                 columns[name], frame.index, file, decimal, dayfirst, name in words, is_last=True
             )
+    kinds |= _with_marks(kinds)
     dates = [name for name, one in kinds.items() if one.kind == "date" and not one.notation.date]
     return kinds | {name: _recognise_zones(frame[name], file) for name in dates}
+
+
+def _with_marks(kinds: Mapping[str, Recognised]) -> dict[str, Recognised]:
+    """Columns of whole numbers, in whose later cells the mark of the other columns may stand."""
+    decimals = {one.decimal for one in kinds.values()} - {None}
+    if len(decimals) != 1:
+        return {}
+    (mark,) = decimals
+    return {
+        name: replace(one, notation=replace(BY_DECIMAL[str(mark)], sign=one.notation.sign))
+        for name, one in kinds.items()
+        if not one.notation.decimal
+    }
 
 
 def check_words(

@@ -24,7 +24,8 @@ def expected(kind: Kind, notation: Notation | None) -> str:
     if kind == "date" and notation and notation.date:
         return f"a date as at fit, such as {date_texts.example(notation.date)}"
     if kind == "number" and notation and notation.sign:
-        return f"a number as at fit, such as 12{notation.decimal}5 {notation.sign}"
+        decimals = f"{notation.decimal}5" if notation.decimal else ""
+        return f"a number as at fit, such as 12{decimals} {notation.sign}"
     if kind == "number" and notation and notation.decimal == ",":
         return "a finite number with a decimal comma, such as 1234,5"
     return _EXPECTED[kind]
