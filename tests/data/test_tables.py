@@ -7,7 +7,7 @@ import pytest
 
 from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.data.tables import read_file, recognise_task
+from batchensemble.data.tables import read_file, read_target, recognise_task
 from batchensemble.study.datasets import read_table
 from batchensemble.study.splits import split_table
 
@@ -129,6 +129,14 @@ def seconds(task, n=3):
         task()
         best = min(best, time.perf_counter() - started)
     return best
+
+
+def test_numbers_with_decimals_are_no_classes():
+    assert read_target(pd.Series([1.0, 2.0], name="y"), "classification", "f.csv").dtype == np.int64
+    with pytest.raises(
+        ValueError, match=r"'y' of f.csv, got numbers such as 0\.5; predict them as"
+    ):
+        read_target(pd.Series([1.0, 0.5], name="y"), "classification", "f.csv")
 
 
 def test_wide_tables_take_little_longer_as_frames_and_files_than_as_arrays(tmp_path):

@@ -161,8 +161,13 @@ def read_target(y: pd.Series, task: str, file: str) -> NDArray[Any]:
     is_flag = pd.api.types.is_bool_dtype(y)
     is_number = pd.api.types.is_numeric_dtype(y) and not is_flag
     if task == "classification":
-        kind: Any = bool if is_flag else np.int64 if is_number and _is_whole(y) else None
-        labels: NDArray[Any] = y.to_numpy(dtype=kind or (np.float64 if is_number else object))
+        if is_number and not _is_whole(y):
+            broken = y[y != y.round()].iloc[0]
+            raise ValueError(
+                f"expected classes in the target {y.name!r} of {file}, got numbers such as "
+                f"{broken:g}; predict them as numbers (--task regression), or write words"
+            )
+        labels: NDArray[Any] = y.to_numpy(bool if is_flag else np.int64 if is_number else object)
         return labels
     if not is_number:
         got = "true and false; classify them, or write 1 and 0"
