@@ -145,10 +145,16 @@ def test_named_months_that_fit_did_not_see_are_dates(csv):
 
 def test_points_as_at_fit_beside_decimal_commas_are_refused_unless_an_option_says_how(csv):
     path = csv([("2.401", "12,50"), ("3.500", "0,5")])
-    with pytest.raises(ValueError, match=r"got '2\.401' in column 'a'.*add --decimal ,"):
+    with pytest.raises(ValueError, match=r"got '2\.401' in column 'a'.*or --decimal ,"):
         read(path, 2, {"a": POINT})
     whole = read(path, 2, {"a": POINT}, FileOptions(decimal=","))
     assert whole["a"].tolist() == [2401, 3500]
+
+
+def test_decimal_points_that_are_certain_decide_about_commas_in_other_columns(csv):
+    path = csv([("5,079", "1,250.50"), ("950", "2,300.00")])
+    with pytest.warns(BatchEnsembleWarning, match="'5,079' as 5079"):
+        assert read(path, 1, {"b": POINT})["a"].tolist() == [5079, 950]
 
 
 @pytest.mark.parametrize("sign", ["€", "%"])

@@ -56,8 +56,9 @@ def has_commas(
     if not any("," in "".join(column.values) for column in with_commas):
         return False
     _refuse_unclear(found.unclear, file)
-    _refuse_points(numbers, known, file)
-    return True
+    if _has_points(numbers, known, file):
+        found.decimal = "."
+    return not found.decimal
 
 
 def _refuse_unclear(cell: str, file: TableFile) -> None:
@@ -69,16 +70,19 @@ def _refuse_unclear(cell: str, file: TableFile) -> None:
         )
 
 
-def _refuse_points(numbers: Mapping[str, Column], known: Known, file: TableFile) -> None:
-    """Where a column had decimal points at fit, and others have decimal commas here."""
+def _has_points(numbers: Mapping[str, Column], known: Known, file: TableFile) -> bool:
+    """Whether decimal points are certain in a column that had them at fit; a doubt is refused."""
     for name, column in numbers.items():
-        marked = (cell for cell in column.values if "." in cell or "," in cell)
-        if (known[name] or COMMA).decimal == "." and (cell := next(marked, "")):
+        marked = [cell for cell in column.values if "." in cell or "," in cell]
+        if (known[name] or COMMA).decimal == "." and marked:
+            if Survey.of(marked).decimals.keys() == {"."}:
+                return True
             raise ValueError(
-                f"{file.name}: expected one decimal mark in the whole file, got {cell!r} in column "
-                f"{name!r}, which had decimal points at fit, beside decimal commas in others; add "
-                "--decimal , if all numbers have them, or write all alike"
+                f"{file.name}: expected one decimal mark in the whole file, got {marked[0]!r} in "
+                f"column {name!r}, which had decimal points at fit, beside commas in others; add "
+                "--decimal . or --decimal , if all numbers are written so, or write all alike"
             )
+    return False
 
 
 def remember(
