@@ -4,6 +4,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from batchensemble.data.windows import (
     continued_back,
+    read_alone,
     season_lag,
     series_scale,
     window_scales,
@@ -69,6 +70,12 @@ def test_a_series_is_continued_backwards_by_its_first_season():
     assert rows.tolist() == [2, 0, 1, 2, *range(5), *range(5, 12)]
     assert starts.tolist() == [0, 9, 16]
     assert repeated.tolist() == [True] * 4 + [False] * 12
+
+
+def test_a_young_series_is_continued_backwards_by_what_is_known_of_it():
+    rows, repeated = read_alone(np.array([0, 5]), np.array([1, 7]), 4, 2)
+    assert rows.reshape(2, 6).tolist() == [[0, 1, 0, 1, 2, 3], [7, 5, 6, 7, 8, 9]]
+    assert np.flatnonzero(repeated).tolist() == [0, 1, 6]
 
 
 def test_by_difference_a_window_is_scaled_by_its_mean_change_over_a_season():

@@ -101,3 +101,17 @@ def test_windows_after_a_first_value_below_zero_may_be_negative_in_hindsight_as_
         ahead = model.predict(df=df[df["ds"] <= cutoff], level=[80])
         names = list(ahead)[2:]
         np.testing.assert_allclose(window[names], ahead[names], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_windows", [1, 4])
+def test_what_comes_after_a_cutoff_is_not_read_where_less_than_a_season_came_before(n_windows):
+    def both(later):
+        young = long(1, 12).assign(unique_id="young")
+        return pd.concat([long(2, 90), young.assign(y=young["y"].where(young.index < 10, later))])
+
+    known = pd.concat([one[:-6] for _, one in both(0.0).groupby("unique_id")])
+    fitted = Forecaster(horizon=2, preset="fast", epochs=1, random_state=0).fit(known)
+    how = {"n_windows": n_windows, "step_size": 1, "refit": "never"}
+    calm, wild = (fitted.cross_validation(both(later), **how) for later in (0.0, 1e4))
+    assert (calm["unique_id"] == "young").sum() == 2 * n_windows
+    np.testing.assert_array_equal(calm["BatchEnsemble"], wild["BatchEnsemble"])

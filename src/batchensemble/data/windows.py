@@ -37,6 +37,19 @@ def continued_back(
     return np.concatenate(rows), new_starts, np.concatenate(repeated)
 
 
+def read_alone(
+    firsts: NDArray[np.int64], rows: NDArray[np.int64], reach: int, h: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Windows of series that start at `firsts`: `reach` rows up to each of these, and h after it.
+
+    What is missing in front repeats the rows so far. As in `continued_back`, old rows and which
+    are repeated.
+    """
+    known = (rows - firsts + 1)[:, None]
+    at = np.arange(-reach, h) + known
+    return (firsts[:, None] + np.where(at < 0, at % known, at)).ravel(), (at < 0).ravel()
+
+
 def series_scale(values: Floats, *, scaling: str, period: int) -> tuple[float, float]:
     """Location and scale of a whole series."""
     if scaling == "minmax":

@@ -14,7 +14,7 @@ from batchensemble.data.columns import Columns
 from batchensemble.data.encoded_series import Encoded
 from batchensemble.data.panels import Panel, check_lengths
 from batchensemble.data.series_encoder import SeriesEncoder
-from batchensemble.data.windows import continued_back, window_starts
+from batchensemble.data.windows import continued_back, read_alone, window_starts
 from batchensemble.estimators.parameters import MOST_PATHS
 from batchensemble.estimators.requirements import is_count
 from batchensemble.predictive import SamplePredictive
@@ -110,13 +110,20 @@ class SeriesModel:
         """The h times after these rows of the panel, forecast in hindsight."""
         check_lengths(history, self.shortest)
         series = np.searchsorted(panel.starts, rows, side="right") - 1
+        firsts, period = panel.starts[series], self.encoder.period
         n_missing = np.zeros(len(panel), dtype=np.int64)
-        np.maximum.at(n_missing, series, self.reach - 1 - (rows - panel.starts[series]))
-        whole, starts, repeated = continued_back(panel.starts, n_missing, self.encoder.period)
+        np.maximum.at(n_missing, series, self.reach - 1 - (rows - firsts))
+        whole, starts, repeated = continued_back(panel.starts, n_missing, period)
+        begins = rows + (starts[1:] - panel.starts[1:])[series] - self.reach + 1
+        # Where less than a season is known, what is repeated must not come from what is ahead.
+        young = rows - firsts + 1 < min(period, self.reach)
+        begins[young] = len(whole) + np.arange(young.sum()) * (self.reach + h)
+        alone, again = read_alone(firsts[young], rows[young], self.reach, h)
+        whole, repeated = np.concatenate([whole, alone]), np.concatenate([repeated, again])
         encoded = self.encoder.encode(panel, learned_from=history, reach=self.reach)
         return Ahead(
             encoded.take(whole, repeated),
-            rows + (starts[1:] - panel.starts[1:])[series] - self.reach + 1,
+            begins,
             rows + 1,
             panel.ids[series],
             panel.times[rows],
