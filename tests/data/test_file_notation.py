@@ -157,6 +157,18 @@ def test_decimal_points_that_are_certain_decide_about_commas_in_other_columns(cs
         assert read(path, 1, {"b": POINT})["a"].tolist() == [5079, 950]
 
 
+def test_points_and_commas_are_weighed_over_all_columns_of_a_file(csv):
+    with pytest.warns(BatchEnsembleWarning, match="'1,234' as 1234"):
+        whole = read(csv([("1,234", "12.5"), ("950", "13.25")]), 2)
+    assert whole.to_numpy().tolist() == [[1234, 12.5], [950, 13.25]]
+
+
+def test_a_file_that_shows_no_mark_is_written_as_that_of_fit(csv):
+    one = csv([("1.234", "12")])
+    assert read(one, 1, {"b": COMMA})["a"].tolist() == [1234]
+    assert read(one, 1, {"b": POINT})["a"].tolist() == [1.234]
+
+
 @pytest.mark.parametrize("sign", ["€", "%"])
 def test_a_mark_that_fit_has_not_seen_is_decided_by_the_file_or_asked_for(csv, sign):
     known = {"a": Notation("", " '", sign)}

@@ -1,13 +1,11 @@
 """Requests -> the columns of a model -> what `predict` writes about them."""
 
 import asyncio
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, TypeAdapter, WrapValidator
@@ -23,16 +21,13 @@ from batchensemble.cli.columns import (
     table_kinds,
 )
 from batchensemble.cli.predictions import forecast_columns
+from batchensemble.cli.request_values import NUMBERS, REQUEST, Rows, row_numbers, values_of
 from batchensemble.data.columns import Column, Columns, Kind
-from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.notation import Found, Notation
 from batchensemble.data.reading import open_csv
 from batchensemble.data.scalars import texts
-from batchensemble.data.text import read_column
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import with_shift
 
-REQUEST = "the request"
 JSON, CSV = "application/json", "text/csv"
 # Texts are read later, as those of files are: pydantic would read 1.234 as less than two.
 AS_TEXT = WrapValidator(lambda cell, check: cell if isinstance(cell, str) else check(cell))
@@ -42,7 +37,6 @@ TYPES: dict[Kind, Any] = {
     "category": str | bool | int | float | None,
     "date": str | None,
 }
-NUMBERS = ("number", "boolean")
 Coverage = Annotated[float, Field(ge=0.01, le=0.999)]
 
 
@@ -57,33 +51,6 @@ class Limits:
 
 class TooMuch(ValueError):
     """A request beyond the limits."""
-
-
-@dataclass
-class Rows:
-    """The rows of a JSON request, as a file."""
-
-    frame: pd.DataFrame
-    name: str = REQUEST
-    unit: str = "row"
-    is_text: bool = False
-    separator: str = ","
-    options: FileOptions = AS_FOUND
-    nameless: int = 0
-    found: Found = field(default_factory=Found)
-    notes: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.names = list(self.frame)
-
-    def batches(self, n_rows: int = 0) -> Iterator[pd.DataFrame]:
-        yield self.frame
-
-    def share_read(self) -> float | None:
-        return None
-
-
-TEXTS = Rows(pd.DataFrame(), is_text=True)  # for those that a request has among its values
 
 
 @dataclass(eq=False)
@@ -142,7 +109,7 @@ class TableRequests:
         )
 
     def _column(self, name: str, kind: Kind, cells: list[Any]) -> Column:
-        values = _values(name, kind, self.notations.get(name), cells)
+        values = values_of(name, kind, self.notations, cells)
         return Column(name, kind, values, is_zoned=bool(self.zoned.get(name)))
 
 
@@ -234,31 +201,13 @@ class SeriesRequests:
     def _file(self, rows: list[dict[str, Any]]) -> Rows:
         columns: dict[str, NDArray[Any]] = {}
         for name in rows[0]:
-            cells, how = [row[name] for row in rows], (self.kinds[name], self.notations.get(name))
+            cells, kind = [row[name] for row in rows], self.kinds[name]
             # Dates are read, and their zones checked, as those of files.
-            columns[name] = texts(cells) if how[0] == "date" else _values(name, *how, cells)
-        return Rows(pd.DataFrame(columns, index=_row_numbers(rows)))
-
-
-def _row_numbers(rows: list[Any]) -> pd.RangeIndex:
-    return pd.RangeIndex(1, len(rows) + 1)
-
-
-def _values(name: str, kind: Kind, notation: Notation | None, cells: list[Any]) -> NDArray[Any]:
-    """Texts are read as those of files; numbers are what they are."""
-
-    def read(words: NDArray[Any]) -> Any:
-        column = Column(name, "category", words)
-        return read_column(column, kind, _row_numbers(cells), TEXTS, notation)
-
-    if kind not in NUMBERS:
-        return np.asarray(read(texts(cells)))
-    given = [None if isinstance(cell, str) else cell for cell in cells]
-    numbers = np.array(given, dtype=np.float64)  # None is a gap
-    if given == cells:
-        return numbers
-    words = pd.Series(read(np.array([c if isinstance(c, str) else "" for c in cells], object)))
-    return np.where(words.isna(), numbers, words.to_numpy(np.float64, na_value=np.nan))
+            is_date = kind == "date"
+            columns[name] = (
+                texts(cells) if is_date else values_of(name, kind, self.notations, cells)
+            )
+        return Rows(pd.DataFrame(columns, index=row_numbers(rows)))
 
 
 def _object(

@@ -17,12 +17,12 @@ from starlette.requests import ClientDisconnect
 from batchensemble.cli.request_bodies import (
     CSV,
     JSON,
-    REQUEST,
     Limits,
     SeriesRequests,
     TableRequests,
     TooMuch,
 )
+from batchensemble.cli.request_values import REQUEST
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.modelfile.version import VERSION
 

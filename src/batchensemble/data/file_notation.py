@@ -5,7 +5,7 @@ an earlier one is refused.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,11 @@ _UNCLEAR = re.compile(rf"\0\s*({_THOUSANDS})\s*(?=\0)")
 Known = Mapping[str, Notation | None]
 
 
+def has_decimal_commas(notations: Iterable[Notation | None]) -> bool:
+    """Whether all columns of a model that show a decimal mark have a comma."""
+    return {one.decimal for one in notations if one and not one.date} - {""} == {","}
+
+
 def with_point(word: str) -> str:
     """A number of a file with decimal commas; in some of its cells a point may be one, too."""
     if _WITH_THOUSANDS.fullmatch(word):
@@ -54,7 +59,7 @@ def has_commas(
         return found.decimal == ","
     with_commas = (c for n, c in numbers.items() if (known[n] or COMMA).decimal != ".")
     if not any("," in "".join(column.values) for column in with_commas):
-        return False
+        return has_decimal_commas(known[name] for name in numbers)
     _refuse_unclear(found.unclear, file)
     if _has_points(numbers, known, file):
         found.decimal = "."
@@ -71,7 +76,15 @@ def _refuse_unclear(cell: str, file: TableFile) -> None:
 
 
 def _has_points(numbers: Mapping[str, Column], known: Known, file: TableFile) -> bool:
-    """Whether decimal points are certain in a column that had them at fit; a doubt is refused."""
+    """Whether decimal points are certain; a doubt about a column that had them at fit is refused.
+
+    Commas are in doubt if all of them could part thousands.
+    """
+    new = [cell for n, column in numbers.items() if known[n] is None for cell in column.values]
+    if Survey.of(cell.strip() for cell in new if "." in cell or "," in cell).decimals.keys() == {
+        "."
+    }:
+        return True
     for name, column in numbers.items():
         marked = [cell for cell in column.values if "." in cell or "," in cell]
         if (known[name] or COMMA).decimal == "." and marked:
