@@ -606,6 +606,19 @@ def test_an_update_forecasts_as_the_longer_history_does(data):
     assert torch.equal(model.model_.ensemble.bank.theta, theta)
 
 
+@pytest.mark.filterwarnings("ignore:.* values are missing")
+@pytest.mark.parametrize("fill", [None, "ffill", "interpolate"])
+@pytest.mark.parametrize("missing", [[50], [50, 51], [52], [51, 52, 54]])
+def test_an_update_may_begin_and_end_with_missing_values(data, fill, missing):
+    position = data.groupby("unique_id").cumcount()
+    gappy = data.assign(y=data["y"].where(~position.isin(missing)))
+    model = Forecaster(**QUICK, fill=fill).fit(data[position < 50])
+    expected = model.predict(df=gappy, level=[80])
+    model.update(gappy[position.between(50, 52)])
+    model.update(gappy[position >= model.panel_.lengths[0]])  # missing ones at an end come again
+    pd.testing.assert_frame_equal(model.predict(level=[80]), expected)
+
+
 def test_new_rows_with_a_gap_an_overlap_or_an_unknown_series_are_refused(data):
     position = data.groupby("unique_id").cumcount()
     model = Forecaster(**QUICK).fit(data[position < 50])

@@ -49,6 +49,7 @@ def read_panel(
     fill: str | None = None,
     marks_gaps: bool = False,
     fewest: int = 1,
+    goes_on: bool = False,
 ) -> Panel:
     """Time series of any accepted form -> `Panel`; a `Panel` is returned unchanged.
 
@@ -57,7 +58,8 @@ def read_panel(
     inferred from all series together if it is None; where it is given, times on different days of
     a month (hours of a day, ...) are moved to its start. `fill` ("interpolate" or "ffill") closes
     gaps, missing rows as well as missing values, of the target and of numeric columns in missing
-    rows; it drops missing values at the end of a series. Those at its beginning are always dropped.
+    rows; it drops missing values at the end of a series. Those at its beginning are dropped, too,
+    unless it `goes_on` from another, to which `joined` adds it.
     Without a `fill`, a gap is an error, or with `marks_gaps` filled forward and marked as such.
     """
     if isinstance(data, Panel):
@@ -65,7 +67,7 @@ def read_panel(
     if fill is not None:
         one_of(fill, ("interpolate", "ffill"), "fill")
     closes_gaps = marks_gaps or fill is not None
-    panel = _trimmed(_read(data, names, list(columns)), with_ends=closes_gaps)
+    panel = _trimmed(_read(data, names, list(columns)), goes_on, with_ends=closes_gaps)
     _check_values(panel, closes_gaps)
     known = panel.freq if freq is None else freq
     times, starts, ids = panel.times, panel.starts, panel.ids
@@ -155,7 +157,14 @@ def _check_duplicates(panel: Panel) -> None:
         )
 
 
-def _trimmed(panel: Panel, with_ends: bool) -> Panel:
+def joined(old: Panel, new: Panel, fill: str | None) -> Panel:
+    """A history and what goes on from it; values that are missing there are filled as others."""
+    both = old.extended(new)
+    series = grids.series_of(both.starts)
+    return replace(both, values=_filled(both.values, series, fill or "ffill"))
+
+
+def _trimmed(panel: Panel, goes_on: bool, with_ends: bool) -> Panel:
     """Without the missing values before the first value of each series (and after the last)."""
     known = np.flatnonzero(~np.isnan(panel.values))
     counts = np.bincount(grids.series_of(panel.starts)[known], minlength=len(panel))
@@ -165,7 +174,8 @@ def _trimmed(panel: Panel, with_ends: bool) -> Panel:
             f"{panel.lengths[i]} rows; leave the series out"
         )
     ends = grids.starts_of(counts)
-    return panel.cut(known[ends[:-1]], known[ends[1:] - 1] + 1 if with_ends else panel.starts[1:])
+    begins = panel.starts[:-1] if goes_on else known[ends[:-1]]
+    return panel.cut(begins, known[ends[1:] - 1] + 1 if with_ends else panel.starts[1:])
 
 
 def _check_values(panel: Panel, closes_gaps: bool) -> None:

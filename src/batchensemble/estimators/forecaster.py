@@ -26,6 +26,7 @@ from batchensemble.data.panels import (
     check_lengths,
     check_static,
     has_times,
+    joined,
     read_panel,
 )
 from batchensemble.data.public_holidays import check_holidays, holiday_columns, holiday_names
@@ -567,6 +568,7 @@ class Forecaster(Estimator):
         freq: Any,
         kind: str | None = None,
         has_dates: bool = True,
+        goes_on: bool = False,
     ) -> Panel:
         if isinstance(df, Panel):
             return df
@@ -578,6 +580,7 @@ class Forecaster(Estimator):
             freq=freq,
             fill=fill,
             marks_gaps=fill is None and NETWORKS[kind or self._kind].reads_around_gaps,
+            goes_on=goes_on,
         )
         check_static(panel, self.static_columns)
         return self._with_holidays(panel) if has_dates else panel
@@ -598,9 +601,10 @@ class Forecaster(Estimator):
         check_is_fitted(self, "model_")
         panel = self.panel_
         if len(panel) == 1 and not isinstance(df, Panel) and not has_times(df):
-            new = self._read(df, fill=self.fill, freq=1, has_dates=False)
-            return panel.extended(self._with_holidays(panel.followed_by(new)))
-        return panel.extended(self._read(df, fill=self.fill, freq=panel.freq))
+            new = self._read(df, fill=self.fill, freq=1, has_dates=False, goes_on=True)
+            return joined(panel, self._with_holidays(panel.followed_by(new)), self.fill)
+        new = self._read(df, fill=self.fill, freq=panel.freq, goes_on=True)
+        return joined(panel, new, self.fill)
 
     def _continued(self, panel: Panel) -> Self:
         filled = seasonally_filled(panel, self.season_)
