@@ -1,5 +1,6 @@
 """Predictions for the rows of a file, in batches, or for the next steps of series."""
 
+import copy
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -138,12 +139,16 @@ def forecast(
 
 def forecast_columns(
     model: Forecaster,
-    df: pd.DataFrame | None,
+    df: Any,
     future: pd.DataFrame | None,
     horizon: int | None,
     coverage: float,
 ) -> pd.DataFrame:
     """What `predict` writes about the next steps."""
+    if df is not None and _goes_on(model, df):
+        ids = df[model.id_col].unique() if model.id_col in df else model.panel_.ids
+        model = copy.copy(model).update(df)
+        df = model.panel_.only(ids)
     steps = model.forecast(horizon, df=df, X_df=future)
     frame = steps.frame(steps.columns([100 * coverage]))
     mean, lower, upper = frame.columns[-3:]
@@ -156,6 +161,16 @@ def forecast_columns(
             f"{list(frame)}; rename them and fit again"
         )
     return frame
+
+
+def _goes_on(model: Forecaster, df: pd.DataFrame) -> bool:
+    """Whether every series of a file starts right after the end of what the model knows of it."""
+    known, times = model.panel_, df[model.time_col]
+    ids = df[model.id_col] if model.id_col in df else pd.Series(known.ids[0], df.index)
+    firsts = times.groupby(ids).min()
+    which = known.numbers_of(firsts.index.to_numpy())
+    is_known = bool((which >= 0).all())
+    return is_known and firsts.tolist() == known.future_times(1)[which].tolist()
 
 
 def _check_ahead(model: Forecaster, ahead: Path | None) -> None:
