@@ -201,3 +201,10 @@ def test_numbers_without_the_percent_of_fit_are_refused_in_files_of_all_kinds(tm
 def test_a_percent_that_fit_did_not_see_is_not_guessed(csv):
     with pytest.raises(ValueError, match="got '51 %'; 51 % may be 51 or a hundredth of it: write"):
         read(csv(["51 %"]), "number")
+
+
+def test_an_infinite_number_of_a_later_batch_is_named_by_its_row_in_the_file(tmp_path):
+    path = tmp_path / "f.parquet"
+    pd.DataFrame({"a": [1.0, 2.0, 3.0, np.inf]}).to_parquet(path)
+    with open_table(path) as file, pytest.raises(ValueError, match=r"column 'a', row 4;"):
+        [read_as(rows, {"a": "number"}, file) for rows in file.batches(2)]

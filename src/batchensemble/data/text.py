@@ -29,6 +29,7 @@ from batchensemble.data.reading import TableFile
 from batchensemble.data.refusals import PERCENT, advice, expected, typed_percent
 from batchensemble.data.scalars import GAPS
 
+_OF_BATCH = re.compile(r"row (\d+) \(counted from 0\)")
 BOOLEANS = {"true": 1.0, "false": 0.0}
 _CODES = re.compile(r"\0[ +-]*0[0-9]")
 
@@ -144,7 +145,8 @@ def text_columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
     try:
         return {column.name: column for column in read_columns(frame)}
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{file.name}: {error}") from None
+        said = _OF_BATCH.sub(lambda row: f"{file.unit} {frame.index[int(row[1])]}", str(error))
+        raise ValueError(f"{file.name}: {said}") from None
 
 
 def read_column(
