@@ -99,6 +99,15 @@ def test_predictions_of_another_model_or_coverage_are_not_mixed_in(shell, new):
         assert "out has predictions of another model, or with other options" in said
 
 
+def test_files_that_somebody_else_made_are_not_taken_for_predictions(shell, new):
+    notes = shell.folder / "out" / "a.csv"
+    notes.parent.mkdir()
+    notes.write_text("my own notes")
+    said = shell("predict", "price.be", "new", "-o", "out", code=1).stderr
+    assert "was not made by predicting a folder" in " ".join(said.split())
+    assert notes.read_text() == "my own notes"
+
+
 def test_a_bad_file_is_named_and_those_before_it_stay(shell, new):
     (new / "b.csv").write_text("rooms\n3\n")
     said = shell("predict", "price.be", "new", "-o", "out", code=1).stderr

@@ -7,7 +7,7 @@ when it is started again; two runs at once write the same files twice, with the 
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 from glob import has_magic
 from pathlib import Path
@@ -71,7 +71,7 @@ def predict_folder(
     outputs = _outputs(list_files(data), out)
     how = {"coverage": coverage, "keep": list(keep), "options": options}
     make_folder(out)
-    _claim(out, model, how)
+    _claim(out, model, how, outputs.values())
     waiting = {source: file for source, file in outputs.items() if not _is_done(source, file)}
     n_rows, arguments = 0, {"model": model, "device": device, "how": how}
     done = _on_ray(ray, arguments, waiting) if ray else _here(arguments, waiting)
@@ -146,13 +146,18 @@ def _is_done(source: Path, file: Path) -> bool:
     return file.exists() and file.stat().st_mtime >= source.stat().st_mtime
 
 
-def _claim(out: Path, model: Path, how: dict[str, Any]) -> None:
-    """Refuse a folder with predictions of another model, or made in another way."""
+def _claim(out: Path, model: Path, how: dict[str, Any], files: Collection[Path]) -> None:
+    """Refuse a folder with predictions of another model, or with files made in another way."""
     with model.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     about = {"model": digest, **how, "options": asdict(how["options"])}
     text, path = json.dumps(about, indent=1, sort_keys=True), out / ABOUT
     if not path.exists():
+        for other in (file for file in files if file.exists()):
+            raise ValueError(
+                f"{other} is there, and was not made by predicting a folder; choose another "
+                "folder, or delete it"
+            )
         with replacing(path) as file:
             file.write(text.encode())
     elif path.read_text() != text:
