@@ -105,6 +105,7 @@ def test_a_command_that_is_not_understood_is_another_code_than_data_that_cannot_
     assert done.exit_code == 2
     assert "expected a --target for each --table" in " ".join(done.output.split())
     assert swift.invoke(app, ["reproduce", "--table"]).exit_code == 2
+    assert swift.invoke(app, ["reproduce", "--seeds", "0"]).exit_code == 2
 
 
 def test_a_report_of_what_is_no_folder_of_results_is_refused(swift, tmp_path):

@@ -37,7 +37,10 @@ def reproduce(
     jobs: JobsOption = -1,
     seeds: Annotated[
         int | None,
-        option("How many seeds, instead of the profile's; 20 for verdicts by paired differences."),
+        option(
+            "How many seeds, instead of the profile's; 20 for verdicts by paired differences.",
+            min=1,
+        ),
     ] = None,
     ray: Annotated[
         str | None,

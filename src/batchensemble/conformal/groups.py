@@ -22,7 +22,7 @@ def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
     if labels.shape != (n_rows,) or labels.dtype.kind not in "biufUS":
         raise ValueError(
             f"{name}: expected one label for each of {n_rows} rows, got {labels.dtype} of shape "
-            f"{labels.shape}; pass numbers or texts"
+            f"{labels.shape}; pass numbers or texts, such as a column of X"
         )
     return labels
 
