@@ -12,6 +12,8 @@ from batchensemble.data.scalars import GAPS, category_text
 from batchensemble.words import one_of
 
 Vocabulary = dict[str, list[str | None]]
+_TRUTHS = {"True", "False"}
+_ALL_TRUTHS = [{"True"}, {"False"}, _TRUTHS]
 _TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d))?")
 
 
@@ -47,6 +49,7 @@ class Spelling:
     def __init__(self, words: Sequence[str | None]) -> None:
         self._known = frozenset(words)
         self._by_meaning = {_meaning(word): word for word in reversed(words)}
+        self.knows_truths = not _TRUTHS.isdisjoint(self._by_meaning)
 
     def __call__(self, word: str | None) -> str | None:
         return word if word in self._known else self._by_meaning.get(_meaning(word), word)
@@ -57,7 +60,7 @@ def _meaning(word: str | None) -> str | None:
     word = (word or "").strip()
     if word in GAPS:
         return None
-    if word.lower() in ("true", "false"):
+    if word.capitalize() in _TRUTHS:
         return word.capitalize()
     if time := _TIME.fullmatch(word):
         hours, minutes, seconds = (int(part or 0) for part in time.groups())
@@ -79,6 +82,11 @@ def spelled(columns: Columns, spellings: Mapping[int, Spelling]) -> Columns:
 
 def _spelled(column: Column, spelling: Spelling) -> Column:
     column = column.as_kind("category")
+    if not spelling.knows_truths and {*column.values} - {None} in _ALL_TRUTHS:
+        raise ValueError(
+            f"column {column.name!r}: expected words as at fit, got true and false, none of which "
+            "fit knew; write the words of fit, or fit again with the column as it is now"
+        )
     return column._replace(values=np.array([*map(spelling, column.values)], dtype=object))
 
 
