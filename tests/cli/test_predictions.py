@@ -172,25 +172,6 @@ def test_a_forecast_is_the_forecasters_own_under_plain_names(shell):
     assert pd.read_csv(out)["month"].unique().tolist() == ["2023-01-01"]
 
 
-@pytest.mark.parametrize("stores", [["north", "south"], ["south"]])
-def test_rows_right_after_those_of_fit_go_on_from_them_and_others_are_the_whole_history(
-    shell, stores
-):
-    longer = sales()
-    longer = longer[longer["store"].isin(stores)]
-    rank = longer.groupby("store").cumcount()
-    for name, rows in (
-        ("longer", longer),
-        ("new", longer[rank >= 48]),
-        ("later", longer[rank >= 49]),
-    ):
-        rows.to_csv(f"{name}.csv", index=False)
-        shell("predict", "sales.be", f"{name}.csv", "-o", f"{name}_out.csv")
-    whole, new, later = (shell.read(f"{name}_out.csv") for name in ("longer", "new", "later"))
-    pd.testing.assert_frame_equal(new, whole)
-    assert not np.allclose(later["mean"], whole["mean"])
-
-
 def test_a_forecast_has_no_two_columns_of_one_name(shell):
     sales().rename(columns={"store": "mean"}).to_csv("named.csv", index=False)
     words = ("-t", "sales", "--time", "month", "--series", "mean", "--horizon", 3)

@@ -1,6 +1,5 @@
 """Predictions for the rows of a file, in batches, or for the next steps of series."""
 
-import copy
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from batchensemble.cli.columns import (
     table_kinds,
 )
 from batchensemble.cli.errors import about_file
+from batchensemble.cli.known_series import with_history
 from batchensemble.data.arrow import BATCH
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.reading import TableFile, open_table
@@ -139,17 +139,13 @@ def forecast(
 
 def forecast_columns(
     model: Forecaster,
-    df: Any,
+    df: pd.DataFrame | None,
     future: pd.DataFrame | None,
     horizon: int | None,
     coverage: float,
 ) -> pd.DataFrame:
     """What `predict` writes about the next steps."""
-    if df is not None and _goes_on(model, df):
-        ids = df[model.id_col].unique() if model.id_col in df else model.panel_.ids
-        model = copy.copy(model).update(df)
-        df = model.panel_.only(ids)
-    steps = model.forecast(horizon, df=df, X_df=future)
+    steps = model.forecast(horizon, df=None if df is None else with_history(model, df), X_df=future)
     frame = steps.frame(steps.columns([100 * coverage]))
     mean, lower, upper = frame.columns[-3:]
     frame = frame.rename(columns={mean: "mean", lower: "lower", upper: "upper"})
@@ -161,16 +157,6 @@ def forecast_columns(
             f"{list(frame)}; rename them and fit again"
         )
     return frame
-
-
-def _goes_on(model: Forecaster, df: pd.DataFrame) -> bool:
-    """Whether every series of a file starts right after the end of what the model knows of it."""
-    known, times = model.panel_, df[model.time_col]
-    ids = df[model.id_col] if model.id_col in df else pd.Series(known.ids[0], df.index)
-    firsts = times.groupby(ids).min()
-    which = known.numbers_of(firsts.index.to_numpy())
-    is_known = bool((which >= 0).all())
-    return is_known and firsts.tolist() == known.future_times(1)[which].tolist()
 
 
 def _check_ahead(model: Forecaster, ahead: Path | None) -> None:

@@ -1,0 +1,50 @@
+"""What a forecaster knows of the series in a file that holds only their last rows."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from batchensemble.data.columns import Column
+from batchensemble.data.panel import Panel
+from batchensemble.estimators import Forecaster
+
+
+def with_history(model: Forecaster, df: pd.DataFrame) -> pd.DataFrame:
+    """Rows of a file, after those that the model knows of the times before.
+
+    Only where a series has fewer rows than a forecast reads, and begins no later than as many
+    steps after the end of what is known.
+    """
+    panel, reach = model.panel_, model.model_.reach
+    ids = df[model.id_col] if model.id_col in df else pd.Series(panel.ids[0], df.index)
+    begins = df[model.time_col].groupby(ids).agg(["min", "size"])
+    begins = begins[begins["size"] < reach]
+    which = panel.numbers_of(begins.index.to_numpy())
+    latest = panel.future_times(reach)[reach - 1 :: reach]
+    parts = [
+        _rows_before(model, panel, i, first)
+        for i, first in zip(which, begins["min"], strict=True)
+        if i >= 0 and first <= latest[i]
+    ]
+    return pd.concat([*parts, df], ignore_index=True)[list(df)] if parts else df
+
+
+def _rows_before(model: Forecaster, panel: Panel, i: int, first: Any) -> pd.DataFrame:
+    """What the model knows of series i before a time, without values where they were missing."""
+    rows = np.arange(panel.starts[i], panel.starts[i + 1])
+    rows = rows[panel.times[rows] < first]
+    known: dict[str, Any] = {model.time_col: panel.times[rows]}
+    known[model.target_col] = panel.observed[rows]
+    names = (*model.future_columns, *model.past_columns, *model.static_columns)
+    known |= {one.name: _values(one, rows) for one in panel.columns or () if one.name in names}
+    frame = pd.DataFrame(known)
+    frame.insert(0, model.id_col, panel.ids[i])
+    return frame
+
+
+def _values(column: Column, rows: Any) -> Any:
+    values = column.values[rows]
+    if column.kind != "boolean":
+        return values
+    return pd.array(np.where(np.isnan(values), None, values == 1), dtype="boolean")

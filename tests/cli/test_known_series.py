@@ -1,0 +1,51 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sample_files import QUICK, sales
+
+
+@pytest.fixture
+def forecast(shell):
+    """The forecasts of a model that knows 48 months, for rows in a file."""
+
+    def answer(rows, model="sales.be"):
+        rows.to_csv("rows.csv", index=False)
+        shell("predict", model, "rows.csv", "-o", "out.csv")
+        return shell.read("out.csv")
+
+    return answer
+
+
+@pytest.mark.parametrize("stores", [["north", "south"], ["south"]])
+@pytest.mark.parametrize("first", [48, 45, 30])
+def test_the_last_rows_alone_are_forecast_as_the_longer_file(forecast, stores, first):
+    longer = sales()[sales()["store"].isin(stores)]
+    month = longer.groupby("store").cumcount()
+    pd.testing.assert_frame_equal(forecast(longer[month >= first]), forecast(longer))
+
+
+@pytest.mark.filterwarnings("ignore:.* values are missing")
+def test_months_that_are_missing_in_between_are_read_around(forecast):
+    month = sales().groupby("store").cumcount()
+    gap = forecast(sales()[month != 48])
+    pd.testing.assert_frame_equal(forecast(sales()[month > 48]), gap)
+
+
+def test_one_series_without_a_name_goes_on_as_well(forecast, shell):
+    one = sales().query("store == 'north'").drop(columns=["store", "holidays"])
+    one[:48].to_csv("one.csv", index=False)
+    words = ("-t", "sales", "--time", "month", "--horizon", 4, "-o", "one.be")
+    shell("fit", "one.csv", *words, *QUICK)
+    pd.testing.assert_frame_equal(forecast(one[48:], "one.be"), forecast(one, "one.be"))
+
+
+def test_rows_long_after_those_of_fit_and_new_series_stand_for_themselves(forecast):
+    late = (
+        sales()
+        .query("store == 'north'")
+        .assign(month=lambda df: df["month"].str.replace("20", "30", n=1))
+    )
+    new = sales().assign(store="new")[:60]
+    for rows in (late, new):
+        assert np.isfinite(forecast(rows[-12:])["mean"]).all()
+        assert not np.allclose(forecast(rows[-12:])["mean"], forecast(sales())["mean"][:4])
