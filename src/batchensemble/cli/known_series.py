@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batchensemble.data.columns import Column
 from batchensemble.data.panel import Panel
+from batchensemble.data.text import typed_values
 from batchensemble.estimators import Forecaster
 
 
@@ -37,14 +37,8 @@ def _rows_before(model: Forecaster, panel: Panel, i: int, first: Any) -> pd.Data
     known: dict[str, Any] = {model.time_col: panel.times[rows]}
     known[model.target_col] = panel.observed[rows]
     names = (*model.future_columns, *model.past_columns, *model.static_columns)
-    known |= {one.name: _values(one, rows) for one in panel.columns or () if one.name in names}
+    columns = panel.columns.take(rows) if panel.columns else ()
+    known |= {one.name: typed_values(one) for one in columns if one.name in names}
     frame = pd.DataFrame(known)
     frame.insert(0, model.id_col, panel.ids[i])
     return frame
-
-
-def _values(column: Column, rows: Any) -> Any:
-    values = column.values[rows]
-    if column.kind != "boolean":
-        return values
-    return pd.array(np.where(np.isnan(values), None, values == 1), dtype="boolean")

@@ -169,7 +169,7 @@ def read_column(
             for row in np.flatnonzero(~typed.missing)[:1]:
                 where = f"{file.name}, {file.unit} {index[row]}, column {column.name!r}"
                 raise ValueError(f"{where}: {typed_percent(typed.values[row])}")
-        return _typed(typed)
+        return typed_values(typed)
     commas = commas and kind == "number" and notation is None
     if kind == "number" and notation in (None, PLAIN) and file.is_text and not commas:
         numbers, _ = fast_numbers(column.values)
@@ -178,7 +178,7 @@ def read_column(
     texts, is_gap = trimmed(column.values)
     if kind == "category":
         texts[is_gap] = None
-        return _typed(Column(column.name, kind, texts))
+        return typed_values(Column(column.name, kind, texts))
     words = texts[~is_gap]
     if kind == "number" and not codes:
         _refuse_codes(column, index, file)
@@ -198,7 +198,7 @@ def read_column(
             f"{f' (and {more} near it)' if wrong.sum() > 1 else ''}; "
             f"{advice(texts[row], texts[~is_gap], kind, notation)}"
         )
-    return _typed(read)
+    return typed_values(read)
 
 
 def _refuse_codes(column: Column, index: pd.Index, file: TableFile) -> None:
@@ -238,7 +238,7 @@ def _parsed(words: NDArray[Any], kind: Kind, notation: Notation) -> Any:
     return [BOOLEANS.get(word.lower(), n) for word, n in zip(words, zero_one, strict=True)]
 
 
-def _typed(column: Column) -> Any:
+def typed_values(column: Column) -> Any:
     """One pandas type for each kind, whatever the values are."""
     if column.kind == "boolean":
         return pd.array(np.where(column.missing, None, column.values == 1), dtype="boolean")
