@@ -17,7 +17,6 @@ from batchensemble.estimators.effort import (
     length_for,
     training_length,
     weights_of,
-    widths,
 )
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS, PRESETS
 from batchensemble.training.methods import BatchEnsemble
@@ -126,30 +125,10 @@ def test_weights_are_counted_as_torch_has_them(hidden):
     assert weights_of(5, hidden, 2) == sum(layer.weight.numel() for layer in layers)
 
 
-RECIPE = {"in_features": 8, "heads": (1, 1)}
-
-
-def length_of_default(n_rows, **given):
-    chosen = PRESETS["default"] | given
-    recipe = RECIPE | {"hidden": tuple(widths(chosen, n_rows))}
-    return length_for(chosen, n_rows, BatchEnsemble(2), recipe, has_held_out=True)
-
-
-@given(n_rows=ROWS)
-def test_layers_that_are_given_keep_their_widths_and_others_are_wider_for_many_rows(n_rows):
-    assert widths(PRESETS["default"] | {"hidden": (7,)}, n_rows) == (7,)
-    assert widths(PRESETS["default"] | {"hidden": ()}, n_rows) == ()
-    narrow, wide = widths(PRESETS["default"], 25_000), widths(PRESETS["default"], 25_001)
-    assert widths(PRESETS["default"], n_rows) == (wide if n_rows > 25_000 else narrow)
-    assert len(narrow) == len(wide)
-    assert min(wide) > max(narrow)
-
-
-def test_batches_are_larger_where_layers_are_wide_by_the_number_of_rows_alone():
-    assert [length_of_default(n)["batch_size"] for n in (25_000, 30_000, 200_000)] == [
-        256,
-        512,
-        1024,
-    ]
-    assert length_of_default(30_000, hidden=(192, 192))["batch_size"] == 256
-    assert length_of_default(30_000, batch_size=64)["batch_size"] == 64
+def test_a_recipe_costs_what_its_embedded_columns_and_layers_multiply():
+    plain = {"in_features": 8, "hidden": (128, 128), "heads": (1, 1)}
+    embedded = plain | {"embedding": {"n_positions": 3, "counts": (5, 7), "width": 4}}
+    for recipe, n_inputs in ((plain, 8), (embedded, 8 + 5 * 4)):
+        found = length_for(PRESETS["default"], 10_000, BatchEnsemble(2), recipe, has_held_out=True)
+        weights = weights_of(n_inputs, (128, 128), 2)
+        assert found == length(10_000, n_weights=weights, n_networks=1, n_members=2)

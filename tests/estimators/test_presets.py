@@ -12,9 +12,9 @@ from sample_files import Shell, houses, sales
 
 import batchensemble
 from batchensemble import Classifier, Regressor
-from batchensemble.estimators.effort import widths
 from batchensemble.estimators.presets import (
     CLASSIFIER_PRESETS,
+    MANY_ROWS,
     PRESETS,
     SERIES_PRESETS,
     resolve,
@@ -233,7 +233,7 @@ def test_the_command_line_fits_with_every_preset(preset, tmp_path, monkeypatch):
         shell("fit", "houses.csv", "-t", target, *words)
         model = batchensemble.load("model.be")
         assert model.preset == preset
-        assert tuple(model.settings_["hidden"]) == widths(model._presets[preset], 60)
+        assert tuple(model.settings_["hidden"]) == model._presets[preset]["hidden"]
     series = ("fit", "sales.csv", "-t", "sales", "--time", "month", "--series", "store", *words)
     if preset in SERIES_PRESETS:
         shell(*series, "--horizon", 3)
@@ -255,12 +255,38 @@ def test_an_explicit_argument_wins_over_every_preset_and_none_does_not():
         assert settings["folds"] == presets[preset]["folds"]
 
 
+@pytest.mark.parametrize("preset", ["default", "best"])
+def test_many_rows_get_wide_layers_and_large_batches_unless_others_are_given(preset):
+    def found(n_rows, estimator=Regressor, **given):
+        return estimator(preset=preset, **given)._resolved(n_rows)
+
+    assert found(25_000) == PRESETS[preset]
+    wide = found(25_001)
+    assert wide == PRESETS[preset] | MANY_ROWS[25_000][preset]
+    assert wide["hidden"] != PRESETS[preset]["hidden"]
+    assert found(100_001)["batch_size"] == 1024
+    given = {"hidden": (7,), "batch_size": 64}
+    assert found(30_000, **given) == wide | given
+    assert found(10**6, Classifier) == CLASSIFIER_PRESETS[preset]
+
+
+def test_a_fit_has_the_settings_of_its_rows(monkeypatch):
+    monkeypatch.setitem(MANY_ROWS, 50, {"default": {"hidden": (9,), "bins": 3, "batch_size": 11}})
+    model = Regressor(preset="default", epochs=1, random_state=0).fit(X, Y)
+    assert model.model_.ensemble.recipe["hidden"] == (9,)
+    assert (model.settings_["bins"], model.settings_["batch_size"]) == (3, 11)
+    model.fit(X[:50], Y[:50])
+    assert model.model_.ensemble.recipe["hidden"] == PRESETS["default"]["hidden"]
+
+
 @pytest.mark.parametrize("estimator", [Regressor, Classifier])
 def test_presets_name_the_same_settings_and_only_arguments_of_the_estimator(estimator):
     names = [set(settings) for settings in estimator._presets.values()]
     assert all(each == names[0] for each in names)
     arguments = set(inspect.signature(estimator).parameters)
     assert names[0] - arguments <= {"effort"}
+    others = [few for presets in estimator._many_rows.values() for few in presets.values()]
+    assert all(set(few) <= names[0] for few in others)
 
 
 def test_beta_alone_chooses_the_loss_it_belongs_to():

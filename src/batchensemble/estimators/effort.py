@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 from batchensemble.training.methods import Method
 
@@ -16,14 +16,6 @@ PATIENT_STEPS, PATIENT_SCORES, PATIENCE_GROWTH = 200, 8, 0.5
 BLIND_STEPS = 200  # at most, where no rows are left for early stopping
 LR, SMALL_LR, SMALL_TABLE = 0.002, 0.001, 5_000
 BATCH, LARGE_BATCH, LARGE_TABLE = 256, 1024, 100_000
-NARROW, WIDE, WIDE_BATCH, WIDE_TABLE = (128, 128), (192, 192), 512, 25_000
-
-
-def widths(settings: Mapping[str, Any], n_rows: int) -> Sequence[int]:
-    """Of the hidden layers: many rows can teach wide ones, with the same multiplications in all."""
-    if settings["hidden"] is not None:
-        return cast(Sequence[int], settings["hidden"])
-    return WIDE if n_rows > WIDE_TABLE else NARROW
 
 
 def training_length(
@@ -34,7 +26,6 @@ def training_length(
     n_networks: int,
     n_members: int,
     has_held_out: bool,
-    usual_batch: int = BATCH,
 ) -> dict[str, Any]:
     """The settings about training with numbers in place of None.
 
@@ -42,7 +33,7 @@ def training_length(
     """
     batch = settings["batch_size"]
     if batch is None:
-        batch = LARGE_BATCH if n_rows > LARGE_TABLE else usual_batch
+        batch = LARGE_BATCH if n_rows > LARGE_TABLE else BATCH
         batch = max(1, min(batch, n_rows // 2))
     steps_a_pass = -(-n_rows // batch)
     epochs, epoch_steps = settings["epochs"], None
@@ -85,7 +76,6 @@ def length_for(
     embedding = recipe.get("embedding", {"n_positions": 0, "counts": (), "width": 0})
     n_embedded = embedding["n_positions"] + len(embedding["counts"])
     n_inputs = recipe["in_features"] + n_embedded * embedding["width"]
-    is_wide = settings["hidden"] is None and recipe["hidden"] == WIDE
     return training_length(
         settings,
         n_rows,
@@ -93,7 +83,6 @@ def length_for(
         n_networks=method.n_networks,
         n_members=getattr(method, "n_members", 1),
         has_held_out=has_held_out,
-        usual_batch=WIDE_BATCH if is_wide else BATCH,
     )
 
 

@@ -19,7 +19,7 @@ from batchensemble.data.frames import read_columns
 from batchensemble.data.row_sample import MOST_CLASSES
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.table_files import TableFiles
-from batchensemble.estimators.effort import length_for, widths
+from batchensemble.estimators.effort import length_for
 from batchensemble.estimators.examples import Examples
 from batchensemble.estimators.heads import ClassHead, Head
 from batchensemble.estimators.splits import (
@@ -95,12 +95,12 @@ def fit_files(
     checkpoint: FilePath | None = None,
 ) -> None:
     """Fit to rows of which files are too many to be held at once."""
-    estimator.settings_ = estimator._resolved()
     seeds = draw_seeds(estimator.random_state)
     held_back = None
     if calibrate:
         n = min(CALIBRATION_ROWS, round(CALIBRATION_SHARE * len(files.sample.random_rows)))
         files, held_back = files.without(n, seeds.split)
+    estimator.settings_ = estimator._resolved(files.sample.n_rows)
     frame = files.sample.frame
     X, values = frame.iloc[:, :-1], estimator._target_of(frame).to_numpy()
     columns = read_columns(X)
@@ -114,12 +114,11 @@ def fit_files(
     head = estimator._head()
     encoder = estimator._encoder().fit(columns)
     estimator._doubt(encoder, columns, values, is_sample=True)
-    estimator.settings_["hidden"] = widths(estimator.settings_, files.sample.n_rows)
     recipe = recipe_of(estimator.settings_, encoder, head.sizes)
     method, parts = _parts(estimator)
     n_rows = round(parts.trained_on * files.sample.n_rows)
     estimator.settings_ |= length_for(
-        estimator._resolved(), n_rows, method, recipe, has_held_out=parts.trained_on < 1
+        estimator.settings_, n_rows, method, recipe, has_held_out=parts.trained_on < 1
     )
     with tempfile.TemporaryDirectory(prefix="batchensemble-") as folder:
         shards, own = _write_shards(

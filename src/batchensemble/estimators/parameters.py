@@ -25,8 +25,8 @@ PARAMETERS = """
         data, "fast" takes a third of the time and "best" as long as it needs; "paper" is the
         published study's setting.
     hidden : list or tuple of int, or None
-        Widths of the hidden layers; a Regressor's default are two of 128, or of 192 above 25,000
-        rows.
+        Widths of the hidden layers; above 25,000 rows a Regressor has two of 192, or of 256 with
+        "best".
     epochs : int or None
         Most passes over the training rows; if None, as many steps as the rows are worth.
     batch_size : int or None

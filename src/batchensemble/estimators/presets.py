@@ -1,6 +1,8 @@
 """Settings that go together; an explicit argument of an estimator wins over its preset."""
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ _DEFAULT: dict[str, Any] = {
     "n_members": 2,
     **_OWN_HEADS,
     "batching": "split",
-    "hidden": None,
+    "hidden": (128, 128),
     "bins": 16,
     "embedding_width": 4,
     "folds": 5,
@@ -103,6 +105,22 @@ CLASSIFIER_PRESETS: dict[str, dict[str, Any]] = {
     "default": _DEFAULT | {"hidden": (256, 256), "effort": 2.0, "lr": None},
     "best": _DEFAULT | _BEST | {"lr": None},
     "paper": _PAPER | {"clip_norm": math.inf},
+}
+
+# What a Regressor's preset has instead where a table has more rows than this: many rows can teach
+# wide layers, in steps of more rows, and little is needed against learning them by heart.
+MANY_ROWS: dict[int, dict[str, dict[str, Any]]] = {
+    25_000: {
+        "default": {"hidden": (192, 192), "batch_size": 512},
+        "best": {
+            "hidden": (256, 256),
+            "bins": 16,
+            "embedding_width": 4,
+            "dropout": 0.05,
+            "batch_size": 1024,
+        },
+    },
+    100_000: {"default": {"batch_size": 1024}},
 }
 
 _DIRECT: dict[str, Any] = {
@@ -186,10 +204,17 @@ SERIES_PRESETS: dict[str, dict[str, Any]] = {
 
 
 def resolve(
-    preset: str, given: dict[str, Any], presets: dict[str, dict[str, Any]] = PRESETS
+    preset: str,
+    given: dict[str, Any],
+    presets: dict[str, dict[str, Any]] = PRESETS,
+    many_rows: Mapping[int, dict[str, dict[str, Any]]] = MappingProxyType({}),
+    n_rows: int = 0,
 ) -> dict[str, Any]:
     """The preset's settings, with those that were given (are not None) in their place."""
     settings = presets[one_of(preset, presets, "preset")]
+    for limit, others in many_rows.items():
+        if n_rows > limit:
+            settings = settings | others.get(preset, {})
     return {
         name: value if given.get(name) is None else _plain(given[name])
         for name, value in settings.items()

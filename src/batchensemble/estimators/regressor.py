@@ -20,7 +20,7 @@ from batchensemble.estimators.parameters import (
     TABLE_ATTRIBUTES,
     TABLE_PARAMETERS,
 )
-from batchensemble.estimators.presets import PRESETS
+from batchensemble.estimators.presets import MANY_ROWS, PRESETS
 from batchensemble.estimators.settings import NumberSettings
 from batchensemble.estimators.spread import Spread, held_out_spread
 from batchensemble.estimators.table import TableEstimator
@@ -73,6 +73,7 @@ class Regressor(
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = PRESETS
+    _many_rows: ClassVar[dict[int, dict[str, dict[str, Any]]]] = MANY_ROWS
     _task: ClassVar[str] = "regression"
 
     target: str | None = None

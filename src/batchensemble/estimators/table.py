@@ -26,7 +26,7 @@ from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.table_files import is_in_files, open_files, target_values
 from batchensemble.estimators.base import Estimator, pick_device
-from batchensemble.estimators.effort import length_for, widths
+from batchensemble.estimators.effort import length_for
 from batchensemble.estimators.examples import Examples, read_eval_set, training_data
 from batchensemble.estimators.explanation import Explanation, explained, of_kinds_at_fit
 from batchensemble.estimators.from_files import check_wanted, fit_files
@@ -80,6 +80,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = TABLE_CONSTRAINTS
     _presets: ClassVar[dict[str, dict[str, Any]]]
+    _many_rows: ClassVar[dict[int, dict[str, dict[str, Any]]]] = {}
     _fewest_calibration_rows: ClassVar[int]
 
     model_: TableModel[Dist] = field(init=False)
@@ -182,9 +183,9 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
     def _fit(
         self, every: Examples, calibrate: bool, eval_set: Any, checkpoint: FilePath | None = None
     ) -> HeldOut[Dist] | None:
-        self.settings_ = self._resolved()
         seeds = draw_seeds(self.random_state)
         learned, held_back = self._parted(every, calibrate, seeds.split)
+        self.settings_ = self._resolved(len(learned))
         self.calibration_ = None
         self.__dict__.pop("origin_", None)
         self._learn_target(every, learned)
@@ -192,7 +193,6 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         x = encoder.fit_transform(learned.columns)
         self._doubt(encoder, learned.columns, learned.values)
         watched = self._watched(eval_set, encoder)
-        self.settings_["hidden"] = widths(self.settings_, len(learned))
         recipe = recipe_of(self.settings_, encoder, self._head().sizes)
         method = self._make_method()
         found = self._learn(
@@ -235,7 +235,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         self._check_new_target(every.values)
         learned, held_back = self._parted(every, calibrate, seeds.split)
         watched = self._watched(eval_set, model.encoder)
-        share = self._resolved()["validation_fraction"]
+        share = self._resolved(len(learned))["validation_fraction"]
         if watched is None and round(share * len(learned)) < FEWEST_ROWS_HELD_OUT and share:
             fewest = math.ceil((FEWEST_ROWS_HELD_OUT - 0.5) / max(share, 1e-9))
             raise ValueError(
@@ -375,9 +375,8 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         share = self.settings_["validation_fraction"]
         method, splits = rows_of(method, most, share, target, n_watched, seeds, learned.order)
         has_held_out = splits[0].held_out is not None
-        self.settings_ |= length_for(
-            self._resolved(), len(splits[0].train), method, recipe, has_held_out=has_held_out
-        )
+        settings, n_rows = self._resolved(len(learned)), len(splits[0].train)
+        self.settings_ |= length_for(settings, n_rows, method, recipe, has_held_out=has_held_out)
         data = training_data(x, target, learned, pick_device(self.device))
         if watched is not None:
             beside = encoder.transform(watched.columns), head.encode(watched.values)
@@ -411,8 +410,10 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
                 warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
         return held_out
 
-    def _resolved(self) -> dict[str, Any]:
-        settings = resolve(self.preset, self.get_params(deep=False), self._presets)
+    def _resolved(self, n_rows: int) -> dict[str, Any]:
+        """The preset's settings for a table of so many rows, and what was given."""
+        given = self.get_params(deep=False)
+        settings = resolve(self.preset, given, self._presets, self._many_rows, n_rows)
         if self.method == "mc_dropout" and self.dropout is None:
             settings["dropout"] = max(settings["dropout"], MC_DROPOUT)
         if self.method == "deep_ensemble" and self.n_members is None:
