@@ -1,10 +1,12 @@
+import unicodedata
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.data.vocabulary import read_vocabulary
+from batchensemble.data.vocabulary import columns_of_strange_words, read_vocabulary
 
 TABLE = read_columns(pd.DataFrame({"colour": ["red", "blue"], "size": [1.0, np.nan]}))
 
@@ -89,3 +91,36 @@ def test_truths_are_refused_where_fit_knew_other_words_for_them(values):
     encoder = TableEncoder("robust").fit(read_columns(words))
     with pytest.raises(ValueError, match="'is_open': expected words as at fit, got true and false"):
         encoder.transform(read_columns(pd.DataFrame({"is_open": pd.Series(values, dtype=object)})))
+
+
+def test_an_accent_of_its_own_is_part_of_its_letter():
+    known, other = "Zürich", unicodedata.normalize("NFD", "Zürich")
+    assert known != other
+    encoder = TableEncoder().fit(pd.DataFrame({"city": [known, "Bern"] * 5}))
+    one, same, bern = encoder.transform(pd.DataFrame({"city": [known, other, "Bern"]}))
+    assert (one == same).all()
+    assert (one != bern).any()  # negative control
+
+
+@pytest.mark.parametrize(
+    ("words", "strange"),
+    [
+        (["0", "1", None], ["0", "1"]),
+        (["YES", "NO"], ["NO", "YES"]),
+        (["0", "1", "yes "], []),
+        (["0", "0"], []),  # one new word may be all that is there
+        ([None, None], []),
+    ],
+)
+def test_columns_of_strange_words_have_several_and_none_of_fit(words, strange):
+    encoder = TableEncoder().fit(pd.DataFrame({"c": ["yes", "no"] * 5, "x": np.arange(10.0)}))
+    columns = read_columns(pd.DataFrame({"c": pd.Series(words, dtype=object), "x": 0.0}))
+    found = list(columns_of_strange_words(columns, encoder.spellings()))
+    assert found == ([("c", strange)] if strange else [])
+
+
+def test_columns_of_many_words_may_have_others():
+    names = pd.DataFrame({"name": [f"name {i}" for i in range(200)]})
+    encoder = TableEncoder().fit(names)
+    columns = read_columns("new " + names)
+    assert list(columns_of_strange_words(columns, encoder.spellings())) == []

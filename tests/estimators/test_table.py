@@ -548,3 +548,18 @@ def test_dates_that_a_frame_holds_as_texts_are_those_of_fit_everywhere(estimator
     for odd in ("01/02/2020", 5.0, "soon"):
         with pytest.raises(ValueError, match="'day': expected "):
             model.predict(X.assign(day=odd))
+
+
+@pytest.mark.filterwarnings("always::batchensemble.BatchEnsembleWarning")
+def test_words_that_fit_did_not_know_are_named_where_a_column_has_no_others(recwarn):
+    rooms = np.arange(40.0)
+    model = Regressor(**TINY).fit(pd.DataFrame({"a": ["yes", "no"] * 20, "rooms": rooms}), rooms)
+    recwarn.clear()
+    new = pd.DataFrame({"a": [1, 0] * 5, "rooms": rooms[:10]})
+    model.predict(new)
+    (said,) = recwarn
+    assert "column 'a': fit knew none of its words, such as '0' and '1'" in str(said.message)
+    recwarn.clear()
+    model.predict(new[:9])  # few rows may have few words
+    model.predict(new.assign(a=[*["maybe"] * 9, "no"]))
+    assert not recwarn

@@ -23,6 +23,7 @@ from batchensemble.estimators import Forecaster, load
 from batchensemble.modelfile.files import make_folder, replacing
 
 ABOUT = ".predictions.json"  # in the folder: of which model they are, and how they were made
+COARSEST_TIME = 0.02  # in seconds, of common file systems
 Progress = Callable[[int, float | None], None]
 
 
@@ -42,7 +43,10 @@ class Predictor:
     def predict(self, source: Path, out: Path) -> int:
         """How many rows were predicted."""
         out.parent.mkdir(parents=True, exist_ok=True)
-        return int(predict_file(self.model, source, out, **self.how)["n_rows"])
+        read = source.stat()
+        n_rows = int(predict_file(self.model, source, out, **self.how)["n_rows"])
+        os.utime(out, ns=(read.st_atime_ns, read.st_mtime_ns))
+        return n_rows
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """The same for a batch of Ray's, which is one file."""
@@ -142,8 +146,8 @@ def _outputs(sources: Sequence[Path], out: Path) -> dict[Path, Path]:
 
 
 def _is_done(source: Path, file: Path) -> bool:
-    """Whether there are predictions that are younger than the rows."""
-    return file.exists() and file.stat().st_mtime >= source.stat().st_mtime
+    """Whether there are predictions of these rows: they have the time of the file they are of."""
+    return file.exists() and abs(file.stat().st_mtime - source.stat().st_mtime) < COARSEST_TIME
 
 
 def _claim(out: Path, model: Path, how: dict[str, Any], files: Collection[Path]) -> None:

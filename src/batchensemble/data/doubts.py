@@ -16,10 +16,12 @@ from scipy.stats import rankdata
 from batchensemble.data.columns import Column, Columns
 from batchensemble.data.notation import Survey
 from batchensemble.data.table_encoder import TableEncoder
+from batchensemble.data.vocabulary import columns_of_strange_words
 
 FEWEST_ROWS, FEWEST_ROWS_OF_CLASSES = 50, 200  # from which on a relation can hardly be chance
 SCREENED_ROWS, SUSPICIOUS, LEAK = 200, 0.1, 0.002
 FEW_OF_A_CLASS = 10
+FEWEST_NEW_ROWS = 10
 DIFFERENT, MANY_NUMBERS, WORDS_OF_TEXT = 0.95, 20, 4
 MERGED_SHARE = 0.05
 MOST_NAMED = 5
@@ -72,6 +74,17 @@ def _few_of_a_class(target: NDArray[Any]) -> Iterator[str]:
         yield (
             f"classes with fewer than {FEW_OF_A_CLASS} rows: {named}{more}; these are too few to "
             "learn from or to judge by: collect more, or join them with other classes"
+        )
+
+
+def doubts_about_new(columns: Columns, encoder: TableEncoder) -> Iterator[str]:
+    """Sentences about rows to predict."""
+    if columns.n_rows < FEWEST_NEW_ROWS:
+        return
+    for name, words in columns_of_strange_words(columns, encoder.spellings()):
+        yield (
+            f"column {name!r}: fit knew none of its words, such as {words[0]!r:.40} and "
+            f"{words[1]!r:.40}, so that it says nothing; write them as at fit"
         )
 
 

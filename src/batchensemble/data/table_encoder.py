@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.data.calendars import cycle_waves, days_since_1970
-from batchensemble.data.columns import Column, Columns, Kind
+from batchensemble.data.columns import Columns, Kind
 from batchensemble.data.date_columns import (
     check_zones,
     has_time_of_day,
@@ -27,7 +27,7 @@ from batchensemble.data.embedded import Bins, Codes
 from batchensemble.data.encodings import Numbers, Words, without_gaps
 from batchensemble.data.frames import read_columns
 from batchensemble.data.powers_of_two import exponents_of, in_units
-from batchensemble.data.vocabulary import read_vocabulary, spelled, texts_of
+from batchensemble.data.vocabulary import Spelling, read_vocabulary, spelled, texts_of
 from batchensemble.words import one_of
 
 Scaling = Literal["minmax", "standard", "robust", "quantile"]
@@ -178,9 +178,13 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
 
     def as_at_fit(self, columns: Columns) -> Columns:
         """The same, and categories in the words that fit knew."""
-        at, words = self.learned_ + self.given_, self.words_.spellings + self.given_words_.spellings
-        known = zip([*at, *self.coded_], words + self.codes_.spellings, strict=True)
-        return spelled(self.with_dates(columns), dict(known))
+        return spelled(self.with_dates(columns), self.spellings())
+
+    def spellings(self) -> dict[int, Spelling]:
+        """Of the columns of categories, by position."""
+        known: list[tuple[Words | Codes, list[int]]]
+        known = [*self._words(), (self.codes_, self.coded_)]
+        return {j: each for words, at in known for j, each in zip(at, words.spellings, strict=True)}
 
     def __getattr__(self, name: str) -> Any:
         # What encoders lack that were saved before there were embeddings: they have none.
@@ -198,8 +202,9 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         self.binned_ = Bins.learn(
             filled, self.numbers_.scaled.tolist(), self.bins, self.random_state
         )
-        most = self.max_categories
-        self.coded_ = [j for j in self.learned_ if most is not None and _n_words(columns[j]) > most]
+        most = np.inf if self.max_categories is None else self.max_categories
+        n_words = {j: len({*columns[j].as_kind("category").values}) for j in self.learned_}
+        self.coded_ = [j for j, n in n_words.items() if n > most]
         self.learned_ = [j for j in self.learned_ if j not in self.coded_]
         self.codes_ = Codes.learn(texts_of(columns, self.coded_))
 
@@ -294,7 +299,3 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             (f"{self.names_[numeric[i]]}_position", numeric[i]) for i in self.binned_.columns
         ]
         return outputs + [(f"{self.names_[j]}_number", j) for j in self.coded_]
-
-
-def _n_words(column: Column) -> int:
-    return len(set(column.as_kind("category").values))

@@ -1,7 +1,8 @@
 """The categories that a user lists for some columns, and those that fit knew, however written."""
 
 import re
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from batchensemble.data.scalars import GAPS, category_text
 from batchensemble.words import one_of
 
 Vocabulary = dict[str, list[str | None]]
+MOST_WORDS = 100  # of a column that is expected to have the same ones again
 _TRUTHS = {"True", "False"}
 _ALL_TRUTHS = [{"True"}, {"False"}, _TRUTHS]
 _TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d))?")
@@ -43,7 +45,8 @@ class Spelling:
     """The words that fit knew, for others that mean the same.
 
     Files and programs write a number, a truth or a gap in several ways: for "true", " true" and
-    True come as well, for "1.50" also 1.5, for "02139" also 2139.
+    True come as well, for "1.50" also 1.5, for "02139" also 2139; and an accent may be a letter of
+    its own.
     """
 
     def __init__(self, words: Sequence[str | None]) -> None:
@@ -54,10 +57,16 @@ class Spelling:
     def __call__(self, word: str | None) -> str | None:
         return word if word in self._known else self._by_meaning.get(_meaning(word), word)
 
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def knows(self, word: str | None) -> bool:
+        return self(word) in self._known
+
 
 def _meaning(word: str | None) -> str | None:
     """How the number, truth or gap that a word stands for is named; any other word is itself."""
-    word = (word or "").strip()
+    word = unicodedata.normalize("NFC", (word or "").strip())
     if word in GAPS:
         return None
     if word.capitalize() in _TRUTHS:
@@ -69,6 +78,18 @@ def _meaning(word: str | None) -> str | None:
         return word if "_" in word else category_text(float(word))
     except ValueError:
         return word
+
+
+def columns_of_strange_words(
+    columns: Columns, spellings: Mapping[int, Spelling]
+) -> Iterator[tuple[str, list[str]]]:
+    """Columns of several words and none that fit knew, and the words, where it knew few."""
+    for j, spelling in spellings.items():
+        if 1 < len(spelling) <= MOST_WORDS:
+            column = columns[j].as_kind("category")
+            words = {*column.values} - {None}
+            if len(words) > 1 and not any(map(spelling.knows, words)):
+                yield column.name, sorted(words)
 
 
 def spelled(columns: Columns, spellings: Mapping[int, Spelling]) -> Columns:

@@ -21,7 +21,7 @@ from batchensemble.conformal import (
 )
 from batchensemble.data.columns import Columns
 from batchensemble.data.date_columns import with_written_dates
-from batchensemble.data.doubts import BatchEnsembleWarning, doubts_about
+from batchensemble.data.doubts import BatchEnsembleWarning, doubts_about, doubts_about_new
 from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.table_files import is_in_files, open_files, target_values
@@ -562,7 +562,10 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
                     f"expected the columns in the order of fit, {expected}, got {names}; "
                     "select them in that order"
                 )
-        return with_written_dates(columns, encoder.names_, encoder.kinds_, encoder.date_formats_)
+        columns = with_written_dates(columns, encoder.names_, encoder.kinds_, encoder.date_formats_)
+        for doubt in doubts_about_new(columns, encoder):
+            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
+        return columns
 
     def _are_those_of_fit(self, X: Any, names: list[str]) -> bool:
         """Whether the common kinds of tables are as expected: all other checks take longer."""
