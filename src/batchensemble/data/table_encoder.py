@@ -182,9 +182,9 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
 
     def spellings(self) -> dict[int, Spelling]:
         """Of the columns of categories, by position."""
-        known: list[tuple[Words | Codes, list[int]]]
-        known = [*self._words(), (self.codes_, self.coded_)]
-        return {j: each for words, at in known for j, each in zip(at, words.spellings, strict=True)}
+        at = [*self.learned_, *self.given_, *self.coded_]
+        of = self.words_.spellings + self.given_words_.spellings + self.codes_.spellings
+        return dict(zip(at, of, strict=True))
 
     def __getattr__(self, name: str) -> Any:
         # What encoders lack that were saved before there were embeddings: they have none.
@@ -199,9 +199,8 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         if self.bins is None:
             return
         filled = without_gaps(units, self.numbers_.fill)
-        self.binned_ = Bins.learn(
-            filled, self.numbers_.scaled.tolist(), self.bins, self.random_state
-        )
+        scaled = self.numbers_.scaled.tolist()
+        self.binned_ = Bins.learn(filled, scaled, self.bins, self.random_state)
         most = np.inf if self.max_categories is None else self.max_categories
         n_words = {j: len({*columns[j].as_kind("category").values}) for j in self.learned_}
         self.coded_ = [j for j, n in n_words.items() if n > most]
