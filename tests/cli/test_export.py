@@ -22,6 +22,14 @@ def test_what_was_fitted_from_a_file_runs_elsewhere(shell):
     np.testing.assert_allclose(np.ravel(mean), model.predict(X), rtol=1e-4)
 
 
+def test_bounds_are_those_of_a_calibrated_model(shell):
+    said = shell("export", "town.be", "town.onnx", "--coverage", 0.8, code=1).stderr
+    assert "calibrated, and not by group; omit coverage, or fit with --calibrate" in " ".join(said.split())
+    shell("export", "price.be", "price.onnx", "--coverage", 0.8)
+    names = {each.name for each in onnxruntime.InferenceSession("price.onnx").get_outputs()}
+    assert {"mean", "lower", "upper"} <= names
+
+
 def test_a_wrong_place_is_refused_before_any_work(shell):
     done = shell("export", "none.be", "m.pb", code=1)
     assert "expected a file name that ends in .onnx, got m.pb" in done.stderr

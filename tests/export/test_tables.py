@@ -196,3 +196,41 @@ def test_a_model_of_full_size_answers_alike(method, path):
     X, y = table(2000)
     model = Regressor(method, epochs=40, random_state=0).fit(X, y)
     check_regression(model, table(500, seed=2)[0], path)
+
+
+TARGETS = {
+    "real": lambda y: y,
+    "positive": lambda y: np.exp(y / 2),
+    "count": lambda y: np.rint(np.exp(3 + y / 2)),
+    "bounded": lambda y: 1 / (1 + np.exp(-y)),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_calibrated_bounds_are_those_of_the_regressor(target, path):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.normal(size=(400, 3)), columns=["lower", "b", "lower_"])
+    y = TARGETS[target](X["b"].to_numpy() + 0.5 * random.normal(size=400))
+    model = Regressor(**TINY, target=target).fit(X, y, calibrate=True)
+    to_onnx(model, path, coverage=0.8)
+    ours = onnx_answers(onnx_session(path), onnx_inputs(model, X))
+    ends = np.stack([ours["lower"], ours["upper"]], axis=1)
+    expected = model.predict_interval(X, 0.8)
+    differ = np.abs(ends - expected) > 1e-5 * model.target_scale_ * (1 + np.abs(expected))
+    assert differ.mean() <= (0.02 if target == "count" else 0)  # between two counts, a hair decides
+    control = model.predict_interval(X, 0.5)
+    assert (np.abs(ends - control) > 1e-3).any()
+
+
+def test_bounds_are_refused_where_no_calibration_promises_them(path):
+    X, y = table()
+    for model in (Regressor(**TINY).fit(X, y), Classifier(**TINY).fit(X, y > np.median(y))):
+        with pytest.raises(ValueError, match="bounds of a coverage are those of a model"):
+            to_onnx(model, path, coverage=0.9)
+    by_group = Regressor(**TINY).fit(X, y).calibrate(X, y, groups="truth")
+    with pytest.raises(ValueError, match="and not by group"):
+        to_onnx(by_group, path, coverage=0.5)
+    few = Regressor(**TINY).fit(X, y, calibrate=True)
+    with pytest.raises(ValueError, match="calibration"):
+        to_onnx(few, path, coverage=0.99)
+    assert not path.exists()

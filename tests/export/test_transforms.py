@@ -4,12 +4,10 @@ from fixtures import onnx_answers, onnx_session
 
 from batchensemble.export.graph import Graph
 from batchensemble.export.interface import Slot
-from batchensemble.export.transforms import member_moments
+from batchensemble.export.transforms import member_moments, transformed
 from batchensemble.predictive import Transform, TransformedPredictive
 
-
-@pytest.mark.parametrize("tails", [(0.0, 1.0), (0.1, 5.0)])
-@pytest.mark.parametrize(
+EVERY = pytest.mark.parametrize(
     "transform",
     [
         Transform.straight(0.0),
@@ -19,6 +17,20 @@ from batchensemble.predictive import Transform, TransformedPredictive
     ],
     ids=["above", "within", "logarithmic", "between"],
 )
+
+
+@EVERY
+def test_a_transform_is_the_same_as_nodes(transform):
+    graph = Graph(reserved={"z", "y"})
+    y = transformed(graph.input(Slot("z", ("rows",), "")), transform)
+    graph.output(Slot("y", ("rows",), ""), y)
+    session = onnx_session(graph.model("", {}).SerializeToString())
+    z = np.concatenate([np.linspace(-20, 200, 500), [-1e9, 1e9, *transform.starts]])
+    np.testing.assert_allclose(onnx_answers(session, {"z": z})["y"], transform(z), rtol=1e-12)
+
+
+@pytest.mark.parametrize("tails", [(0.0, 1.0), (0.1, 5.0)])
+@EVERY
 def test_moments_of_members_are_those_of_the_predictive(transform, tails):
     graph = Graph(reserved={"means", "stds", "mean", "variance"})
     inputs = [graph.input(Slot(name, ("rows", 3), "")) for name in ("means", "stds")]

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from batchensemble.cli.format import as_json
-from batchensemble.cli.options import JsonOption, ModelArgument
+from batchensemble.cli.options import JsonOption, ModelArgument, option
 
 
 def export(
@@ -14,6 +14,10 @@ def export(
     out: Annotated[
         Path, typer.Argument(metavar="FILE", help="The ONNX file to write, such as houses.onnx.")
     ],
+    coverage: Annotated[
+        float | None,
+        option("Bounds of a calibrated model for numbers, for this share of true values."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Write a model as an ONNX file, which other programs and languages can run."""
@@ -24,7 +28,7 @@ def export(
     if out.suffix != ".onnx":
         raise ValueError(f"expected a file name that ends in .onnx, got {out}")
     check_place(out, beside=[model])
-    to_onnx(load(model, device="cpu"), out)
+    to_onnx(load(model, device="cpu"), out, coverage=coverage)
     if json:
         typer.echo(as_json({"model": model, "file": out, "bytes": out.stat().st_size}))
     else:

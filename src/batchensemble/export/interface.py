@@ -45,6 +45,10 @@ _REGRESSION: Slots = (
     Slot("aleatoric", ("rows",), "variance by noise: the mean of the members' variances"),
     Slot("epistemic", ("rows",), "variance by doubt: the variance of the members' means"),
 )
+_BOUNDS: Slots = (
+    Slot("lower", ("rows",), "the lower end of the calibrated interval (see coverage)"),
+    Slot("upper", ("rows",), "its upper end"),
+)
 _CLASSES: Slots = (
     Slot("label", ("rows",), "the most probable class"),
     Slot("probabilities", ("rows", "classes"), "of the classes, in their order"),
@@ -73,15 +77,18 @@ def inputs_of(model: Model) -> list[Slot]:
     return column_slots(model.model_.encoder, outputs_of(model))
 
 
-def outputs_of(model: Model) -> dict[str, Slot]:
-    """By name; numbers are float64, and labels have the type of the classes."""
+def outputs_of(model: Model, *, has_bounds: bool = True) -> dict[str, Slot]:
+    """By name; numbers are float64, and labels have the type of the classes.
+
+    A regressor may have bounds, which names of its inputs leave room for.
+    """
     sizes: dict[int | str, int] = {"members": model.model_.ensemble.members.n_members}
     if isinstance(model, Forecaster):
         slots = _PATHS
     elif isinstance(model, Classifier):
         slots, sizes["classes"] = _CLASSES, len(model.classes_)
     else:
-        slots = _REGRESSION
+        slots = _REGRESSION + _BOUNDS * has_bounds
     fixed = (slot._replace(shape=tuple(sizes.get(n, n) for n in slot.shape)) for slot in slots)
     return {slot.name: slot for slot in fixed}
 

@@ -2,10 +2,12 @@
 
 import json
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from batchensemble.conformal import IntervalCalibration
 from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
 from batchensemble.export.interface import Model, Slot, inputs_of, outputs_of
 from batchensemble.modelfile.files import as_path, replacing
@@ -14,7 +16,7 @@ from batchensemble.modelfile.version import VERSION
 TASKS = {Regressor: "regression", Classifier: "classification", Forecaster: "forecast"}
 
 
-def to_onnx(model: Model, path: str | os.PathLike[str]) -> None:
+def to_onnx(model: Model, path: str | os.PathLike[str], *, coverage: float | None = None) -> None:
     """Write a fitted estimator to an ONNX file, its encoding of the columns included.
 
     A table has one input for each column, (rows, 1): numbers, booleans and gaps (NaN) as float64,
@@ -24,6 +26,9 @@ def to_onnx(model: Model, path: str | os.PathLike[str]) -> None:
     the keys `inputs` and `outputs` of its metadata. It agrees with the estimator to about 1e-5 of
     the target's scale; less closely for rows far from those of fit, and for forecasts beyond the
     horizon, which go on from draws.
+
+    With `coverage`, a calibrated Regressor has the outputs `lower` and `upper`, the interval that
+    `predict_interval` returns.
 
     Examples
     --------
@@ -50,24 +55,40 @@ def to_onnx(model: Model, path: str | os.PathLike[str]) -> None:
             "export a network of your own with torch.onnx.export"
         )
     check_is_fitted(model, "model_")
-    outputs = outputs_of(model)
+    reaches = _reaches(model, coverage)
+    outputs = outputs_of(model, has_bounds=reaches is not None)
     graph = Graph(reserved={*outputs, *(slot.name for slot in inputs_of(model))})
     if isinstance(model, Forecaster):
         values = series.forecaster(model, graph)
     elif isinstance(model, Classifier):
         values = tables.classifier(model, graph)
     else:
-        values = tables.regressor(model, graph)
+        values = tables.regressor(model, graph, reaches)
     for name, slot in outputs.items():
         graph.output(slot, values[name])
     name = type(model).__name__
     doc = f"A {name} of batchensemble, {model.method}; the metadata say what goes in and out."
-    whole = graph.model(doc, _metadata(model)).SerializeToString()
+    about = _metadata(model, outputs.values(), coverage)
+    whole = graph.model(doc, about).SerializeToString()
     with replacing(as_path(path)) as file:
         file.write(whole)
 
 
-def _metadata(model: Model) -> dict[str, str]:
+def _reaches(model: Model, coverage: float | None) -> tuple[float, float] | None:
+    """How many standard deviations the interval reaches below and above the mean."""
+    if coverage is None:
+        return None
+    found = model.calibration_ if isinstance(model, Regressor) else None
+    if not isinstance(found, IntervalCalibration) or found.groups is not None:
+        raise ValueError(
+            "bounds of a coverage are those of a model for numbers that is calibrated, and not by "
+            "group; omit coverage, or fit with calibrate=True"
+        )
+    below, above = found.reaches(coverage)
+    return float(below[0]), float(above[0])
+
+
+def _metadata(model: Model, outputs: Iterable[Slot], coverage: float | None) -> dict[str, str]:
     """Texts by key; where a value is not one word or number, JSON."""
     about: dict[str, Any] = {
         "batchensemble_version": VERSION,
@@ -75,7 +96,7 @@ def _metadata(model: Model) -> dict[str, str]:
         "method": model.method,
         "n_members": model.model_.ensemble.members.n_members,
         "inputs": [_described(slot) for slot in inputs_of(model)],
-        "outputs": [_described(slot) for slot in outputs_of(model).values()],
+        "outputs": [_described(slot) for slot in outputs],
     }
     if isinstance(model, Forecaster):
         about |= {
@@ -98,6 +119,8 @@ def _metadata(model: Model) -> dict[str, str]:
         ]
     if isinstance(model, Classifier):
         about["classes"] = model.classes_.tolist()
+    if coverage is not None:
+        about["coverage"] = coverage
     return {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for key, value in about.items()

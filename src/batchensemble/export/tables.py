@@ -9,13 +9,16 @@ from batchensemble.export.columns import bins_beyond, encoded
 from batchensemble.export.graph import Graph, Value
 from batchensemble.export.interface import inputs_of
 from batchensemble.export.networks import exactly, mlp, moments
-from batchensemble.export.transforms import member_moments
+from batchensemble.export.transforms import member_moments, transformed
+from batchensemble.predictive import Transform
 
 TINY = 1e-300  # where p log p is 0
 
 
-def regressor(model: Regressor, graph: Graph) -> dict[str, Value]:
-    """Outputs by name."""
+def regressor(
+    model: Regressor, graph: Graph, reaches: tuple[float, float] | None = None
+) -> dict[str, Value]:
+    """Outputs by name; with `reaches`, bounds so many standard deviations from the mean."""
     head = exactly(NumberHead, model.model_.head)
     outputs = _outputs(model, graph)
     means, log_variances = moments(outputs, head.loss.bounds)
@@ -29,6 +32,16 @@ def regressor(model: Regressor, graph: Graph) -> dict[str, Value]:
     if least := spread.least_variance / head.scale**2:
         variances = variances.apply("Max", least)
     location, scale = head.location, head.scale
+    bounds = {}
+    if reaches is not None:
+        middle = mean.reshape(-1) * scale + location
+        std = (variances.mean(1) + _square(means - mean).mean(1)).apply("Sqrt") * scale
+        below, above = reaches
+        ends = {"lower": middle - std * below, "upper": middle + std * above}
+        bounds = {
+            name: _possible(end, head.transform, is_count=model.is_count)
+            for name, end in ends.items()
+        }
     if head.transform is not None:
         means, variances = member_moments(
             means * scale + location,
@@ -48,7 +61,14 @@ def regressor(model: Regressor, graph: Graph) -> dict[str, Value]:
         "total": total * scale**2,
         "aleatoric": aleatoric * scale**2,
         "epistemic": epistemic * scale**2,
+        **bounds,
     }
+
+
+def _possible(end: Value, transform: Transform | None, *, is_count: bool) -> Value:
+    """A bound as a value of the target."""
+    end = end if transform is None else transformed(end, transform)
+    return end.apply("Round") if is_count else end
 
 
 def classifier(model: Classifier, graph: Graph) -> dict[str, Value]:

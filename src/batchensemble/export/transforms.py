@@ -1,4 +1,7 @@
-"""Moments of a transformed Gaussian as nodes: Gauss-Legendre quadrature, piece by piece."""
+"""A transform as nodes, piece by piece, and moments of what it does to a Gaussian.
+
+These are found by Gauss-Legendre quadrature.
+"""
 
 import math
 
@@ -33,13 +36,23 @@ def _moments(means: Value, stds: Value, transform: Transform) -> tuple[Value, Va
         half = (last - first) * 0.5
         u = first + half * (1 + NODES)
         weights = half * WEIGHTS * (u * u * -0.5).apply("Exp") * (2 * math.pi) ** -0.5
-        rise = (m + s * u).clip(max(low, -1e100), min(high, 1e100)) - start
-        if rate:
-            rise = ((rise * rate).apply("Exp") - 1.0) * (1 / rate)
+        rise = _rise((m + s * u).clip(max(low, -1e100), min(high, 1e100)) - start, rate)
         parts.append((weights, rise * slope + value))
     mean = _total([weights * values for weights, values in parts])
     apart = [(weights, values - mean.insert(2)) for weights, values in parts]
     return mean, _total([weights * values * values for weights, values in apart])
+
+
+def transformed(z: Value, transform: Transform) -> Value:
+    """What each piece adds between its ends: pieces begin where those before them end."""
+    ends, y = (*transform.starts[1:], transform.end), z * 0.0 + transform.low
+    for end, (_, slope, start, rate) in zip(ends, transform.pieces[1:-1], strict=True):
+        y = y + _rise(z.clip(start, min(end, 1e100)) - start, rate) * slope
+    return y
+
+
+def _rise(distance: Value, rate: float) -> Value:
+    return ((distance * rate).apply("Exp") - 1.0) * (1 / rate) if rate else distance
 
 
 def _standardised(end: float, m: Value, s: Value) -> Value:
