@@ -8,6 +8,7 @@ from sample_files import houses
 from batchensemble.cli import folders
 from batchensemble.cli.folders import predict_folder
 from batchensemble.data.file_options import AS_FOUND
+from batchensemble.data.table_files import has_rows
 
 HOW = {"device": "cpu", "coverage": 0.9, "keep": [], "options": AS_FOUND}
 
@@ -49,6 +50,19 @@ def test_what_is_done_is_not_done_again_unless_its_rows_are_others(shell, new, t
         "0 rows of 0 files (2 done before)"
         in shell("predict", "price.be", "new", "-o", "out").stderr
     )
+
+
+def test_parts_without_rows_have_no_predictions_and_stop_nobody(shell, new):
+    (new / "0.csv").write_text((new / "a.csv").read_text().partition("\n")[0] + "\n")
+    assert has_rows(new / "a.csv", AS_FOUND)
+    assert not has_rows(new / "0.csv", AS_FOUND)
+    for done in ("41 rows of 3", "0 rows of 1 file (2 done before)"):
+        assert done in shell("predict", "price.be", "new", "-o", "out").stderr
+        assert files_in(shell.folder / "out") == ["a.csv", "b.csv"]
+    for name in ("a.csv", "b.csv"):
+        (new / name).write_text((new / "0.csv").read_text())
+    said = shell("predict", "price.be", "new", "-o", "other", code=1).stderr
+    assert "expected rows to predict, got none in 3 files" in " ".join(said.split())
 
 
 def test_a_run_that_was_stopped_goes_on_and_no_row_is_lost_or_there_twice(shell, new, monkeypatch):

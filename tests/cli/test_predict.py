@@ -67,7 +67,28 @@ def test_times_with_zones_come_back_with_theirs(shell):
     assert "row 1, column 'month': expected a time with a zone" in done.stderr
 
 
-@pytest.mark.parametrize("names", [("true", "false"), ("2020-01-01", "2021-01-01"), ("7", "8")])
+NAMES = [
+    ("true", "false"),
+    ("2020-01-01", "2021-01-01"),
+    ("7", "8"),
+    ("5 %", "10 %"),
+    ("(1)", "(2)"),
+    ("1'000", "2'000"),
+]
+
+
+def test_local_midnights_are_days_and_months_of_their_own_clock(shell):
+    months = pd.date_range("2016-01-01", "2022-06-01", freq="MS", tz="Europe/Berlin")
+    days = pd.date_range("2024-01-01", "2024-06-01", tz="America/New_York")
+    for name, times, following in (("m", months, "2022-07-01"), ("d", days, "2024-06-02")):
+        pd.DataFrame({"at": times, "y": times.dayofweek}).to_csv(f"{name}.csv", index=False)
+        shell("fit", f"{name}.csv", "-t", "y", "--time", "at", *QUICK)
+        shell("predict", f"{name}.be", "-o", "out.csv")
+        first = pd.Timestamp(shell.read("out.csv")["at"][0])
+        assert first == pd.Timestamp(following, tz=times.tz)
+
+
+@pytest.mark.parametrize("names", NAMES)
 def test_series_have_the_names_that_the_file_gives_them(shell, names):
     named = sales(40).replace({"north": names[0], "south": names[1]})
     named.to_csv("named.csv", index=False)

@@ -80,11 +80,11 @@ def test_true_and_false_are_classes_and_no_numbers(tmp_path):
         series(tmp_path, sales().assign(sales=yes))
 
 
-def test_times_with_zones_are_used_and_said_to_be_in_utc(tmp_path):
+def test_times_with_zones_are_used_and_said_to_be_in_theirs(tmp_path):
     data = series(tmp_path, sales().assign(month=lambda f: f["month"].astype(str) + "T00:00+01:00"))
     assert data.frame["month"][0] == pd.Timestamp(sales()["month"][0], tz="Etc/GMT-1")
     assert data.origin.notes == (
-        "the times of 'month' have zones: they are read, and written, in UTC",
+        "the times of 'month' have zones: they are read, and written, in Etc/GMT-1",
     )
 
 

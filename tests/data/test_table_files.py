@@ -58,6 +58,18 @@ def test_a_folder_a_pattern_and_a_dataset_hold_the_rows_of_all_files_in_order(
     assert (read["day"].to_numpy() == frame["day"].to_numpy()).all()
 
 
+@pytest.mark.parametrize("name", ["", "1", "3"])
+def test_parts_without_rows_are_passed_over(tmp_path, small, name):
+    frame = table()
+    expected = whole(open_files(in_three_files(tmp_path, frame), "price"))
+    frame[:0].to_parquet(tmp_path / f"{name} empty.parquet", index=False)
+    pd.testing.assert_frame_equal(whole(open_files(tmp_path, "price")), expected)
+    for path in tmp_path.glob("?.parquet"):
+        path.unlink()
+    with pytest.raises(ValueError, match="to have rows and columns, got no rows"):
+        open_files(tmp_path, "price")
+
+
 def test_a_csv_is_read_as_by_the_command_line(tmp_path, small):
     (tmp_path / "a.csv").write_text("size;price\n" + "1.234,5;7,5\n" * 200)
     read = whole(open_files(tmp_path / "a.csv", "price"))

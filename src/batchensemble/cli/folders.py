@@ -18,7 +18,7 @@ from batchensemble.cli.format import counted
 from batchensemble.cli.predictions import predict_file
 from batchensemble.data.file_options import FileOptions
 from batchensemble.data.reading import EXCEL, PIPE
-from batchensemble.data.table_files import list_files
+from batchensemble.data.table_files import has_rows, list_files
 from batchensemble.estimators import Forecaster, load
 from batchensemble.modelfile.files import make_folder, replacing
 
@@ -41,8 +41,10 @@ class Predictor:
             raise ValueError("a folder is for tables, and this model is a forecaster; name a file")
 
     def predict(self, source: Path, out: Path) -> int:
-        """How many rows were predicted."""
+        """How many rows were predicted; of none there is no file."""
         out.parent.mkdir(parents=True, exist_ok=True)
+        if not has_rows(source, self.how["options"]):
+            return 0
         read = source.stat()
         n_rows = int(predict_file(self.model, source, out, **self.how)["n_rows"])
         os.utime(out, ns=(read.st_atime_ns, read.st_mtime_ns))
@@ -91,11 +93,15 @@ def predict_folder(
         for i, n in enumerate(done, 1):
             n_rows += n
             progress(n_rows, i / len(waiting))
-    missing = [str(source) for source, file in outputs.items() if not file.exists()]
+    missing = [str(s) for s, file in outputs.items() if not file.exists() and has_rows(s, options)]
     if missing:
         raise RuntimeError(
             f"{len(missing)} files have no predictions, the first is {missing[0]}; run the same "
             "command again"
+        )
+    if not any(file.exists() for file in outputs.values()):
+        raise ValueError(
+            f"{data}: expected rows to predict, got none in {counted(len(outputs), 'file')}"
         )
     n_before = len(outputs) - len(waiting)
     return {"folder": str(out), "n_rows": n_rows, "n_files": len(waiting), "n_before": n_before}

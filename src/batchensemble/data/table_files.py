@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from glob import glob, has_magic
+from itertools import dropwhile, islice
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,8 @@ def open_files(
             f"expected the name of the target's column as y, since X names files, got "
             f'{type(target).__name__}; call fit("{where}", "column")'
         )
+    if len(sources) > 1:
+        sources = (*dropwhile(lambda source: not has_rows(source, options), sources),) or sources
     with opened(sources[0], options) as file:
         one_of(target, file.names, f"the target column of {file.name}")
         head = next(file.batches(HEAD_ROWS), None)
@@ -233,6 +236,12 @@ def _rows_after(first: TableFile, sources: tuple[Any, ...], n: int) -> Iterator[
             n -= len(rows)
         if n <= 0:
             return
+
+
+def has_rows(source: Any, options: FileOptions) -> bool:
+    """Programs that write a table in parts may leave some empty."""
+    with opened(source, options) as file:
+        return any(len(rows) for rows in islice(file.batches(HEAD_ROWS), 1))
 
 
 def opened(source: Any, options: FileOptions) -> AbstractContextManager[TableFile]:

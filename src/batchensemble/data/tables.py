@@ -65,8 +65,8 @@ def read_file(
 ) -> FileTable:
     """A file of any format that `open_table` knows, whole.
 
-    In the columns `names`, which name things, all but numbers are words, even true and dates; in
-    the columns `words` everything is. What columns to `drop` hold does not matter.
+    In the columns `names`, which name things, all but plain numbers are words, even true and dates;
+    in the columns `words` everything is. What columns to `drop` hold does not matter.
     """
     with open_table(path, options) as file:
         batches = list(file.batches())
@@ -79,7 +79,7 @@ def read_file(
         check_words(words, columns, whole, file)
         kinds: dict[str, Kind] = {
             name: "category"
-            if name in words or (name in names and column.kind != "number")
+            if name in words or (name in names and (column.kind != "number" or column.example))
             else column.kind
             for name, column in columns.items()
         }

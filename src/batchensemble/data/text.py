@@ -28,6 +28,7 @@ from batchensemble.data.notation import BY_DECIMAL, PLAIN, Notation, parse, plai
 from batchensemble.data.reading import TableFile
 from batchensemble.data.refusals import PERCENT, advice, expected, typed_percent
 from batchensemble.data.scalars import GAPS
+from batchensemble.data.zones import zone_of_texts
 
 _OF_BATCH = re.compile(r"row (\d+) \(counted from 0\)")
 BOOLEANS = {"true": 1.0, "false": 0.0}
@@ -125,9 +126,13 @@ def zoned(column: pd.Series) -> pd.Series:
 
 
 def zone_of(column: pd.Series) -> str:
-    """Of dates with zones: that of the column, or UTC, in which texts with their own are read."""
+    """Of dates with zones: that of the column, or one whose clock texts show."""
     dtype = getattr(column.dtype, "pyarrow_dtype", column.dtype)
-    return str(getattr(dtype, "tz", None) or "UTC")
+    if zone := getattr(dtype, "tz", None):
+        return str(zone)
+    texts, is_gap = trimmed(column.to_numpy(dtype=object))
+    words = texts[~is_gap]
+    return zone_of_texts(words, date_texts.parse(words))
 
 
 def with_zone(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
