@@ -1,6 +1,8 @@
 """The columns that a model needs, found and read in a file."""
 
-from collections.abc import Collection, Mapping
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from batchensemble.data.columns import Kind
+from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import Notation
 from batchensemble.data.public_holidays import holiday_names
@@ -17,6 +20,15 @@ from batchensemble.data.text import read_as, zoned
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import with_zones, zoned_columns
 from batchensemble.words import closest
+
+
+@contextmanager
+def open_new(path: Path, options: FileOptions) -> Iterator[TableFile]:
+    """A file for a model; what is in doubt about its letters is told when it is read."""
+    with open_table(path, options) as file:
+        yield file
+        for note in file.notes if file.is_text else ():
+            warnings.warn(note, BatchEnsembleWarning, stacklevel=2)
 
 
 def table_kinds(model: Regressor | Classifier) -> dict[str, Kind]:
@@ -87,7 +99,7 @@ def read_series(
 
     Rows without a target are left out. With `is_ahead` only what is known ahead is read.
     """
-    with open_table(path, options) as file:
+    with open_new(path, options) as file:
         return series_in(model, file, is_ahead=is_ahead)
 
 

@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from batchensemble import metrics
 from batchensemble.cli.censoring import censored_rows, compare_censored
-from batchensemble.cli.columns import check_columns, notations_of, read_rows, table_kinds
+from batchensemble.cli.columns import check_columns, notations_of, open_new, read_rows, table_kinds
 from batchensemble.cli.evaluation import (
     MOST_CLASSES,
     Curve,
@@ -33,7 +33,6 @@ from batchensemble.cli.wording import in_options
 from batchensemble.conformal import neglected
 from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.reading import open_table
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import prediction_columns
 from batchensemble.estimators.target_kinds import described
@@ -104,7 +103,7 @@ def _evaluate_table(
     labels = "f" if isinstance(model, Regressor) else model.classes_.dtype.kind
     with_target = kinds | {target: TARGET_KINDS.get(labels, "category")}
     notations = notations_of(model)
-    with open_table(path, options) as file:
+    with open_new(path, options) as file:
         check_columns([target], file, "the target", "add it, or name another with --target")
         check_columns(kinds, file)
         check_columns(said, file, "the --censored column of fit", "add it: 0 for known targets")

@@ -12,14 +12,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from batchensemble import metrics
-from batchensemble.cli.columns import check_columns, notations_of, read_rows, table_kinds
+from batchensemble.cli.columns import check_columns, notations_of, open_new, read_rows, table_kinds
 from batchensemble.cli.comparison import evaluate_file, score_numbers
 from batchensemble.cli.evaluation import Evaluation
 from batchensemble.cli.scores import doubts_about_scores
 from batchensemble.cli.training_data import Origin
 from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import FileOptions
-from batchensemble.data.reading import PIPE, TableFile, open_table
+from batchensemble.data.reading import PIPE, TableFile
 from batchensemble.estimators import JointRegressor, Regressor
 from batchensemble.estimators.answers import prediction_columns
 from batchensemble.plots.sheets import brief
@@ -98,7 +98,7 @@ def evaluate_targets(
     first, notations = first_of(model), notations_of(model)
     kinds = table_kinds(first)
     targets: dict[str, Kind] = dict.fromkeys(model.target_names_, "number")
-    with open_table(path, options) as file:
+    with open_new(path, options) as file:
         check_columns(targets, file, "targets", "add them")
         check_columns(kinds, file)
         parts = [

@@ -11,6 +11,7 @@ from batchensemble.cli.columns import (
     check_columns,
     has_one_series,
     notations_of,
+    open_new,
     read_rows,
     read_series,
     table_kinds,
@@ -19,7 +20,7 @@ from batchensemble.cli.errors import about_file
 from batchensemble.cli.known_series import with_history
 from batchensemble.data.arrow import BATCH
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.reading import TableFile, open_table
+from batchensemble.data.reading import TableFile
 from batchensemble.data.writing import TableWriter, check_place, check_written
 from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
 from batchensemble.estimators.answers import prediction_columns
@@ -89,7 +90,7 @@ def _predicted_batches(
 ) -> Iterator[pd.DataFrame]:
     """One row for each row of the file: the columns to keep, and the predictions."""
     n_rows = 0
-    with open_table(data, options) as file:
+    with open_new(data, options) as file:
         every, what = list(keep) == ["all"], f"the --keep column of {file.name}"
         kept = (
             file.names
