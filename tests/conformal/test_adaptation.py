@@ -134,3 +134,16 @@ def test_factors_stay_among_the_scores_whatever_happens():
     factors = flat(scores[:, None, None]).factors(0.9, np.arange(30, 200))
     assert set(np.unique(factors)) <= {0.0, 1.0, 9.0}
     assert np.isfinite(factors).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_intervals_of_a_higher_coverage_are_never_narrower(seed):
+    scores = errors(seed, h=3)
+    scores[200:] *= np.random.default_rng(seed).uniform(0.3, 1.5)  # it becomes quieter, or louder
+    adaptation, asked = flat(scores), np.arange(150, N, 10)
+    levels = [0.5, 0.6, 0.8, 0.85, 0.9, 0.95, 0.97]
+    factors = np.array([adaptation.factors(level, asked) for level in levels])
+    assert (np.diff(factors, axis=0) >= 0).all()
+    alone = np.array([adaptation._factors(level, asked) for level in levels])
+    assert (np.diff(alone, axis=0) < 0).any()  # negative control
+    assert (factors == alone).mean() > 0.9

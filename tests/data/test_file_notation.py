@@ -33,6 +33,7 @@ def test_decimal_commas_of_one_batch_hold_for_those_that_follow(csv, n_rows):
     assert whole["b"].tolist() == [0.5, 7, 8]
 
 
+@pytest.mark.filterwarnings("ignore:.*took the point")
 def test_one_file_is_never_read_in_two_ways(csv):
     path = csv(SALES[::-1])
     assert read(path, 3)["a"].tolist() == [3456, 2345, 1234]
@@ -181,3 +182,33 @@ def test_a_mark_that_fit_has_not_seen_is_decided_by_the_file_or_asked_for(csv, s
         read(unclear, 1, known)
     with pytest.raises(ValueError, match=f"a number as at fit, such as 12 {sign}"):
         read(csv([("1.234 $", "0,5")]), 1, known)
+
+
+KM = ["237", "159.784", "128.510", "955", "12.030"]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_points_beside_bare_numbers_part_thousands_as_at_fit(csv, separator):
+    path = csv([(km, f"{i + 2}.000") for i, km in enumerate(KM)], separator=separator)
+    with pytest.warns(BatchEnsembleWarning, match=r"took the point in '159\.784' .* thousands"):
+        whole = read(path, 5)
+    assert whole["a"].tolist() == [237, 159784, 128510, 955, 12030]
+    assert whole["b"].tolist() == [2000, 3000, 4000, 5000, 6000]
+    assert read(path, 5, {"b": POINT})["a"][3] == 159.784  # negative control: fit knew points
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_points_beside_bare_numbers_are_asked_about_where_they_may_be_decimal(csv, separator):
+    path = csv([("999", "7"), ("1.249", "8")], separator=separator)
+    with pytest.raises(ValueError, match=r"got '1\.249' in line 3, column 'a'.*add --decimal"):
+        read(path, 2)
+    whole = read(path, 2, options=FileOptions(decimal=","))
+    assert whole["a"].tolist() == [999, 1249]
+
+
+def test_points_that_may_all_be_decimal_are_taken_so_and_told_between_semicolons(csv):
+    rows = [("12.345", "7"), ("23.456", "8")]
+    with pytest.warns(BatchEnsembleWarning, match=r"took the point in '12\.345' .* decimal one"):
+        assert read(csv(rows), 2)["a"].tolist() == [12.345, 23.456]
+    assert read(csv(rows, separator="\t"), 2)["a"].tolist() == [12.345, 23.456]
+    assert read(csv(rows, separator=","), 2)["a"].tolist() == [12.345, 23.456]

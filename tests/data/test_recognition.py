@@ -7,6 +7,7 @@ from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import COMMA, PLAIN, POINT, Notation
 from batchensemble.data.reading import open_table
 from batchensemble.data.recognition import Recognised, read_recognised, recognise
+from batchensemble.data.tables import read_file
 
 
 @pytest.fixture
@@ -136,6 +137,9 @@ def test_typed_files_say_their_kinds_themselves_but_for_dates_kept_as_text(tmp_p
         (["950", "1.000", "1.5"], ";", [950, 1, 1.5]),
         (["1.512", "1.498"], ";", [1.512, 1.498]),
         (["950", "1.000", "1.025"], ",", [950, 1, 1.025]),  # as programs write it
+        (["950", "1.000", "1.025"], "\t", [950, 1000, 1025]),
+        (["12345", "1.000", "1.025"], ";", [12345, 1, 1.025]),
+        (["1.512", "1.498"], "\t", [1.512, 1.498]),
     ],
 )
 def test_numbers_are_read_as_people_of_three_countries_write_them(csv, cells, separator, numbers):
@@ -148,6 +152,7 @@ def test_numbers_are_read_as_people_of_three_countries_write_them(csv, cells, se
     ("cells", "separator", "doubt"),
     [
         (["950", "1.025"], ";", "'1.025' may be 1025 or 1.025; add --decimal . or --decimal ,"),
+        (["950", "1.025"], "\t", "'1.025' may be 1025 or 1.025; add --decimal . or --decimal ,"),
         (["1,234", "2,345"], "\t", "'1,234' may be 1234 or 1.234; add --decimal"),
         (["$12", "€3"], ",", "'$12' and '€3' differ in their signs"),
         (["12 %", "0.3"], ",", "'12 %' and '0.3' differ in their signs"),
@@ -270,3 +275,21 @@ def test_plain_numbers_that_a_typed_file_has_as_texts_are_numbers_unless_they_ma
     assert read["area"].fillna(0).tolist() == [57.5, 0, 38]
     assert (columns["area"].example, columns["area"].notation) == ("57.5", PLAIN)
     assert {one.kind for one in as_they_are.values()} == {"category"}
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize(
+    ("others", "number"),
+    [
+        (["7", "8", "9"], 30866),  # km beside it part thousands
+        (["1,3", "2,5", "1,0"], 30866),
+        (["1.3", "2.5", "1.0"], 30.866),
+    ],
+)
+def test_what_a_column_leaves_open_the_others_decide(tmp_path, separator, others, number):
+    rows = zip(["950", "1.250", "249.602"], ["30.866", "15.885", "19.343"], others, strict=True)
+    lines = [separator.join(cells) for cells in [("km", "price", "c"), *rows]]
+    (tmp_path / "f.csv").write_text("\n".join(lines))
+    frame = read_file(tmp_path / "f.csv").frame
+    assert frame["price"].iloc[0] == number
+    assert frame["km"].iloc[2] == pytest.approx(number / 30866 * 249602)

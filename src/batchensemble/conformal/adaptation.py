@@ -20,6 +20,7 @@ from batchensemble.predictive import Array, check_coverage
 
 STEP_SIZES = np.array([0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128])
 LOOK_BACK = 100  # times over which experts are compared, and errors ranked
+NESTED = tuple(np.arange(50, 100, 5) / 100)  # levels whose intervals lie in each other
 FEWEST_BEFORE = 9  # scores that a new one is ranked among
 
 Ints = NDArray[np.int64]
@@ -93,8 +94,24 @@ class Adaptation:
     def factors(self, coverage: float, asked: Ints) -> Array:
         """(asked, steps): by which to multiply standard deviations of forecasts made then.
 
-        Never more than the largest score so far; NaN with too few of them.
+        Never more than the largest score so far; NaN with too few of them. Every level adapts on its
+        own, but none to intervals that are narrower than those of a lower level.
         """
+        own = self._factors(coverage, asked)
+        lower = [self._nested(level, asked) for level in NESTED if level < coverage]
+        return np.where(np.isnan(own), np.nan, np.fmax.reduce([own, *lower]))
+
+    def _nested(self, level: float, asked: Ints) -> Array:
+        known = level, asked.tobytes()
+        if known not in self._lower:
+            self._lower[known] = self._factors(level, asked)
+        return self._lower[known]
+
+    @cached_property
+    def _lower(self) -> dict[tuple[float, bytes], Array]:
+        return {}
+
+    def _factors(self, coverage: float, asked: Ints) -> Array:
         fewest = fewest_rows(coverage)
         factors = np.full((len(asked), self.scores.shape[1]), np.nan)
         miss_rates = self.miss_rates(coverage, asked)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -196,7 +197,7 @@ class IntervalCalibration:
             raise ValueError("calibrated by groups; pass the groups of these rows, too")
         return groups
 
-    @property
+    @cached_property
     def adaptation(self) -> Adaptation:
         """These forecasts, in time."""
         assert self.cutoffs is not None

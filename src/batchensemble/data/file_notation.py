@@ -5,6 +5,7 @@ an earlier one is refused.
 """
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from batchensemble.data import date_texts
 from batchensemble.data.columns import Column, Kind
+from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.notation import (
     BY_DECIMAL,
     COMMA,
@@ -55,8 +57,12 @@ def has_commas(
         return False
     if found.decimal == "," and file.separator != ";":
         _refuse_unclear(_unclear(numbers, known, index, file), file)
-    if found.decimal == "," or not _is_open(file):
-        return found.decimal == ","
+    if found.decimal == ",":
+        return True
+    if _part_thousands(numbers, known, index, file):
+        return True
+    if not _is_open(file):
+        return False
     with_commas = (c for n, c in numbers.items() if (known[n] or COMMA).decimal != ".")
     if not any("," in "".join(column.values) for column in with_commas):
         return has_decimal_commas(known[name] for name in numbers)
@@ -64,6 +70,32 @@ def has_commas(
     if _has_points(numbers, known, file):
         found.decimal = "."
     return not found.decimal
+
+
+def _part_thousands(
+    numbers: Mapping[str, Column], known: Known, index: pd.Index, file: TableFile
+) -> bool:
+    """Whether points do so in columns that the model does not know: as `fit` would take them."""
+    cell = _unclear(numbers, known, index, file) if file.separator != "," else ""
+    if not cell or file.options.decimal_mark is not None or file.found.notations:
+        return False
+    new = [column.values for n, column in numbers.items() if known[n] is None]
+    surveys = [Survey.of(filter(None, map(str.strip, values))) for values in new]
+    certain = {one.decimal for one in known.values() if one and not one.date} - {""}
+    if certain or any(survey.decimals or survey.others for survey in surveys):
+        return False  # what follows knows what to do
+    likely = {survey.likely() for survey in surveys} - {None}
+    if not likely and any(survey.has_bare for survey in surveys if survey.unclear):
+        raise ValueError(
+            f"{file.name}: expected numbers that can be read in one way, got {cell}, where the "
+            "point may be decimal or part thousands; add --decimal . or --decimal ,"
+        )
+    parts_thousands = likely == {","}
+    if parts_thousands or (not likely and file.separator == ";" and not file.found.unclear):
+        how, other = ("to part thousands", ".") if parts_thousands else ("for a decimal one", ",")
+        text = f"{file.name}: took the point in {cell} {how}; otherwise add --decimal {other}"
+        warnings.warn(text, BatchEnsembleWarning, stacklevel=2)
+    return parts_thousands
 
 
 def _refuse_unclear(cell: str, file: TableFile) -> None:

@@ -124,11 +124,7 @@ class Survey:
             self.has_long |= len(body) > 3 and body.isdigit()
 
     def decide(self, decimal: str | None, *, separator: str) -> Notation | str:
-        """The notation, or why it is not clear; `decimal` is the mark that others have, if known.
-
-        Nobody marks decimals in some cells only and yet writes their last 0: where bare numbers of
-        at most three digits stand beside 1,250, commas part thousands.
-        """
+        """The notation, or why it is not clear; `decimal` is the mark that others have, if any."""
         if len(self.signs) > 1:
             one, other = [repr(word) for word in self.signs.values()][:2]
             return f"{one} and {other} differ in their signs; write one unit for the whole column"
@@ -147,16 +143,29 @@ class Survey:
                 return f"{word!r} may be {a} or {b}; add --decimal . or --decimal ,"
         return replace(BY_DECIMAL[found] if found else UNMARKED, sign=sign)
 
+    def likely(self) -> str | None:
+        """The decimal mark that bare numbers tell, if there are some beside unclear ones.
+
+        Nobody marks decimals in some cells only and yet writes their last 0: where bare numbers of
+        at most three digits stand beside 1,250, commas part thousands. Nor thousands in some cells
+        only: beside 12345, they do not.
+        """
+        if self.decimals or len(self.unclear) != 1 or not self.has_bare:
+            return None
+        (mark,) = self.unclear
+        if self.has_long:
+            return mark
+        other = "," if mark == "." else "."
+        return other if self.has_round else None
+
     def _decimal(self, mark: str, separator: str) -> str | None:
         """Whether a mark that may be either is decimal, in a file without other evidence."""
-        other = "," if mark == "." else "."
-        if self.has_bare and self.has_round and not self.has_long:
-            return other
-        if mark == ",":  # who writes decimal commas has semicolons between the cells
-            if separator == ",":
-                return other
-            return mark if separator == ";" and not self.has_bare else None
-        return mark if not self.has_bare else None
+        if likely := self.likely():
+            return likely
+        if separator == ",":  # who writes decimal commas has other marks between the cells
+            return "."
+        is_usual = mark == "." or separator == ";"
+        return mark if is_usual and not self.has_bare else None
 
 
 def parse(words: NDArray[Any], notation: Notation) -> NDArray[np.float64]:

@@ -50,7 +50,8 @@ class Recognised:
     """The kind of a column, and a note for the user where the choice is in doubt.
 
     `numbers` are its values where they are known already. `decimal` and `dayfirst` are what the
-    column's cells say for certain; it is `unclear` if other columns may decide.
+    column's cells say for certain; it is `unclear` if other columns may decide, and `likely` is the
+    decimal mark then that it would have alone.
     """
 
     kind: Kind
@@ -62,6 +63,7 @@ class Recognised:
     decimal: str | None = None
     dayfirst: bool | None = None
     unclear: bool = False
+    likely: str | None = None
 
 
 def recognise(
@@ -83,6 +85,7 @@ def recognise(
     unclear = [name for name, recognised in kinds.items() if recognised.unclear]
     if unclear:
         decimals = {one.decimal for one in kinds.values()} - {None}
+        decimals = decimals or {one.likely for one in kinds.values()} - {None}
         orders = {one.dayfirst for one in kinds.values()} - {None}
         decimal = decimals.pop() if len(decimals) == 1 else decimal
         dayfirst = orders.pop() if len(orders) == 1 else dayfirst
@@ -177,7 +180,7 @@ def _recognise(
         return Recognised(column.kind)
     if file.is_text and decimal != ",":
         numbers, has_point = fast_numbers(column.values)
-        if numbers is not None and not (has_point and file.separator == ";"):
+        if numbers is not None and not (has_point and file.separator != ","):
             return Recognised("number", numbers=numbers, decimal="." if has_point else None)
     texts, is_gap = trimmed(column.values)
     words, index = texts[~is_gap], index[~is_gap]
@@ -223,10 +226,10 @@ def _as_numbers(
     if any(map(is_code, words)) or (not file.is_text and any(map(_LONG.fullmatch, words))):
         return Recognised("category")
     if survey.unclear and not survey.decimals and decimal is None and not is_last:
-        if "." in survey.unclear and file.separator != ";" and "" in survey.signs:
+        if "." in survey.unclear and file.is_text and file.separator == "," and "" in survey.signs:
             decimal = "."  # as all programs write it
         else:
-            return Recognised("category", unclear=True)
+            return Recognised("category", unclear=True, likely=survey.likely())
     notation = survey.decide(decimal, separator=file.separator)
     if isinstance(notation, str):
         return _as_words(column.name, notation)
@@ -236,7 +239,8 @@ def _as_numbers(
     commas = notation.decimal == ","  # between semicolons, so common that nobody needs an example
     usual = plain_numbers(np.array([w.replace(",", ".") if commas else w for w in words], object))
     example = next((w for w, is_other in zip(words, usual != numbers, strict=True) if is_other), "")
-    if not file.is_text:  # that these are no words is worth an example
+    is_guessed = survey.unclear and not survey.decimals and decimal is None
+    if not file.is_text or (is_guessed and file.separator == ";"):  # worth an example
         example = example or words[0]
     certain = next(iter(survey.decimals), None)
     return Recognised("number", notation=notation, example=example, decimal=certain)

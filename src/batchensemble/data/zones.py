@@ -47,7 +47,10 @@ def _seconds(word: str) -> int:
 
 
 def _has(zone: str, times: pd.DatetimeIndex, offsets: NDArray[np.int64]) -> bool:
-    local = times.tz_convert(zone).tz_localize(None)
+    try:
+        local = times.tz_convert(zone).tz_localize(None)
+    except (OverflowError, ValueError):  # at the ends of time
+        return False
     return bool(np.array_equal((local - times.tz_localize(None)).total_seconds(), offsets))
 
 
