@@ -94,8 +94,8 @@ class Adaptation:
     def factors(self, coverage: float, asked: Ints) -> Array:
         """(asked, steps): by which to multiply standard deviations of forecasts made then.
 
-        Never more than the largest score so far; NaN with too few of them. Every level adapts on its
-        own, but none to intervals that are narrower than those of a lower level.
+        Never more than the largest score so far; NaN with too few of them. Every level adapts on
+        its own, but none to intervals that are narrower than those of a lower level.
         """
         own = self._factors(coverage, asked)
         lower = [self._nested(level, asked) for level in NESTED if level < coverage]
