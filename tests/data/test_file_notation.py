@@ -212,3 +212,13 @@ def test_points_that_may_all_be_decimal_are_taken_so_and_told_between_semicolons
         assert read(csv(rows), 2)["a"].tolist() == [12.345, 23.456]
     assert read(csv(rows, separator="\t"), 2)["a"].tolist() == [12.345, 23.456]
     assert read(csv(rows, separator=","), 2)["a"].tolist() == [12.345, 23.456]
+
+
+@pytest.mark.parametrize("separator", [";", "\t", ","])
+def test_points_part_thousands_where_other_columns_of_fit_had_decimal_commas(csv, separator):
+    rows = [("7.685", '"1.048,04"'), ("950", '"48,04"')]
+    whole = read(csv(rows, separator=separator), 2, {"b": COMMA})
+    assert whole["a"].tolist() == [7685, 950]
+    assert whole["b"].tolist() == [1048.04, 48.04]
+    other = read(csv([("7.685", "48"), ("950", "1")], separator=","), 2, {"b": COMMA})
+    assert other["a"].tolist() == [7.685, 950]  # of a program

@@ -277,13 +277,18 @@ def test_plain_numbers_that_a_typed_file_has_as_texts_are_numbers_unless_they_ma
     assert {one.kind for one in as_they_are.values()} == {"category"}
 
 
-@pytest.mark.parametrize("separator", [";", "\t"])
 @pytest.mark.parametrize(
-    ("others", "number"),
+    ("others", "separator", "number"),
     [
-        (["7", "8", "9"], 30866),  # km beside it part thousands
-        (["1,3", "2,5", "1,0"], 30866),
-        (["1.3", "2.5", "1.0"], 30.866),
+        (["7", "8", "9"], ";", 30866),  # km beside it part thousands
+        (["7", "8", "9"], "\t", 30866),
+        (["7", "8", "9"], ",", 30.866),  # as programs write it
+        (["1,3", "2,5", "1,0"], ";", 30866),
+        (["1,3", "2,5", "1,0"], "\t", 30866),
+        (['"1,3"', '"2,5"', '"1,0"'], ",", 30866),  # as tables in a browser do
+        (["1.3", "2.5", "1.0"], ";", 30.866),
+        (["1.3", "2.5", "1.0"], "\t", 30.866),
+        (["1.3", "2.5", "1.0"], ",", 30.866),
     ],
 )
 def test_what_a_column_leaves_open_the_others_decide(tmp_path, separator, others, number):

@@ -76,14 +76,20 @@ def _part_thousands(
     numbers: Mapping[str, Column], known: Known, index: pd.Index, file: TableFile
 ) -> bool:
     """Whether points do so in columns that the model does not know: as `fit` would take them."""
-    cell = _unclear(numbers, known, index, file) if file.separator != "," else ""
-    if not cell or file.options.decimal_mark is not None or file.found.notations:
+    had_commas = has_decimal_commas(known.values())
+    if file.separator == ",":  # as all programs write it, unless there are commas in the cells
+        is_open = had_commas and any("," in "".join(column.values) for column in numbers.values())
+    else:
+        is_open = had_commas or not file.found.notations
+    cell = _unclear(numbers, known, index, file) if is_open else ""
+    if not cell or file.options.decimal_mark is not None:
         return False
     new = [column.values for n, column in numbers.items() if known[n] is None]
     surveys = [Survey.of(filter(None, map(str.strip, values))) for values in new]
-    certain = {one.decimal for one in known.values() if one and not one.date} - {""}
-    if certain or any(survey.decimals or survey.others for survey in surveys):
+    if any(survey.decimals or survey.others for survey in surveys):
         return False  # what follows knows what to do
+    if {one.decimal for one in known.values() if one and not one.date} - {""}:
+        return had_commas
     likely = {survey.likely() for survey in surveys} - {None}
     if not likely and any(survey.has_bare for survey in surveys if survey.unclear):
         raise ValueError(

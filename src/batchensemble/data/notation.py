@@ -160,10 +160,10 @@ class Survey:
 
     def _decimal(self, mark: str, separator: str) -> str | None:
         """Whether a mark that may be either is decimal, in a file without other evidence."""
+        if separator == "," and (mark == "," or "" in self.signs):
+            return "."  # who writes decimal commas has other marks between the cells
         if likely := self.likely():
             return likely
-        if separator == ",":  # who writes decimal commas has other marks between the cells
-            return "."
         is_usual = mark == "." or separator == ";"
         return mark if is_usual and not self.has_bare else None
 

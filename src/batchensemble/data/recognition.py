@@ -83,6 +83,10 @@ def recognise(
         for name, column in columns.items()
     }
     unclear = [name for name, recognised in kinds.items() if recognised.unclear]
+    if "," in {one.decimal for one in kinds.values()}:  # then points may not be decimal after all
+        taken = [name for name, one in kinds.items() if one.numbers is not None and one.decimal]
+        for name in taken:
+            kinds[name] = _recognise(columns[name], frame.index, file, ",", dayfirst, name in words)
     if unclear:
         decimals = {one.decimal for one in kinds.values()} - {None}
         decimals = decimals or {one.likely for one in kinds.values()} - {None}
@@ -226,10 +230,9 @@ def _as_numbers(
     if any(map(is_code, words)) or (not file.is_text and any(map(_LONG.fullmatch, words))):
         return Recognised("category")
     if survey.unclear and not survey.decimals and decimal is None and not is_last:
-        if "." in survey.unclear and file.is_text and file.separator == "," and "" in survey.signs:
-            decimal = "."  # as all programs write it
-        else:
-            return Recognised("category", unclear=True, likely=survey.likely())
+        is_programs = file.is_text and file.separator == "," and "" in survey.signs
+        likely = None if is_programs else survey.likely()
+        return Recognised("category", unclear=True, likely=likely)
     notation = survey.decide(decimal, separator=file.separator)
     if isinstance(notation, str):
         return _as_words(column.name, notation)
