@@ -222,3 +222,17 @@ def test_points_part_thousands_where_other_columns_of_fit_had_decimal_commas(csv
     assert whole["b"].tolist() == [1048.04, 48.04]
     other = read(csv([("7.685", "48"), ("950", "1")], separator=","), 2, {"b": COMMA})
     assert other["a"].tolist() == [7.685, 950]  # of a program
+
+
+@pytest.mark.parametrize(
+    "row", [("76705", "9.079"), ('"76,705"', "9.079"), ("7", '"76,705 €"'), ("7", '"9,079"')]
+)
+@pytest.mark.filterwarnings("ignore:.*is written otherwise")
+def test_decimal_commas_of_fit_are_not_looked_for_in_files_that_show_none(csv, row):
+    known = {"b": Notation(",", ".' ", "€" if "€" in row[1] else "")}
+    with pytest.raises(ValueError, match=r"column 'b': expected numbers with a decimal comma"):
+        read(csv([row], separator=","), 1, known)
+    certain = csv([row, ("7", '"0,5 €"' if "€" in row[1] else '"0,5"')], separator=",")
+    if "76,705" not in row[0]:  # which is none of those with a comma before decimals
+        assert read(certain, 2, known)["b"][3] == 0.5
+    assert read(csv([("7", "12")], separator=","), 1, {"b": COMMA})["b"][2] == 12

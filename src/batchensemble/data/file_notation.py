@@ -72,6 +72,29 @@ def has_commas(
     return not found.decimal
 
 
+def refuse_doubt(numbers: Mapping[str, Column], known: Known, file: TableFile) -> None:
+    """Numbers of fit had decimal commas; in files of programs, commas part cells and thousands."""
+    if not file.is_text or file.separator != "," or file.options.decimal_mark:
+        return
+    if file.found.decimal == ",":
+        return
+    surveys = {n: Survey.of(_marked(column)) for n, column in numbers.items()}
+    if any("," in survey.decimals for survey in surveys.values()):
+        return
+    for name, survey in surveys.items():
+        if survey.unclear and not survey.decimals and (known[name] or PLAIN).decimal == ",":
+            cell = next(iter(survey.unclear.values()))
+            raise ValueError(
+                f"{file.name}, column {name!r}: expected numbers with a decimal comma as at fit, "
+                f"got {cell!r:.80}, of which this file does not say what it is; add --decimal . or "
+                "--decimal ,"
+            )
+
+
+def _marked(column: Column) -> Iterator[str]:
+    return (cell.strip() for cell in column.values if "," in cell or "." in cell)
+
+
 def _part_thousands(
     numbers: Mapping[str, Column], known: Known, index: pd.Index, file: TableFile
 ) -> bool:

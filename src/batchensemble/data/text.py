@@ -20,6 +20,7 @@ from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.file_notation import (
     find_notations,
     has_commas,
+    refuse_doubt,
     remember,
     with_point,
 )
@@ -73,6 +74,7 @@ def _read_batch(
 ) -> pd.DataFrame:
     known = {**known, **file.found.notations}
     numbers = {n: columns[n] for n, kind in kinds.items() if kind == "number"}
+    refuse_doubt(numbers, known, file)
     commas = has_commas(numbers, known, index, file)
     how: Any = {"codes": codes, "commas": commas}
     read = {n: read_column(columns[n], k, index, file, known[n], **how) for n, k in kinds.items()}
