@@ -236,3 +236,5 @@ def test_decimal_commas_of_fit_are_not_looked_for_in_files_that_show_none(csv, r
     if "76,705" not in row[0]:  # which is none of those with a comma before decimals
         assert read(certain, 2, known)["b"][3] == 0.5
     assert read(csv([("7", "12")], separator=","), 1, {"b": COMMA})["b"][2] == 12
+    whole = read(csv([("7", "950"), ("7", "1.250")], separator=","), 2, {"b": COMMA})
+    assert whole["b"].tolist() == [950, 1250]

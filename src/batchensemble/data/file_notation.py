@@ -78,8 +78,8 @@ def refuse_doubt(numbers: Mapping[str, Column], known: Known, file: TableFile) -
         return
     if file.found.decimal == ",":
         return
-    surveys = {n: Survey.of(_marked(column)) for n, column in numbers.items()}
-    if any("," in survey.decimals for survey in surveys.values()):
+    surveys = {n: _survey(column) for n, column in numbers.items()}
+    if any("," in (*survey.decimals, survey.likely()) for survey in surveys.values()):
         return
     for name, survey in surveys.items():
         if survey.unclear and not survey.decimals and (known[name] or PLAIN).decimal == ",":
@@ -91,8 +91,8 @@ def refuse_doubt(numbers: Mapping[str, Column], known: Known, file: TableFile) -
             )
 
 
-def _marked(column: Column) -> Iterator[str]:
-    return (cell.strip() for cell in column.values if "," in cell or "." in cell)
+def _survey(column: Column) -> Survey:
+    return Survey.of(filter(None, map(str.strip, column.values)))
 
 
 def _part_thousands(
@@ -107,8 +107,7 @@ def _part_thousands(
     cell = _unclear(numbers, known, index, file) if is_open else ""
     if not cell or file.options.decimal_mark is not None:
         return False
-    new = [column.values for n, column in numbers.items() if known[n] is None]
-    surveys = [Survey.of(filter(None, map(str.strip, values))) for values in new]
+    surveys = [_survey(column) for n, column in numbers.items() if known[n] is None]
     if any(survey.decimals or survey.others for survey in surveys):
         return False  # what follows knows what to do
     if {one.decimal for one in known.values() if one and not one.date} - {""}:
