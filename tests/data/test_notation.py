@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batchensemble.data.notation import COMMA, POINT, Notation, Survey, parse
+from batchensemble.data.notation import COMMA, POINT, Notation, Survey, parse, shows_point
 
 
 def grouped(number, thousands, decimal):
@@ -69,3 +69,8 @@ def test_a_notation_has_an_example_that_it_reads():
     assert Notation(date="%d/%m/%Y").example() == "31/01/2026"
     for notation in (COMMA, POINT, Notation(), Notation(",", " ", "%")):
         assert parse(np.array([notation.example()], dtype=object), notation).tolist() == [1234.5]
+
+
+@given(st.lists(st.from_regex(r"[+-]?[0-9]{0,5}(\.[0-9]{0,5}){0,2}", fullmatch=True), max_size=3))
+def test_points_that_cannot_part_thousands_are_seen_as_a_survey_sees_them(words):
+    assert shows_point(words) == ("." in Survey.of(words).decimals)

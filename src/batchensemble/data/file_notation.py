@@ -25,6 +25,7 @@ from batchensemble.data.notation import (
     Survey,
     has_thousands,
     parse,
+    shows_point,
 )
 from batchensemble.data.reading import TableFile
 from batchensemble.data.refusals import PERCENT
@@ -74,15 +75,17 @@ def has_commas(
 
 def refuse_doubt(numbers: Mapping[str, Column], known: Known, file: TableFile) -> None:
     """Numbers of fit had decimal commas; in files of programs, commas part cells and thousands."""
-    if not file.is_text or file.separator != "," or file.options.decimal_mark:
+    had_commas = [n for n in numbers if (known[n] or PLAIN).decimal == ","]
+    if not had_commas or not file.is_text or file.separator != "," or file.options.decimal_mark:
         return
     if file.found.decimal == ",":
         return
     surveys = {n: _survey(column) for n, column in numbers.items()}
     if any("," in (*survey.decimals, survey.likely()) for survey in surveys.values()):
         return
-    for name, survey in surveys.items():
-        if survey.unclear and not survey.decimals and (known[name] or PLAIN).decimal == ",":
+    for name in had_commas:
+        survey = surveys[name]
+        if survey.unclear and not survey.decimals:
             cell = next(iter(survey.unclear.values()))
             raise ValueError(
                 f"{file.name}, column {name!r}: expected numbers with a decimal comma as at fit, "
@@ -107,7 +110,10 @@ def _part_thousands(
     cell = _unclear(numbers, known, index, file) if is_open else ""
     if not cell or file.options.decimal_mark is not None:
         return False
-    surveys = [_survey(column) for n, column in numbers.items() if known[n] is None]
+    new = [column for n, column in numbers.items() if known[n] is None]
+    if any(shows_point(column.values) for column in new):
+        return False
+    surveys = [*map(_survey, new)]
     if any(survey.decimals or survey.others for survey in surveys):
         return False  # what follows knows what to do
     if {one.decimal for one in known.values() if one and not one.date} - {""}:

@@ -183,6 +183,11 @@ def has_thousands(words: Iterable[str], notation: Notation) -> bool:
     return any(mark in digits for mark in notation.thousands)
 
 
+def shows_point(cells: Iterable[str]) -> bool:
+    """Whether some number has a point that cannot part thousands; many cells take little time."""
+    return _POINT.search("\0".join(["", *cells, ""])) is not None
+
+
 def plain_numbers(words: NDArray[Any]) -> NDArray[np.float64]:
     try:
         if "_" not in "".join(words):
@@ -252,6 +257,9 @@ def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     return re.compile(rf"(?:{whole})(?:{point}\d*)?|{point}\d+")
 
 
+_POINT = re.compile(
+    r"\0\s*[+-]?(?:[0-9]+\.(?:[0-9]{0,2}|[0-9]{4,})|\.[0-9]+|(?:0[0-9]*|[0-9]{4,})\.[0-9]{3})\s*(?=\0)"
+)
 _PATTERNS = {mark: _pattern(mark, known.thousands) for mark, known in BY_DECIMAL.items()}
 
 

@@ -28,6 +28,7 @@ from batchensemble.data.notation import (
     is_plain,
     parse,
     plain_numbers,
+    shows_point,
 )
 from batchensemble.data.reading import TableFile
 from batchensemble.data.text import (
@@ -184,7 +185,8 @@ def _recognise(
         return Recognised(column.kind)
     if file.is_text and decimal != ",":
         numbers, has_point = fast_numbers(column.values)
-        if numbers is not None and not (has_point and file.separator != ","):
+        is_sure = not has_point or file.separator == "," or shows_point(column.values)
+        if numbers is not None and is_sure:
             return Recognised("number", numbers=numbers, decimal="." if has_point else None)
     texts, is_gap = trimmed(column.values)
     words, index = texts[~is_gap], index[~is_gap]
