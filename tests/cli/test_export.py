@@ -25,7 +25,7 @@ def test_what_was_fitted_from_a_file_runs_elsewhere(shell):
 def test_bounds_are_those_of_a_calibrated_model(shell):
     said = shell("export", "town.be", "town.onnx", "--coverage", 0.8, code=1).stderr
     said = " ".join(said.split())
-    assert "calibrated, and not by group; omit coverage, or fit with --calibrate" in said
+    assert "calibrated, and not by group; omit it, or fit with --calibrate" in said
     shell("export", "price.be", "price.onnx", "--coverage", 0.8)
     names = {each.name for each in onnxruntime.InferenceSession("price.onnx").get_outputs()}
     assert {"mean", "lower", "upper"} <= names

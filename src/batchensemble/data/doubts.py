@@ -84,7 +84,7 @@ def doubts_about_new(columns: Columns, encoder: TableEncoder) -> Iterator[str]:
     for name, words in columns_of_strange_words(columns, encoder.spellings()):
         yield (
             f"column {name!r}: fit knew none of its words, such as {words[0]!r:.40} and "
-            f"{words[1]!r:.40}, so that it says nothing; write them as at fit"
+            f"{words[1]!r:.40}, so the model ignores it; write them as at fit"
         )
 
 

@@ -89,8 +89,8 @@ def refuse_doubt(numbers: Mapping[str, Column], known: Known, file: TableFile) -
             cell = next(iter(survey.unclear.values()))
             raise ValueError(
                 f"{file.name}, column {name!r}: expected numbers with a decimal comma as at fit, "
-                f"got {cell!r:.80}, of which this file does not say what it is; add --decimal . or "
-                "--decimal ,"
+                f"got {cell!r:.80}, whose mark may be decimal or part thousands; add --decimal . "
+                "or --decimal ,"
             )
 
 

@@ -81,8 +81,8 @@ def _reaches(model: Model, coverage: float | None) -> tuple[float, float] | None
     found = model.calibration_ if isinstance(model, Regressor) else None
     if not isinstance(found, IntervalCalibration) or found.groups is not None:
         raise ValueError(
-            "bounds of a coverage are those of a model for numbers that is calibrated, and not by "
-            "group; omit coverage, or fit with calibrate=True"
+            "coverage needs a model for numbers that is calibrated, and not by group; omit it, or "
+            "fit with calibrate=True"
         )
     below, above = found.reaches(coverage)
     return float(below[0]), float(above[0])
