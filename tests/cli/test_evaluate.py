@@ -112,3 +112,17 @@ def test_intervals_that_adapt_are_asked_for_by_a_word_and_coverage_is_told_in_ti
     assert "drawn_in_time" not in found
     refused = shell("fit", "houses.csv", "-t", "price", "--adapt", *QUICK, code=2)
     assert "--adapt is for a forecast" in refused.stderr
+
+
+def test_truth_in_another_unit_is_told(shell):
+    houses(300).to_csv("many.csv", index=False)
+    shell("fit", "many.csv", "-t", "price", "--epochs", 20)
+    houses(40, seed=2).to_csv("good.csv", index=False)
+    frame = houses(40, seed=2).assign(price=lambda rows: rows["price"] / 1000)
+    frame.to_csv("small.csv", index=False)
+    said = " ".join(shell("evaluate", "many.be", "small.csv").stdout.split())
+    assert "Warning: column 'price': its values lie far from the predictions, such as" in said
+    assert "would be like them if they were 1,000 times larger" in said
+    told = json.loads(shell("evaluate", "many.be", "small.csv", "--json").stdout)["warnings"]
+    assert any("1,000 times larger" in one for one in told)
+    assert "times larger" not in shell("evaluate", "many.be", "good.csv").stdout

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sample_files import QUICK, sales
+from sample_files import QUICK, houses, sales
 
 from batchensemble import load
 
@@ -175,3 +175,46 @@ def test_a_percent_of_a_csv_and_the_number_that_a_sheet_stores_are_not_taken_for
         assert f"{other}, " in refused
         assert "column 'share': expected a" in refused
         assert "or fit again from a file like this one" in refused
+
+
+def test_numbers_in_another_unit_are_told_once_for_a_file_of_many_batches(shell):
+    rows = pd.concat([houses(200, seed=i) for i in range(90)]).drop(columns="price")
+    rows = rows.assign(area=rows["area"].fillna(99).map("{:.3f}".format))
+    rows.to_csv("good.csv", index=False)
+    rows.assign(area=rows["area"].str.replace(".", "")).to_csv("large.csv", index=False)
+    assert not shell("predict", "price.be", "good.csv", "-o", "out.csv").stderr.count("Warning")
+    said = plain(shell("predict", "price.be", "large.csv", "-o", "out.csv").stderr)
+    assert said.count("Warning") == 1
+    first = f"such as {1000 * float(rows['area'].iloc[0]):.6g} instead of 31.7 to 199.2"
+    assert f"column 'area': all values lie far outside those of fit, {first}" in said
+    assert "if they were 1,000 times smaller; write them in the unit of fit or" in said
+    few = shell.read("large.csv", dtype=str)[:3]
+    few.to_csv("few.csv", index=False)
+    assert "1,000 times smaller" in plain(shell("predict", "price.be", "few.csv").stderr)
+
+
+def test_thousands_that_were_taken_for_decimals_are_told_and_read_with_an_option(shell):
+    frame = houses(200).assign(area=lambda rows: rows["area"].fillna(99) * 1000)
+    frame.astype({"area": int}).to_csv("metres.csv", index=False)
+    shell("fit", "metres.csv", "-t", "price", *QUICK)
+    new = houses(30, seed=1).assign(area=lambda rows: rows["area"].fillna(99) * 1000)
+    new.astype({"area": int}).to_csv("plain.csv", index=False)
+    new["area"] = new["area"].map("{:,.0f}".format)
+    new.to_csv("us.csv", index=False, sep=";")
+    wrong = shell("predict", "metres.be", "us.csv")
+    assert "1,000 times larger" in plain(wrong.stderr)
+    assert plain(wrong.stderr).endswith("was misread, add --decimal . or --decimal ,")
+    right = shell("predict", "metres.be", "us.csv", "--decimal", ".")
+    assert right.stderr == ""
+    assert right.stdout == shell("predict", "metres.be", "plain.csv").stdout
+
+
+def test_a_history_in_another_unit_is_told(shell):
+    late = sales().query("month >= '2022-01-01'").assign(sales=lambda rows: rows["sales"] / 1000)
+    late.to_csv("late.csv", index=False)
+    said = plain(shell("predict", "sales.be", "late.csv", "-o", "out.csv").stderr)
+    assert "Warning: series 'north' and 1 more: all values lie far outside those known" in said
+    assert "1,000 times larger" in said
+    assert "1,000 times larger" in plain(shell("evaluate", "sales.be", "late.csv").stderr)
+    sales().query("month >= '2022-01-01'").to_csv("late.csv", index=False)
+    assert "times" not in shell("predict", "sales.be", "late.csv", "-o", "out.csv").stderr

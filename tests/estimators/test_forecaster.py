@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from utilsforecast.evaluation import evaluate
 from utilsforecast.losses import coverage, mae, mqloss, rmse, scaled_crps
 
-from batchensemble import Forecaster, SamplePredictive, load
+from batchensemble import BatchEnsembleWarning, Forecaster, SamplePredictive, load
 from batchensemble.training.methods import METHODS
 
 NAMES = {
@@ -604,6 +604,20 @@ def test_an_update_forecasts_as_the_longer_history_does(data):
     model.update(data[position > 50])
     pd.testing.assert_frame_equal(model.predict(level=[80]), expected)
     assert torch.equal(model.model_.ensemble.bank.theta, theta)
+
+
+def test_an_update_in_another_unit_is_told(data):
+    data = data.assign(y=data["y"] + 50)
+    position = data.groupby("unique_id").cumcount()
+    model, new = Forecaster(**QUICK).fit(data[position < 50]), data[position >= 50]
+    with pytest.warns(
+        BatchEnsembleWarning, match=r"series 's0' and \d+ more: .* 1,000 times larger"
+    ):
+        copy.deepcopy(model).update(new.assign(y=new["y"] / 1000))
+    one = Forecaster(**QUICK).fit(of(data, "s0")["y"].to_numpy())
+    with pytest.warns(BatchEnsembleWarning, match="1,000 times smaller"):
+        one.update(1000 * of(new, "s0")["y"].to_numpy())
+    model.update(new)
 
 
 @pytest.mark.filterwarnings("ignore:.* values are missing")

@@ -550,6 +550,19 @@ def test_dates_that_a_frame_holds_as_texts_are_those_of_fit_everywhere(estimator
             model.predict(X.assign(day=odd))
 
 
+@pytest.mark.parametrize("preset", ["default", "paper"])
+def test_numbers_in_another_unit_are_told_also_by_a_loaded_model(preset, tmp_path):
+    area = np.random.default_rng(0).uniform(30, 200, 60)
+    frame = pd.DataFrame({"area": area})
+    model = Regressor(preset=preset, random_state=0, epochs=2).fit(frame, area)
+    model.save(tmp_path / "m.be")
+    for one in (model, load(tmp_path / "m.be")):
+        with pytest.warns(BatchEnsembleWarning, match="column 'area': .* 1,000 times larger"):
+            one.predict(frame[:3] / 1000)
+        one.predict(frame[:2] / 1000)
+        one.predict(frame)
+
+
 @pytest.mark.filterwarnings("always::batchensemble.BatchEnsembleWarning")
 def test_words_that_fit_did_not_know_are_named_where_a_column_has_no_others(recwarn):
     rooms = np.arange(40.0)

@@ -17,6 +17,7 @@ from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.reading import TableFile, open_table
 from batchensemble.data.tables import check_told_apart
 from batchensemble.data.text import read_as, zoned
+from batchensemble.data.units import doubts_about_series
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import with_zones, zoned_columns
 from batchensemble.words import closest
@@ -100,7 +101,14 @@ def read_series(
     Rows without a target are left out. With `is_ahead` only what is known ahead is read.
     """
     with open_new(path, options) as file:
-        return series_in(model, file, is_ahead=is_ahead)
+        df, n_left_out = series_in(model, file, is_ahead=is_ahead)
+    if not is_ahead:
+        panel = model.panel_
+        ids = df[model.id_col] if model.id_col in df else np.repeat(panel.ids, len(df))
+        values = df[model.target_col].to_numpy(np.float64)
+        for doubt in doubts_about_series(panel, np.asarray(ids), values):
+            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=2)
+    return df, n_left_out
 
 
 def series_in(

@@ -33,6 +33,7 @@ from batchensemble.cli.wording import in_options
 from batchensemble.conformal import neglected
 from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
+from batchensemble.data.units import doubt_about_truth
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import prediction_columns
 from batchensemble.estimators.target_kinds import described
@@ -165,8 +166,10 @@ def _compare_numbers(
     beside = {"truth": y, **{name: columns[name] for name in ("mean", "lower", "upper", "std")}}
     lower, upper = columns["lower"].to_numpy(), columns["upper"].to_numpy()
     is_inside = (lower <= y) & (y <= upper)
+    told = doubt_about_truth(str(truth.name), y, dist.mean, lower, upper)
     return {
         "task": "regression",
+        "warnings": tuple(map(in_options, told)),
         **compare_intervals(model, y, dist, columns, scores, groups),
         "doubtful": doubtful(X, dist.std, beside, unit),
         "subgroups": by_subgroup(X, dist.std, {"coverage": is_inside}),

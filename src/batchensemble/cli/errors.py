@@ -25,7 +25,7 @@ CODES = (
 
 
 TRACEBACK = "BATCHENSEMBLE_TRACEBACK"
-AS_WORDS = " is read as words"
+AS_WORDS, EXAMPLE = " is read as words", ", such as "
 
 
 class Terminal(Console):
@@ -50,11 +50,13 @@ def about_file(file: Path | str | None) -> Iterator[None]:
 def plain_warnings(console: Console, notes: Collection[str] = ()) -> Iterator[list[str]]:
     """Print the library's warnings raised inside as one line each, once; they are in the list.
 
-    Not those about columns that are read as words, if a note has said so.
+    Once also where only examples differ, as in the batches of a file. Not those about columns that
+    are read as words, if a note has said so.
     """
     from batchensemble.data.doubts import BatchEnsembleWarning
 
     said: list[str] = []
+    known: set[str] = set()
     noted = tuple(f"column {note.partition(AS_WORDS)[0]}" for note in notes if AS_WORDS in note)
     with warnings.catch_warnings():
         warnings.simplefilter("always", BatchEnsembleWarning)
@@ -66,7 +68,9 @@ def plain_warnings(console: Console, notes: Collection[str] = ()) -> Iterator[li
                 return
             text = in_options(str(message))
             is_noted = AS_WORDS in text and text.startswith(noted)
-            if text not in said and not is_noted:
+            beginning = text.partition(EXAMPLE)[0]
+            if beginning not in known and not is_noted:
+                known.add(beginning)
                 said.append(text)
                 print_warning(console, text)
 

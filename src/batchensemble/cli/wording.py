@@ -12,6 +12,7 @@ IN_OPTIONS = (
         r"X\['(?P<name>[^']*)'\]\.astype\(str\), or --category on the command line",
         r"add --category \g<name>",
     ),
+    (r"--decimal \. or --decimal , on the command line", r"--decimal . or --decimal ,"),
     (r"leave it out \(--drop on the command line\)", r"leave it out with --drop"),
     (
         r"convert (it|the column|them) with pd\.to_datetime(\(.*?\))*",

@@ -16,6 +16,7 @@ from scipy.stats import rankdata
 from batchensemble.data.columns import Column, Columns
 from batchensemble.data.notation import Survey
 from batchensemble.data.table_encoder import TableEncoder
+from batchensemble.data.units import doubts_about_units
 from batchensemble.data.vocabulary import columns_of_strange_words
 
 FEWEST_ROWS, FEWEST_ROWS_OF_CLASSES = 50, 200  # from which on a relation can hardly be chance
@@ -79,6 +80,7 @@ def _few_of_a_class(target: NDArray[Any]) -> Iterator[str]:
 
 def doubts_about_new(columns: Columns, encoder: TableEncoder) -> Iterator[str]:
     """Sentences about rows to predict."""
+    yield from doubts_about_units(columns, encoder)
     if columns.n_rows < FEWEST_NEW_ROWS:
         return
     for name, words in columns_of_strange_words(columns, encoder.spellings()):

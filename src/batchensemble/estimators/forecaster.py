@@ -32,6 +32,7 @@ from batchensemble.data.panels import (
 from batchensemble.data.public_holidays import check_holidays, holiday_columns, holiday_names
 from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.series_encoder import SeriesEncoder
+from batchensemble.data.units import doubts_about_series
 from batchensemble.estimators.backtests import doubts_about_levels, past_forecasts
 from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.demand import intermittent, with_demand
@@ -602,8 +603,11 @@ class Forecaster(Estimator):
         panel = self.panel_
         if len(panel) == 1 and not isinstance(df, Panel) and not has_times(df):
             new = self._read(df, fill=self.fill, freq=1, has_dates=False, goes_on=True)
-            return joined(panel, self._with_holidays(panel.followed_by(new)), self.fill)
-        new = self._read(df, fill=self.fill, freq=panel.freq, goes_on=True)
+            new = self._with_holidays(panel.followed_by(new))
+        else:
+            new = self._read(df, fill=self.fill, freq=panel.freq, goes_on=True)
+        for doubt in doubts_about_series(panel, np.repeat(new.ids, new.lengths), new.observed):
+            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
         return joined(panel, new, self.fill)
 
     def _continued(self, panel: Panel) -> Self:
