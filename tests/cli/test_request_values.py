@@ -2,20 +2,25 @@ import numpy as np
 import pytest
 
 from batchensemble.cli.request_values import values_of
+from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.notation import COMMA, POINT
 
-CELLS = [1.5, "12.5", "1.234", None, "7"]
+CELLS = [1.5, "1.234", None]
 
 
+@pytest.mark.filterwarnings("ignore:.*is written otherwise")
 @pytest.mark.parametrize(
     ("beside", "unclear"), [({"b": COMMA}, 1234), ({"b": POINT}, 1.234), ({}, 1.234)]
 )
 def test_texts_are_read_as_in_files_of_the_model_and_numbers_are_what_they_are(beside, unclear):
     read = values_of("a", "number", beside, CELLS)
-    np.testing.assert_array_equal(read, [1.5, 12.5, unclear, np.nan, 7])
+    np.testing.assert_array_equal(read, [1.5, unclear, np.nan])
+    certain = values_of("a", "number", beside, [*CELLS, "12.5"])
+    np.testing.assert_array_equal(certain, [1.5, 1.234, np.nan, 12.5])
 
 
 def test_a_text_that_is_no_number_is_refused_with_its_row():
-    with pytest.raises(ValueError, match=r"the request, row 2, column 'a'.*got '1,5'"):
-        values_of("a", "number", {}, [1, "1,5"])
-    assert values_of("a", "number", {"b": COMMA}, [1, "1,5"]).tolist() == [1, 1.5]
+    with pytest.raises(ValueError, match=r"the request, row 2, column 'a'.*got '1,5,'"):
+        values_of("a", "number", {}, [1, "1,5,"])
+    with pytest.warns(BatchEnsembleWarning, match=r"the request .*'1,5' as 1\.5"):
+        assert values_of("a", "number", {"b": COMMA}, [1, "1,5"]).tolist() == [1, 1.5]

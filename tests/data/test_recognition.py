@@ -298,3 +298,17 @@ def test_what_a_column_leaves_open_the_others_decide(tmp_path, separator, others
     frame = read_file(tmp_path / "f.csv").frame
     assert frame["price"].iloc[0] == number
     assert frame["km"].iloc[2] == pytest.approx(number / 30866 * 249602)
+
+
+def test_columns_that_leave_their_marks_open_and_have_different_ones_are_asked_about(csv):
+    cells = ["7,084", "13,674"]
+    for separator in ";\t":
+        one = kind_of(csv(cells, separator=separator, beside="2.016"))
+        assert one.kind == "category"
+        assert "the mark of '7,084' may be decimal or part thousands" in one.note
+        asked = kind_of(
+            csv(cells, separator=separator, beside="2.016"), options=FileOptions(decimal=",")
+        )
+        assert asked.kind == "number"
+    assert read(csv(cells, separator=";", beside="2016")) == [7.084, 13.674]
+    assert read(csv(cells, separator=",", beside="2.016")) == [7084, 13674]

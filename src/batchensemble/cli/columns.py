@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from batchensemble.data.columns import Kind
 from batchensemble.data.doubts import BatchEnsembleWarning
@@ -15,9 +16,10 @@ from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import Notation
 from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.reading import TableFile, open_table
+from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.tables import check_told_apart
 from batchensemble.data.text import read_as, zoned
-from batchensemble.data.units import doubts_about_series
+from batchensemble.data.units import doubts_about_series, numbers_of_fit
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import with_zones, zoned_columns
 from batchensemble.words import closest
@@ -87,7 +89,7 @@ def read_rows(
     notations: Mapping[str, Notation],
 ) -> pd.DataFrame:
     """Rows of a table as the model wants them; `kinds` may have more columns than it needs."""
-    frame = read_as(rows, kinds, file, notations)
+    frame = read_as(rows, kinds, file, notations, _usual(model.model_.encoder))
     for name in zoned_columns(model):
         _refuse_zones(rows[name], file, had_zones=True)
     return with_zones(model, frame)
@@ -126,9 +128,12 @@ def series_in(
         kinds = {n: k for n, k in kinds.items() if n not in unknown}
     notations = notations_of(model) if notations is None else notations
     check_columns(kinds, file)
+    usual = {model.target_col: model.panel_.observed[~np.isnan(model.panel_.observed)]}
+    for encoder in model.model_.encoder.encoders_.values():
+        usual |= _usual(encoder)
     parts = []
     for rows in file.batches():
-        parts.append(read_as(rows, kinds, file, notations))
+        parts.append(read_as(rows, kinds, file, notations, usual))
         _check_zones(rows[model.time_col], model.panel_.times, file)
     if not parts:
         raise ValueError(f"{file.name}: expected rows of the series, got none; add some")
@@ -138,6 +143,11 @@ def series_in(
     zone = getattr(model.panel_.times, "tz", None)
     df = long_frame(frame, kinds, file.name, file.unit, **names, zone=zone)
     return df, len(every) - len(frame)
+
+
+def _usual(encoder: TableEncoder) -> dict[str, NDArray[np.float64]]:
+    """The numbers of fit by column, or quantiles of them."""
+    return {encoder.names_[j]: numbers for j, numbers in numbers_of_fit(encoder)}
 
 
 def _check_zones(times: pd.Series, of_fit: Any, file: TableFile) -> None:

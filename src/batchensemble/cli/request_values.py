@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.data.columns import Column, Kind
-from batchensemble.data.file_notation import has_decimal_commas
+from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import Found, Notation
 from batchensemble.data.scalars import texts
-from batchensemble.data.text import read_column
+from batchensemble.data.text import read_as
 
 REQUEST = "the request"
 NUMBERS = ("number", "boolean")
@@ -43,9 +42,6 @@ class Rows:
         return None
 
 
-TEXTS = Rows(pd.DataFrame(), is_text=True)  # for those that a request has among its values
-
-
 def row_numbers(rows: list[Any]) -> pd.RangeIndex:
     return pd.RangeIndex(1, len(rows) + 1)
 
@@ -54,11 +50,11 @@ def values_of(
     name: str, kind: Kind, notations: Mapping[str, Notation], cells: list[Any]
 ) -> NDArray[Any]:
     """Texts are read as those of files, in the notations of fit; numbers are what they are."""
-    notation, commas = notations.get(name), has_decimal_commas(notations.values())
 
     def read(words: NDArray[Any]) -> Any:
-        column = Column(name, "category", words)
-        return read_column(column, kind, row_numbers(cells), TEXTS, notation, commas=commas)
+        frame = pd.DataFrame({name: words}, index=row_numbers(cells), dtype=object)
+        file = Rows(frame, is_text=True, separator="")
+        return read_as(frame, {name: kind}, file, notations)[name]
 
     if kind not in NUMBERS:
         return np.asarray(read(texts(cells)))

@@ -1,26 +1,27 @@
-"""How the numbers of a file are written where its model does not say: one answer for all rows.
+"""How the columns of a file are written, where that may not be as at fit: one decision a batch.
 
-A file is read in batches. What one of them shows holds for those that follow, and what contradicts
-an earlier one is refused.
+Most cells show their decimal mark: 12,5 has a comma, 0.125 a point. In 1.234 it may be either, and
+`_Batch.weighed` says what decides then. A file is read in batches: what one has shown holds for
+those that follow, and what contradicts an earlier one is refused.
 """
 
-import re
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data import date_texts
-from batchensemble.data.columns import Column, Kind
-from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.cells import fast_numbers, trimmed
+from batchensemble.data.columns import Column
 from batchensemble.data.notation import (
     BY_DECIMAL,
     COMMA,
     PLAIN,
+    Guess,
     Notation,
     Survey,
     has_thousands,
@@ -30,241 +31,265 @@ from batchensemble.data.notation import (
 from batchensemble.data.reading import TableFile
 from batchensemble.data.refusals import PERCENT
 
-_THOUSANDS = r"[+-]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+"
-_WITH_THOUSANDS = re.compile(rf"{_THOUSANDS}(?:,[0-9]*)?")
-_UNCLEAR = re.compile(rf"\0\s*({_THOUSANDS})\s*(?=\0)")
-
 Known = Mapping[str, Notation | None]
+Usual = Mapping[str, NDArray[np.float64]]  # numbers of fit, or quantiles of them, by column
+MARKS = {".": "points", ",": "commas"}
+RARE = 0.02  # so many of the numbers of fit are smaller than what is usual
+ROOM = 2.0  # times the largest number of fit, or as small a part of the smallest that is usual
+NEARLY_ALL = 0.9
 
 
-def has_decimal_commas(notations: Iterable[Notation | None]) -> bool:
-    """Whether all columns of a model that show a decimal mark have a comma."""
-    return {one.decimal for one in notations if one and not one.date} - {""} == {","}
+class Surveyed(NamedTuple):
+    """A column of texts: its cells, its words, what these show, and its numbers if that is easy."""
+
+    cells: NDArray[Any]
+    words: NDArray[Any]  # without gaps
+    survey: Survey
+    numbers: NDArray[np.float64] | None = None
+    notation: Notation | None = None  # of the numbers; None if all are plain
+
+    @classmethod
+    def of(cls, column: Column) -> "Surveyed":
+        words = column.values
+        is_gap = np.zeros(len(words), dtype=bool)
+        numbers, has_point = fast_numbers(words)
+        if numbers is None:
+            texts, is_gap = trimmed(words)
+            words = texts[~is_gap]
+            numbers, has_point = fast_numbers(words)
+        mark, points = ".", words
+        if numbers is None and "." not in "".join(words):
+            mark, points = ",", np.array([word.replace(",", ".") for word in words], dtype=object)
+            numbers, has_point = fast_numbers(points)
+        if numbers is None or (has_point and not shows_point(points)):
+            survey = Survey.of(map(str.strip, words))
+        else:
+            survey = Survey(signs={"": ""}, decimals={mark: ""} if has_point else {})
+        if numbers is None:
+            return cls(column.values, words, survey)
+        values = np.full(len(is_gap), np.nan)
+        values[~is_gap] = numbers
+        return cls(column.values, words, survey, values, None if mark == "." else COMMA)
+
+    @property
+    def is_plain(self) -> bool:
+        return self.numbers is not None and self.notation is None
 
 
-def with_point(word: str) -> str:
-    """A number of a file with decimal commas; in some of its cells a point may be one, too."""
-    if _WITH_THOUSANDS.fullmatch(word):
-        word = word.replace(".", "")
-    return word if "." in word else word.replace(",", ".")
+def find_dates(column: Column, file: TableFile) -> dict[str, str]:
+    """Remember how dates with names of months are written, which fit did not see.
 
-
-def has_commas(
-    numbers: Mapping[str, Column], known: Known, index: pd.Index, file: TableFile
-) -> bool:
-    """Whether numbers have decimal commas, as nearly all do where semicolons part the cells."""
-    found = file.found
-    if not file.is_text or found.decimal == ".":
-        return False
-    if found.decimal == "," and file.separator != ";":
-        _refuse_unclear(_unclear(numbers, known, index, file), file)
-    if found.decimal == ",":
-        return True
-    if _part_thousands(numbers, known, index, file):
-        return True
-    if not _is_open(file):
-        return False
-    with_commas = (c for n, c in numbers.items() if (known[n] or COMMA).decimal != ".")
-    if not any("," in "".join(column.values) for column in with_commas):
-        return has_decimal_commas(known[name] for name in numbers)
-    _refuse_unclear(found.unclear, file)
-    if _has_points(numbers, known, file):
-        found.decimal = "."
-    return not found.decimal
-
-
-def refuse_doubt(numbers: Mapping[str, Column], known: Known, file: TableFile) -> None:
-    """Numbers of fit had decimal commas; in files of programs, commas part cells and thousands."""
-    had_commas = [n for n in numbers if (known[n] or PLAIN).decimal == ","]
-    if not had_commas or not file.is_text or file.separator != "," or file.options.decimal_mark:
-        return
-    if file.found.decimal == ",":
-        return
-    surveys = {n: _survey(column) for n, column in numbers.items()}
-    if any("," in (*survey.decimals, survey.likely()) for survey in surveys.values()):
-        return
-    for name in had_commas:
-        survey = surveys[name]
-        if survey.unclear and not survey.decimals:
-            cell = next(iter(survey.unclear.values()))
-            raise ValueError(
-                f"{file.name}, column {name!r}: expected numbers with a decimal comma as at fit, "
-                f"got {cell!r:.80}, whose mark may be decimal or part thousands; add --decimal . "
-                "or --decimal ,"
-            )
-
-
-def _survey(column: Column) -> Survey:
-    return Survey.of(filter(None, map(str.strip, column.values)))
-
-
-def _part_thousands(
-    numbers: Mapping[str, Column], known: Known, index: pd.Index, file: TableFile
-) -> bool:
-    """Whether points do so in columns that the model does not know: as `fit` would take them."""
-    had_commas = has_decimal_commas(known.values())
-    if file.separator == ",":  # as all programs write it, unless there are commas in the cells
-        is_open = had_commas and any("," in "".join(column.values) for column in numbers.values())
-    else:
-        is_open = had_commas or not file.found.notations
-    cell = _unclear(numbers, known, index, file) if is_open else ""
-    if not cell or file.options.decimal_mark is not None:
-        return False
-    new = [column for n, column in numbers.items() if known[n] is None]
-    if any(shows_point(column.values) for column in new):
-        return False
-    surveys = [*map(_survey, new)]
-    if any(survey.decimals or survey.others for survey in surveys):
-        return False  # what follows knows what to do
-    if {one.decimal for one in known.values() if one and not one.date} - {""}:
-        return had_commas
-    likely = {survey.likely() for survey in surveys} - {None}
-    if not likely and any(survey.has_bare for survey in surveys if survey.unclear):
-        raise ValueError(
-            f"{file.name}: expected numbers that can be read in one way, got {cell}, where the "
-            "point may be decimal or part thousands; add --decimal . or --decimal ,"
-        )
-    parts_thousands = likely == {","}
-    if parts_thousands or (not likely and file.separator == ";" and not file.found.unclear):
-        how, other = ("to part thousands", ".") if parts_thousands else ("for a decimal one", ",")
-        text = f"{file.name}: took the point in {cell} {how}; otherwise add --decimal {other}"
-        warnings.warn(text, BatchEnsembleWarning, stacklevel=2)
-    return parts_thousands
-
-
-def _refuse_unclear(cell: str, file: TableFile) -> None:
-    if cell:
-        raise ValueError(
-            f"{file.name}: expected one decimal mark in the whole file, got {cell}, which may have "
-            "a decimal point, and decimal commas in other rows; add --decimal , if points part "
-            "thousands, or write all numbers alike"
-        )
-
-
-def _has_points(numbers: Mapping[str, Column], known: Known, file: TableFile) -> bool:
-    """Whether decimal points are certain; a doubt about a column that had them at fit is refused.
-
-    Commas are in doubt if all of them could part thousands.
+    The column, if it is new, with a cell. For other formats there are options.
     """
-    new = [cell for n, column in numbers.items() if known[n] is None for cell in column.values]
-    if Survey.of(cell.strip() for cell in new if "." in cell or "," in cell).decimals.keys() == {
-        "."
-    }:
-        return True
-    for name, column in numbers.items():
-        marked = [cell for cell in column.values if "." in cell or "," in cell]
-        if (known[name] or COMMA).decimal == "." and marked:
-            if Survey.of(marked).decimals.keys() == {"."}:
-                return True
-            raise ValueError(
-                f"{file.name}: expected one decimal mark in the whole file, got {marked[0]!r} in "
-                f"column {name!r}, which had decimal points at fit, beside commas in others; add "
-                "--decimal . or --decimal , if all numbers are written so, or write all alike"
-            )
-    return False
-
-
-def remember(
-    numbers: Mapping[str, Column], known: Known, index: pd.Index, file: TableFile, *, commas: bool
-) -> None:
-    """What a batch has shown, after it was read."""
-    found = file.found
-    found.is_begun |= bool(numbers)
-    if commas:
-        found.decimal = ","
-    elif not found.decimal and not found.unclear and _is_open(file):
-        found.unclear = _unclear(numbers, known, index, file)
-
-
-def _unclear(numbers: Mapping[str, Column], known: Known, index: pd.Index, file: TableFile) -> str:
-    """Where a point may part thousands in a column whose notation is not known."""
-    for name in (name for name in numbers if known[name] is None):
-        joined = "\0".join(["", *numbers[name].values, ""])
-        match = _UNCLEAR.search(joined) if "." in joined else None
-        if match:
-            row = index[joined.count("\0", 0, match.start())]
-            return f"{match[1]!r} in {file.unit} {row}, column {name!r}"
-    return ""
+    if column.name in file.found.dates or column.kind != "category":
+        return {}
+    texts, is_gap = trimmed(column.values)
+    words = texts[~is_gap]
+    style = None
+    if len(words) and len(date_texts.formats(words[0])) == 1:
+        style = date_texts.recognise(words)
+    if style is None:
+        return {}
+    file.found.dates[column.name] = Notation(date=style.format)
+    return {column.name: words[0]}
 
 
 def find_notations(
-    words: Mapping[str, NDArray[Any]], kinds: Mapping[str, Kind], known: Known, file: TableFile
-) -> dict[str, Notation]:
-    """Of columns with signs, thousands or names of months: as `fit` would read them.
-
-    None if the rows so far leave a doubt. A % is in doubt, since a spreadsheet stores 12 % as 0.12.
-    """
-    signs = {name: one.sign for name, one in known.items() if one and not one.decimal}
-    known = {**known, **dict.fromkeys(signs), **file.found.notations}
-    dates = _dates(words, kinds, known)
-    file.found.notations |= dates
-    return dates | _numbers(words, kinds, known, signs, file)
-
-
-def _dates(
-    words: Mapping[str, NDArray[Any]], kinds: Mapping[str, Kind], known: Known
-) -> dict[str, Notation]:
-    """Those with named months; for others there are options."""
-    styles = {
-        name: date_texts.recognise(words[name])
-        for name in words
-        if kinds[name] == "date" and known[name] is None
-        if len(date_texts.formats(words[name][0])) == 1
-    }
-    return {name: Notation(date=style.format) for name, style in styles.items() if style}
-
-
-def _numbers(
-    words: Mapping[str, NDArray[Any]],
-    kinds: Mapping[str, Kind],
+    columns: Mapping[str, Surveyed],
     known: Known,
-    signs: Mapping[str, str],
+    index: pd.Index,
     file: TableFile,
-) -> dict[str, Notation]:
-    """`signs` are those of columns in which fit saw no decimal mark."""
-    found, numbers = file.found, [name for name in words if kinds[name] == "number"]
-    every = {n: Survey.of(words[n]) for n in numbers if not (known[n] or PLAIN).sign}
-    surveys = {n: s for n, s in every.items() if not s.others and len(s.signs) == 1}
-    surveys = {
-        n: s
-        for n, s in surveys.items()
-        if (PERCENT not in s.signs or signs.get(n) == PERCENT)
-        and found.signs.get(n, *s.signs) in s.signs
-        and signs.get(n, *s.signs) in s.signs
-    }
-    unknown = [survey for name, survey in surveys.items() if known[name] is None]
-    marks = {mark for survey in unknown for mark in _decimals(survey, file)} | {*found.decimal}
-    mark = "".join(marks) if len(marks) == 1 else ""
-    if marks and not mark and any(s.unclear and not s.decimals for s in unknown):
-        return {}
-    decided = dict[str, Notation]()
-    for name, survey in surveys.items():
-        own, certain = known[name], next(iter(survey.decimals), mark)
-        notation = replace(own or BY_DECIMAL[certain or "."], sign=next(iter(survey.signs)))
-        is_clear = own is not None or certain or not survey.unclear
-        is_other = notation.sign or (own is None and has_thousands(words[name], notation))
-        if is_clear and is_other and not np.isnan(parse(words[name], notation)).any():
-            decided[name] = notation
-    was_open = found.is_begun and not found.decimal and (file.separator != ";" or found.unclear)
-    if was_open and any(known[n] is None and one.decimal == "," for n, one in decided.items()):
-        return {}
-    if decided and mark:
-        found.decimal = mark
-    for name, notation in decided.items():
-        found.signs[name] = notation.sign
-        if known[name] or mark or surveys[name].decimals:  # $ 12 leaves open what $ 1.234 is
-            found.notations[name] = notation
-    return decided
+    usual: Usual,
+    *,
+    is_new: bool = True,
+) -> dict[str, Notation | None]:
+    """Of columns of numbers; None where all are plain.
+
+    `known` is how fit read columns, or how the user asks for them to be read. Signs and thousands
+    that are not known are read only if the file `is_new`.
+    """
+    batch = _Batch(columns, known, index, file, usual, is_new)
+    batch.check_guesses()
+    return {name: batch.notation(name) for name in columns}
 
 
-def _decimals(survey: Survey, file: TableFile) -> Iterator[str]:
-    """The decimal marks of a column, as far as it shows them."""
-    yield from survey.decimals
-    if "," in survey.unclear and file.separator == ",":  # nobody has decimal commas in such files
-        yield "."
-    if "." in survey.unclear and file.separator != ";" and "" in survey.signs:  # as programs write
-        yield "."
+def surprises(
+    columns: Mapping[str, Surveyed], known: Known, notations: Known, file: TableFile
+) -> Iterator[tuple[str, str]]:
+    """Columns that are not written as at fit, or that may be read otherwise, each with a cell."""
+    for name, column in columns.items():
+        notation = notations[name]
+        if name in file.found.told or not _is_surprise(name, column, known[name], notation, file):
+            continue
+        cell = next(iter([*column.survey.unclear.values(), *column.words]), "")
+        if not np.isnan(parse(np.array([cell], dtype=object), notation or PLAIN)).any():
+            file.found.told.add(name)
+            yield name, cell
 
 
-def _is_open(file: TableFile) -> bool:
-    return file.is_text and file.separator == ";" and file.options.decimal_mark is None
+def _is_surprise(
+    name: str,
+    column: Surveyed,
+    known: Notation | None,
+    notation: Notation | None,
+    file: TableFile,
+) -> bool:
+    if notation is None:  # decimal points are rare where semicolons part cells
+        guess = file.found.guesses.get(name)
+        return file.separator == ";" and guess is not None and guess.why == "usual"
+    if notation.sign != (known.sign if known else ""):
+        return True
+    if file.options.decimal_mark or (known and known.decimal):
+        return known is not None and notation.decimal != known.decimal
+    if known is None and notation.decimal == "," and file.separator != ";":
+        return True
+    is_easy = column.numbers is not None and column.notation == notation
+    return not is_easy and has_thousands(column.words, notation)
+
+
+@dataclass
+class _Batch:
+    columns: Mapping[str, Surveyed]
+    known: Known
+    index: pd.Index
+    file: TableFile
+    usual: Usual
+    is_new: bool
+
+    def __post_init__(self) -> None:
+        for name, column in self.columns.items():
+            if len(column.survey.decimals) == 1:
+                self.file.found.marks.setdefault(name, *column.survey.decimals)
+
+    @cached_property
+    def shown(self) -> set[str]:
+        """Decimal marks that are certain in some column."""
+        return {*self.file.found.marks.values()}
+
+    @cached_property
+    def of_fit(self) -> set[str]:
+        return {one.decimal for one in self.known.values() if one and not one.date} - {""}
+
+    @cached_property
+    def unclear(self) -> set[str]:
+        return {mark for column in self.columns.values() for mark in column.survey.unclear}
+
+    @cached_property
+    def sizes(self) -> set[str]:
+        """Decimal marks of columns that are known by the size of their numbers."""
+        earlier = {guess.mark for guess in self.file.found.guesses.values() if guess.why == "size"}
+        return earlier | {*map(self._by_size, self.columns)} - {""}
+
+    @cached_property
+    def likely(self) -> set[str]:
+        """What bare numbers tell, in columns whose mark fit has not seen."""
+        new = (c.survey for n, c in self.columns.items() if not self._of_fit(n))
+        return {mark for survey in new if (mark := survey.likely())}
+
+    @property
+    def is_of_program(self) -> bool:
+        """Whether commas part cells: then few write decimal commas."""
+        return self.file.is_text and self.file.separator == ","
+
+    def check_guesses(self) -> None:
+        """Raise if a mark was taken in earlier rows for what it cannot be."""
+        found = self.file.found
+        for name, guess in found.guesses.items():
+            marks = {found.marks[name]} if name in found.marks else self.shown
+            for mark in marks - {guess.mark}:
+                self._refuse(guess.cell, f", and later rows have decimal {MARKS[mark]}")
+
+    def notation(self, name: str) -> Notation | None:
+        known, mark = self.known[name], self._mark(name)
+        if known is None and mark != "," and (self.columns[name].is_plain or not self.is_new):
+            return None
+        if known is None or mark not in ("", known.decimal):
+            known = replace(BY_DECIMAL[mark or "."], sign=known.sign if known else "")
+        return replace(known, sign=known.sign or self._sign(name))
+
+    def _sign(self, name: str) -> str:
+        """Beside all numbers of a column, where fit saw none; 12 % may be 12 or 0.12."""
+        signs, found = {*self.columns[name].survey.signs}, self.file.found.signs
+        if self.is_new and len(signs) == 1 and not signs & {"", PERCENT}:
+            found.setdefault(name, *signs)
+        return found.get(name, "")
+
+    def _mark(self, name: str) -> str:
+        """Before the decimals of a column; "" if no cell has a mark, or some cells have either."""
+        survey, found = self.columns[name].survey, self.file.found
+        mark = self.file.options.decimal_mark or found.marks.get(name, "")
+        if mark or survey.decimals or not survey.unclear:
+            return mark
+        if name not in found.guesses:
+            mark, why = self.weighed(name)
+            found.guesses[name] = Guess(mark, self._where(name), why)
+        return found.guesses[name].mark
+
+    def weighed(self, name: str) -> tuple[str, str]:
+        """The mark of a column with cells such as 1.234, by the strongest evidence, and this.
+
+        Certain cells of other columns; how large the numbers of fit were, here or elsewhere; how
+        the file of fit wrote this column, or others; bare numbers; the separator.
+        """
+        survey, own, size = self.columns[name].survey, self._of_fit(name), self._by_size(name)
+        if len(survey.unclear) > 1:
+            self._ask(name, ", and other cells of the column have the other mark")
+        for mark in self.shown:
+            if {size or own} - {"", mark} or len(self.shown) > 1:
+                self._ask(name, f", and other columns have decimal {MARKS[mark]}")
+            return mark, "shown"
+        if size or len(self.sizes) == 1:
+            return size or next(iter(self.sizes)), "size"
+        likely = survey.likely()
+        if own == "," and self.is_of_program:
+            if not likely:
+                self._ask(name, ", and the file of fit had decimal commas")
+            return likely, "bare"
+        if own or (len(self.of_fit) == 1 and not (self.is_of_program and "," in self.of_fit)):
+            return own or next(iter(self.of_fit)), "fit"
+        if len(self.likely) == 1 and not self.is_of_program:
+            return next(iter(self.likely)), "bare"
+        if len(self.unclear) > 1 and not self.is_of_program:
+            self._ask(name, ", and other columns have the other mark")
+        usual = survey.decide(None, separator=self.file.separator)
+        is_signed = "" not in survey.signs and not (self.is_of_program and "," in survey.unclear)
+        if is_signed or isinstance(usual, str):
+            self._ask(name)
+        return usual.decimal, "usual"
+
+    def _of_fit(self, name: str) -> str:
+        known = self.known[name]
+        return known.decimal if known else ""
+
+    def _by_size(self, name: str) -> str:
+        """The mark with which numbers are as large as those of fit, if the other's are not."""
+        words, survey = self.columns[name].words, self.columns[name].survey
+        is_open = survey.unclear and not survey.decimals
+        if not is_open or name not in self.usual or len(survey.signs) != 1:
+            return ""
+        sizes = np.abs(self.usual[name])
+        low, high = np.quantile(sizes, RARE) / ROOM, sizes.max() * ROOM
+        (sign,) = survey.signs
+        read = {m: np.abs(parse(words, replace(n, sign=sign))) for m, n in BY_DECIMAL.items()}
+        differ = read["."] != read[","]
+        usual = {m: np.mean((low <= x[differ]) & (x[differ] <= high)) for m, x in read.items()}
+        for mark, other in (".,", ",."):
+            if usual[mark] >= NEARLY_ALL and usual[other] <= 1 - NEARLY_ALL:
+                return mark
+        return ""
+
+    def _ask(self, name: str, why: str = "") -> NoReturn:
+        self._refuse(self._where(name), why)
+
+    def _refuse(self, cell: str, why: str) -> NoReturn:
+        raise ValueError(
+            f"{self.file.name}: expected numbers that can be read in one way, got {cell}, whose "
+            f"mark may be decimal or part thousands{why}; add --decimal . or --decimal ,"
+        )
+
+    def _where(self, name: str) -> str:
+        """The first cell of a column whose mark may be either."""
+        cells, _, survey, *_ = self.columns[name]
+        word = next(iter(survey.unclear.values()))
+        row = next(i for i, cell in enumerate(cells) if cell and cell.strip() == word)
+        return f"{word!r} in {self.file.unit} {self.index[row]}, column {name!r}"

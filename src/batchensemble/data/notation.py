@@ -60,22 +60,30 @@ class Notation:
         return f"1{self.thousands[:1]}234{decimals} {self.sign}".strip()
 
 
+class Guess(NamedTuple):
+    """The decimal mark of a column whose cells leave it open, one of these cells, and why."""
+
+    mark: str
+    cell: str
+    why: str  # "shown" by other columns, "size" of numbers, as at "fit", "bare" numbers, or "usual"
+
+
 @dataclass
 class Found:
-    """What the batches of a file that were read have shown about how it is written.
+    """What the batches of a file that were read have shown about how it is written, by column.
 
-    decimal    the mark of numbers; "" if no batch has shown it
-    unclear    where a point was taken for a decimal one that may part thousands
-    signs      beside the numbers of columns, where their model expects none
-    notations  of columns that are not written as their model expects
-    is_begun   whether a batch was read
+    marks    decimal marks that are certain
+    guesses  those that are not
+    signs    beside numbers, where their model expects none
+    dates    with names of months, where their model expects none
+    told     the columns of which the user knows how they are read
     """
 
-    decimal: str = ""
-    unclear: str = ""
+    marks: dict[str, str] = field(default_factory=dict)
+    guesses: dict[str, Guess] = field(default_factory=dict)
     signs: dict[str, str] = field(default_factory=dict)
-    notations: dict[str, Notation] = field(default_factory=dict)
-    is_begun: bool = False
+    dates: dict[str, Notation] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
 
 
 PLAIN = Notation()
@@ -114,6 +122,8 @@ class Survey:
             self.others.append(word)
             return
         self.signs.setdefault(parts.sign, word)
+        if parts.power and marks == ["."]:
+            may_be = marks  # 1.234e5 is of a program
         if len(may_be) == 1:
             self.decimals.setdefault(may_be[0], word)
         elif marks:
@@ -183,9 +193,10 @@ def has_thousands(words: Iterable[str], notation: Notation) -> bool:
     return any(mark in digits for mark in notation.thousands)
 
 
-def shows_point(cells: Iterable[str]) -> bool:
+def shows_point(cells: NDArray[Any]) -> bool:
     """Whether some number has a point that cannot part thousands; many cells take little time."""
-    return _POINT.search("\0".join(["", *cells, ""])) is not None
+    parts = (cells[:100], cells[100:])  # nearly always, a few are enough
+    return any(_POINT.search("\0".join(["", *part, ""])) for part in parts)
 
 
 def plain_numbers(words: NDArray[Any]) -> NDArray[np.float64]:

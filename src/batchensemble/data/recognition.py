@@ -8,7 +8,7 @@ in two ways, its neighbours in the file decide, or else the user.
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data import date_texts
+from batchensemble.data.cells import fast_numbers, trimmed
 from batchensemble.data.columns import Column, Columns, Kind
 from batchensemble.data.date_columns import recognise_dates
 from batchensemble.data.doubts import says_codes
@@ -34,10 +35,8 @@ from batchensemble.data.reading import TableFile
 from batchensemble.data.text import (
     BOOLEANS,
     count,
-    fast_numbers,
     read_column,
     text_columns,
-    trimmed,
     zone_of,
     zoned,
 )
@@ -64,6 +63,7 @@ class Recognised:
     decimal: str | None = None
     dayfirst: bool | None = None
     unclear: bool = False
+    marks: Mapping[str, str] = field(default_factory=dict)  # that may be either, with a cell
     likely: str | None = None
 
 
@@ -92,9 +92,19 @@ def recognise(
         decimals = {one.decimal for one in kinds.values()} - {None}
         decimals = decimals or {one.likely for one in kinds.values()} - {None}
         orders = {one.dayfirst for one in kinds.values()} - {None}
+        marks = {mark for one in kinds.values() for mark in one.marks}
+        is_mixed = not decimals and len(marks) > 1 and file.separator != ","
         decimal = decimals.pop() if len(decimals) == 1 else decimal
         dayfirst = orders.pop() if len(orders) == 1 else dayfirst
         for name in unclear:
+            if is_mixed and kinds[name].marks:
+                cell = next(iter(kinds[name].marks.values()))
+                kinds[name] = _as_words(
+                    name,
+                    f"the mark of {cell!r} may be decimal or part thousands, and other columns "
+                    "have the other mark; add --decimal . or --decimal ,",
+                )
+                continue
             kinds[name] = _recognise(
                 columns[name], frame.index, file, decimal, dayfirst, name in words, is_last=True
             )
@@ -234,7 +244,7 @@ def _as_numbers(
     if survey.unclear and not survey.decimals and decimal is None and not is_last:
         is_programs = file.is_text and file.separator == "," and "" in survey.signs
         likely = None if is_programs else survey.likely()
-        return Recognised("category", unclear=True, likely=likely)
+        return Recognised("category", unclear=True, marks=survey.unclear, likely=likely)
     notation = survey.decide(decimal, separator=file.separator)
     if isinstance(notation, str):
         return _as_words(column.name, notation)
@@ -245,7 +255,8 @@ def _as_numbers(
     usual = plain_numbers(np.array([w.replace(",", ".") if commas else w for w in words], object))
     example = next((w for w, is_other in zip(words, usual != numbers, strict=True) if is_other), "")
     is_guessed = survey.unclear and not survey.decimals and decimal is None
-    if not file.is_text or (is_guessed and file.separator == ";"):  # worth an example
+    is_doubtful = file.separator == ";" or survey.likely() not in (None, notation.decimal)
+    if not file.is_text or (is_guessed and is_doubtful):  # worth an example
         example = example or words[0]
     certain = next(iter(survey.decimals), None)
     return Recognised("number", notation=notation, example=example, decimal=certain)

@@ -7,7 +7,6 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data import date_texts
+from batchensemble.data.cells import CODES, fast_numbers, trimmed
 from batchensemble.data.columns import MISSING, Column, Kind
 from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.file_notation import (
+    Known,
+    Surveyed,
+    Usual,
+    find_dates,
     find_notations,
-    has_commas,
-    refuse_doubt,
-    remember,
-    with_point,
+    surprises,
 )
 from batchensemble.data.frames import read_columns
 from batchensemble.data.notation import BY_DECIMAL, PLAIN, Notation, parse, plain_numbers
@@ -33,7 +34,6 @@ from batchensemble.data.zones import zone_of_texts
 
 _OF_BATCH = re.compile(r"row (\d+) \(counted from 0\)")
 BOOLEANS = {"true": 1.0, "false": 0.0}
-_CODES = re.compile(r"\0[ +-]*0[0-9]")
 
 
 def read_as(
@@ -41,6 +41,7 @@ def read_as(
     kinds: Mapping[str, Kind],
     file: TableFile,
     notations: Mapping[str, Notation] | None = None,
+    usual: Usual | None = None,
     *,
     codes: bool = True,
 ) -> pd.DataFrame:
@@ -48,64 +49,56 @@ def read_as(
 
     Dates are in UTC. A cell of another kind is an error that names its file, row and column.
     Columns are read in the notation that the user asked for with options, or else in that of
-    `notations`. Unless `codes` are welcome among numbers, 007 is none.
+    `notations`, unless the file shows another; `usual` is how large the numbers of fit were. Unless
+    `codes` are welcome among numbers, 007 is none.
     """
     columns = text_columns(frame if list(kinds) == list(frame) else frame[list(kinds)], file)
     notations = notations or {}
-    known = {name: _asked(columns[name], file, notations.get(name)) for name in kinds}
-    read = partial(_read_batch, columns, kinds, frame.index, file, codes=codes)
-    try:
-        return read(known)
-    except ValueError:
-        found = _found_in(columns, kinds, known, file) if codes else {}
-        if not found:
-            raise
-    return read({**known, **found})
-
-
-def _read_batch(
-    columns: Mapping[str, Column],
-    kinds: Mapping[str, Kind],
-    index: pd.Index,
-    file: TableFile,
-    known: Mapping[str, Notation | None],
-    *,
-    codes: bool,
-) -> pd.DataFrame:
-    known = {**known, **file.found.notations}
-    numbers = {n: columns[n] for n, kind in kinds.items() if kind == "number"}
-    refuse_doubt(numbers, known, file)
-    commas = has_commas(numbers, known, index, file)
-    how: Any = {"codes": codes, "commas": commas}
-    read = {n: read_column(columns[n], k, index, file, known[n], **how) for n, k in kinds.items()}
-    remember(numbers, known, index, file, commas=commas)
-    return pd.DataFrame(read).set_axis(index)
-
-
-def _found_in(
-    columns: Mapping[str, Column],
-    kinds: Mapping[str, Kind],
-    known: Mapping[str, Notation | None],
-    file: TableFile,
-) -> dict[str, Notation]:
-    """How columns are to be read, if not as their model expects; with a warning."""
-    words = {}
+    known: dict[str, Notation | None] = {**notations}
+    known |= {name: _asked(columns[name], file, notations.get(name)) for name in kinds}
+    surveyed = {
+        name: Surveyed.of(columns[name])
+        for name, kind in kinds.items()
+        if kind == "number" and columns[name].kind == "category"
+    }
+    found = find_notations(surveyed, known, frame.index, file, usual or {}, is_new=codes)
+    cells = dict(surprises(surveyed, known, found, file)) if codes else {}
+    for name in (n for n, kind in kinds.items() if kind == "date" and codes and not known[n]):
+        cells |= find_dates(columns[name], file)
+        found[name] = file.found.dates.get(name)
+    _tell(cells, kinds, found, file)
+    known |= found
+    read = {}
     for name, kind in kinds.items():
-        if columns[name].kind == "category" and kind in ("number", "date"):
-            texts, is_gap = trimmed(columns[name].values)
-            if not is_gap.all():
-                words[name] = texts[~is_gap]
-    before = {*file.found.signs}
-    found = find_notations(words, kinds, known, file)
-    cells = {name: words[name][0] for name in found if name not in before}
-    if cells:
-        told = [
-            f"{name} ({cell!r:.80} as {example_value(cell, kinds[name], found[name])})"
-            for name, cell in cells.items()
-        ]
-        text = f"{file.name} is written otherwise than the file of fit: read {', '.join(told)}"
-        warnings.warn(text, BatchEnsembleWarning, stacklevel=2)
-    return found
+        easy = surveyed.get(name)
+        if easy and easy.numbers is not None and easy.notation == known[name]:
+            read[name] = easy.numbers
+        else:
+            read[name] = read_column(
+                columns[name], kind, frame.index, file, known[name], codes=codes
+            )
+    return pd.DataFrame(read).set_axis(frame.index)
+
+
+def _tell(
+    cells: Mapping[str, str], kinds: Mapping[str, Kind], found: Known, file: TableFile
+) -> None:
+    """Warn of columns that are not written as at fit, with a cell of each."""
+    if not cells:
+        return
+    told = [
+        f"{name} ({cell!r:.80} as {example_value(cell, kinds[name], found[name] or PLAIN)})"
+        for name, cell in cells.items()
+    ]
+    guesses = [file.found.guesses[name] for name in cells if name in file.found.guesses]
+    marks = ["," if guess.mark == "." else "." for guess in guesses if guess.why != "shown"]
+    otherwise = [f"; otherwise add --decimal {mark}" for mark in marks[:1]]
+    warnings.warn(
+        f"{file.name} is written otherwise than the file of fit: read {', '.join(told)}"
+        f"{''.join(otherwise)}",
+        BatchEnsembleWarning,
+        stacklevel=2,
+    )
 
 
 def example_value(cell: str, kind: Kind, notation: Notation) -> str:
@@ -164,9 +157,8 @@ def read_column(
     notation: Notation | None,
     *,
     codes: bool = True,
-    commas: bool = False,
 ) -> Any:
-    """The values of one column, in a notation or, if that is None, as the file suggests."""
+    """The values of one column, in a notation; None is a plain one."""
     if column.kind != "category":
         try:
             typed = column.as_kind(kind)
@@ -177,8 +169,7 @@ def read_column(
                 where = f"{file.name}, {file.unit} {index[row]}, column {column.name!r}"
                 raise ValueError(f"{where}: {typed_percent(typed.values[row])}")
         return typed_values(typed)
-    commas = commas and kind == "number" and notation is None
-    if kind == "number" and notation in (None, PLAIN) and file.is_text and not commas:
+    if kind == "number" and notation in (None, PLAIN) and file.is_text:
         numbers, _ = fast_numbers(column.values)
         if numbers is not None:
             return numbers
@@ -189,8 +180,6 @@ def read_column(
     words = texts[~is_gap]
     if kind == "number" and not codes:
         _refuse_codes(column, index, file)
-    if commas:
-        words = np.array([*map(with_point, words)], dtype=object)
     values = np.full(len(texts), MISSING[kind])
     values[~is_gap] = _parsed(words, kind, notation or PLAIN)
     read = Column(column.name, kind, values)
@@ -209,7 +198,7 @@ def read_column(
 
 
 def _refuse_codes(column: Column, index: pd.Index, file: TableFile) -> None:
-    for row in (i for i, cell in enumerate(column.values) if _CODES.match(f"\0{cell}")):
+    for row in (i for i, cell in enumerate(column.values) if CODES.match(f"\0{cell}")):
         raise ValueError(
             f"{file.name}, {file.unit} {index[row]}, column {column.name!r}: expected a number as "
             f"in the first rows, got the code {column.values[row]!r}; if all cells are codes, have "
@@ -250,24 +239,6 @@ def typed_values(column: Column) -> Any:
     if column.kind == "boolean":
         return pd.array(np.where(column.missing, None, column.values == 1), dtype="boolean")
     return column.values if column.kind != "category" else pd.Series(column.values, dtype=object)
-
-
-def trimmed(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    texts = np.array(["" if value is None else value.strip() for value in values], dtype=object)
-    return texts, np.array([text in GAPS for text in texts], dtype=bool)
-
-
-def fast_numbers(cells: NDArray[Any]) -> tuple[NDArray[np.float64] | None, bool]:
-    """The usual column, every cell a plain number, or None; and whether there is a point."""
-    values = cells.tolist()
-    joined = "\0".join(["", *values])
-    if any(letter in joined for letter in "_nN") or _CODES.search(joined):  # 1_0, nan, INF; 007
-        return None, False
-    try:
-        numbers = np.array(values, dtype=np.float64)
-    except ValueError:  # a gap, for example
-        return None, False
-    return (numbers if np.isfinite(numbers).all() else None), "." in joined
 
 
 def count(mask: NDArray[np.bool_], thing: str) -> str:

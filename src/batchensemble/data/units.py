@@ -84,13 +84,13 @@ def doubts_about_units(columns: Columns, encoder: TableEncoder) -> Iterator[str]
     """Sentences about columns of rows to predict."""
     if columns.n_rows < FEWEST_ROWS:
         return
-    for j, known in _numbers_of_fit(encoder):
+    for j, known in numbers_of_fit(encoder):
         found = misfit(columns[j].values, known) if columns[j].kind == "number" else None
         if found:
             yield f"column {columns[j].name!r}: all values lie far outside those of fit, {found}"
 
 
-def _numbers_of_fit(encoder: TableEncoder) -> Iterator[tuple[int, Floats]]:
+def numbers_of_fit(encoder: TableEncoder) -> Iterator[tuple[int, Floats]]:
     """Positions of columns, and quantiles of their numbers, as far as the encoder has kept some."""
     pairs = enumerate(zip(encoder.kinds_, encoder.empty_, strict=True))
     numeric = [j for j, (kind, is_empty) in pairs if kind != "category" or is_empty]
