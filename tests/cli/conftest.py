@@ -46,3 +46,9 @@ def swift(monkeypatch, tmp_path):
     # To start processes takes longer than what they would do; a test with --jobs has some.
     monkeypatch.setattr("batchensemble.study.reproduction.cpu_count", lambda: 1)
     return CliRunner(env={"COLUMNS": "100"})
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """A study draws nothing, as without matplotlib: that takes longer than its runs."""
+    monkeypatch.setattr("batchensemble.study.outputs.find_spec", lambda name: None)

@@ -32,6 +32,7 @@ TABLES["wave"] = wave
 """
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_reproduce_compares_the_methods_and_says_what_it_left_out(swift):
     done = swift.invoke(app, ["reproduce", "--profile", "quick", "--only", "main"])
     assert done.exit_code == 0, done.output
@@ -42,7 +43,7 @@ def test_reproduce_compares_the_methods_and_says_what_it_left_out(swift):
         assert f"Left out: the dataset '{name}' needs the file" in done.output
 
 
-def test_only_runs_only_that_part_and_dataset_and_nothing_twice(swift, tmp_path):
+def test_only_runs_only_that_part_and_dataset_and_nothing_twice(swift, tmp_path, request):
     arguments = ["reproduce", "--profile", "quick", "--only", "diabetes"]
     arguments += [word for part in ("main", "matched", "as_written") for word in ("--only", part)]
     done = swift.invoke(app, arguments)
@@ -53,11 +54,13 @@ def test_only_runs_only_that_part_and_dataset_and_nothing_twice(swift, tmp_path)
     assert len(files) == 48
     assert (tmp_path / "results/quick/runs.csv").is_file()
     assert (tmp_path / "results/quick/figures/reg_main.png").is_file()
+    request.getfixturevalue("undrawn")
     again = swift.invoke(app, arguments)
     assert "48 of them done before" in again.output
     assert all(path.stat().st_mtime_ns == then for path, then in files.items())
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_results_of_other_settings_are_refused_in_one_line(swift, monkeypatch):
     arguments = ["reproduce", "--profile", "quick", "--only", "diabetes", "--out", "mine"]
     arguments += ["--only", "main"]
@@ -140,6 +143,7 @@ def test_a_dataset_and_a_method_of_ones_own_take_part_in_all_processes(swift, re
     assert "pair" in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_another_target_or_profile_in_the_same_folder_is_refused_before_anything_is_run(
     swift, registries, tmp_path
 ):
@@ -184,6 +188,7 @@ def test_one_ablation_runs_alone_and_a_wrong_word_is_answered_with_the_known_one
     assert "did you mean 'adapters'" in " ".join(done.output.replace("│", " ").split())
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_seeds_are_as_many_as_asked_for(swift):
     words = ["reproduce", "--profile", "quick", "--only", "diabetes", "--only", "main"]
     done = swift.invoke(app, [*words, "--method", "single", "--seeds", "3"])
