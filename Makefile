@@ -1,7 +1,7 @@
 # Everything runs inside .venv, which `make setup` creates; the other targets call it.
 PYTHON ?= python3
 BIN := .venv/bin
-PARALLEL ?= -n 2
+PARALLEL ?= -n 2 --dist worksteal
 
 .PHONY: setup locked reproduce test test-all test-peers test-scale coverage fuzz faults lint bench
 .PHONY: bench-peers bench-quality docs clean

@@ -52,7 +52,12 @@ def fitted() -> GRUBEForecaster:
     return GRUBEForecaster(**SMALL).fit(walk(DAYS[:40]))
 
 
-SLOW = {"test_update_predict_predicted_index"}  # refits a few hundred times
+# They refit a few hundred times; tests below look at the times of forecasts, with X and updates too.
+SLOW = {
+    "test_predict_time_index",
+    "test_predict_time_index_with_X",
+    "test_update_predict_predicted_index",
+}
 CHECKS = [
     pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
     for name in dict.fromkeys(name for _, name in parametrize_with_checks(GRUBEForecaster).args[1])

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from multiprocessing import dummy
 
 import loader
 import measure
@@ -98,6 +99,7 @@ def test_the_scores_of_classes_match_other_packages():
 @pytest.mark.usefixtures("tables")
 def test_a_run_that_was_killed_goes_on_where_it_stopped(tmp_path, monkeypatch, capsys):
     out = tmp_path / "rows.csv"
+    monkeypatch.setattr(measure, "get_context", lambda kind: dummy)  # threads start faster
     options = ["", "--out", str(out), "--tables", "airfoil", "pima", "--methods", "linear"]
     monkeypatch.setattr("sys.argv", [*options, "--splits", "0"])
     measure.main()
