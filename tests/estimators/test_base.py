@@ -64,7 +64,7 @@ def excused(estimator):
 
 @parametrize_with_checks(
     [
-        estimator(method, **{**QUICK, "epochs": 30, "lr": 0.02, "hidden": (16,), "folds": folds})
+        estimator(method, **{**QUICK, "lr": 0.02, "hidden": (16,), "folds": folds})
         for estimator in (Regressor, Classifier)
         for method, folds in zip(METHODS, (5, 1, 1, 1), strict=True)
     ],
@@ -72,7 +72,8 @@ def excused(estimator):
     xfail_strict=True,
 )
 def test_scikit_learn_accepts_the_estimator(estimator, check):
-    check(estimator)
+    judges_what_is_learned = "_train" in check.func.__name__
+    check(estimator.set_params(epochs=30) if judges_what_is_learned else estimator)
 
 
 def test_intervals_come_through_a_pipeline_and_sparse_words_through_a_vectoriser():
