@@ -52,7 +52,7 @@ def fitted() -> GRUBEForecaster:
     return GRUBEForecaster(**SMALL).fit(walk(DAYS[:40]))
 
 
-# They refit a few hundred times; tests below look at the times of forecasts, with X and updates too.
+# They refit a few hundred times; tests below look at the times of forecasts, too.
 SLOW = {
     "test_predict_time_index",
     "test_predict_time_index_with_X",
