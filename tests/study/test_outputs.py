@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from shutil import copytree
 
 import pandas as pd
 import pytest
@@ -23,8 +24,23 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_a_folder_of_results_becomes_numbers_tables_figures_verdicts_and_a_report(folder):
-    results, said = write_outputs(folder)
+@pytest.fixture(scope="module")
+def written(folder):
+    """What `write_outputs` returns, and what stands above each figure."""
+    above, save = {}, Figure.savefig
+
+    def spy(figure, path, **options):
+        if isinstance(path, Path):  # not a chart of the report
+            above[path.name] = figure.get_suptitle()
+        save(figure, path, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", spy)
+        return *write_outputs(folder), above
+
+
+def test_a_folder_of_results_becomes_numbers_tables_figures_verdicts_and_a_report(folder, written):
+    results, said, _ = written
     assert len(results) == 16
     frame = pd.read_csv(folder / "runs.csv")
     assert list(frame) == ["dataset", "variant", "method", "seed", "metric", "value"]
@@ -37,16 +53,8 @@ def test_a_folder_of_results_becomes_numbers_tables_figures_verdicts_and_a_repor
     assert (folder / "report.html").stat().st_size > 100_000
 
 
-def test_what_is_not_a_full_study_is_labelled_everywhere_and_has_no_verdicts(folder, monkeypatch):
-    above, save = {}, Figure.savefig
-
-    def spy(figure, path, **options):
-        if isinstance(path, Path):  # not a chart of the report
-            above[path.name] = figure.get_suptitle()
-        save(figure, path, **options)
-
-    monkeypatch.setattr(Figure, "savefig", spy)
-    _, said = write_outputs(folder)
+def test_what_is_not_a_full_study_is_labelled_everywhere_and_has_no_verdicts(folder, written):
+    _, said, above = written
     claims = json.loads((folder / "claims.json").read_text())
     assert [claim["id"] for claim in claims] == [f"C{i}" for i in range(1, 40)]
     assert {claim["verdict"] for claim in claims} == {None}
@@ -62,13 +70,15 @@ def test_what_is_not_a_full_study_is_labelled_everywhere_and_has_no_verdicts(fol
     assert all(title.endswith(f"\n{label}") for title in above.values())
 
 
-def test_what_needs_a_package_that_is_not_there_is_left_away_and_named(folder, monkeypatch):
+def test_what_needs_a_package_that_is_not_there_is_left_away_and_named(
+    folder, tmp_path, monkeypatch
+):
     monkeypatch.setattr(outputs, "find_spec", lambda name: None)
-    (folder / "report.html").unlink(missing_ok=True)
-    _, said = write_outputs(folder)
+    copytree(folder / "runs", tmp_path / "runs")
+    _, said = write_outputs(tmp_path)
     expected = "No figures, no tables in Markdown and LaTeX, no report: pip install"
     assert said[-1].startswith(expected)
-    assert not (folder / "report.html").exists()
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_an_empty_folder_is_refused(tmp_path):
