@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 PARALLEL ?= -n 2 --dist worksteal
 
+# Where it is set, as in many containers, each worker compiles all tests anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup locked reproduce test test-all test-peers test-scale coverage fuzz faults lint bench
 .PHONY: bench-peers bench-quality docs clean
 

@@ -1,5 +1,6 @@
 """One thread for each process: several on few cores would wait for each other. No downloads."""
 
+import gc
 import os
 import shutil
 
@@ -8,6 +9,18 @@ import torch
 
 torch.set_num_threads(1)
 os.environ["BATCHENSEMBLE_OFFLINE"] = "1"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is imported stays: to look for garbage among it takes seconds."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
