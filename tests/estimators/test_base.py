@@ -73,7 +73,7 @@ def excused(estimator):
 )
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     judges_what_is_learned = "_train" in check.func.__name__
-    check(estimator.set_params(epochs=30) if judges_what_is_learned else estimator)
+    check(estimator.set_params(epochs=12, lr=0.05) if judges_what_is_learned else estimator)
 
 
 def test_intervals_come_through_a_pipeline_and_sparse_words_through_a_vectoriser():
