@@ -252,11 +252,15 @@ def test_everything_a_statement_reads_can_break_it(claim):
             continue  # costs, and the count over many places, have tests of their own
         for reading in check.reads.values():
             for place in reading.place.parts:
-                words = set()
-                for change in CHANGES:
-                    results = edited(make_results(), place, reading.entrant, change)
-                    words |= {part.verdict for part in check.parts(Study(results))}
-                assert words - {"holds"}, (check.text, place, reading.entrant)
+                verdicts = (
+                    part.verdict
+                    for change in CHANGES
+                    for part in check.parts(
+                        Study(edited(make_results(), place, reading.entrant, change))
+                    )
+                )
+                broken = any(verdict != "holds" for verdict in verdicts)
+                assert broken, (check.text, place, reading.entrant)
 
 
 def test_better_on_most_takes_seven_of_twelve():
