@@ -34,15 +34,17 @@ def test_the_version_is_that_of_the_installation():
 
 
 def test_importing_it_pulls_in_neither_matplotlib_nor_pandas_and_costs_under_a_second():
-    # The best of three: the machine may be busy.
     code = (
         "import sys, time, torch; start = time.perf_counter(); import batchensemble; "
         "import batchensemble.nn, batchensemble.metrics; "
         "print(time.perf_counter() - start, 'pandas' in sys.modules, 'matplotlib' in sys.modules)"
     )
-    runs = [run(code).split() for _ in range(3)]
-    assert min(float(seconds) for seconds, *_ in runs) < 1
-    assert {tuple(loaded) for _, *loaded in runs} == {("False", "False")}
+    for _ in range(3):  # the machine may be busy
+        seconds, *loaded = run(code).split()
+        assert loaded == ["False", "False"]
+        if float(seconds) < 1:
+            break
+    assert float(seconds) < 1
 
 
 def test_predictions_and_metrics_need_no_torch():
