@@ -62,7 +62,7 @@ def excused(estimator):
     return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
 
 
-@parametrize_with_checks(
+CONTRACT = parametrize_with_checks(
     [
         estimator(method, **{**QUICK, "lr": 0.02, "hidden": (16,), "folds": folds})
         for estimator in (Regressor, Classifier)
@@ -70,6 +70,21 @@ def excused(estimator):
     ],
     expected_failed_checks=excused,
     xfail_strict=True,
+)
+# The first method goes through all of the contract; these parts of it depend on the method.
+OF_METHODS = ("_train", "fit2d", "idempotent", "invariance", "pickle", "weight")
+
+
+def marked(case):
+    case = case if hasattr(case, "values") else pytest.param(*case)
+    estimator, check = case.values
+    depends = any(word in check.func.__name__ for word in OF_METHODS)
+    of_first = estimator.method == next(iter(METHODS))
+    return case if of_first or depends else pytest.param(*case.values, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    CONTRACT.args[0], [marked(case) for case in CONTRACT.args[1]], **CONTRACT.kwargs
 )
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     judges_what_is_learned = "_train" in check.func.__name__
