@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from batchensemble.data.date_texts import (
     BY_NAME,
     NAMED,
+    DateStyle,
     example,
     formats,
+    has_zone,
     is_format,
     parse,
     recognise,
@@ -57,6 +59,30 @@ def test_months_have_names_in_three_languages(word, date):
     assert style is not None
     assert str(parse(array(word), style.format)[0])[:10] == date
     assert is_format(style.format)
+
+
+@pytest.mark.parametrize(
+    ("word", "moment", "is_zoned"),
+    [
+        ("2024/5/8", "2024-05-08T00:00", False),
+        ("2024-5-18", "2024-05-18T00:00", False),
+        ("2024/12/8 9:05", "2024-12-08T09:05", False),
+        ("2024-05-08 10:00:00+00", "2024-05-08T10:00", True),
+        ("2024-05-08 10:00:00.5+02", "2024-05-08T08:00:00.5", True),
+        ("2024-05-08T10:00+0200", "2024-05-08T08:00", True),
+        ("2024-05-08 10:00:00 UTC", "2024-05-08T10:00", True),
+        ("2024/5/8 9:05-03", "2024-05-08T12:05", True),
+    ],
+)
+def test_dates_that_start_with_the_year_need_no_zeros_and_zones_no_minutes(word, moment, is_zoned):
+    assert recognise(array(word, "2024-05-08")) == DateStyle()
+    assert parse(array(word))[0] == np.datetime64(moment)
+    assert has_zone(word) == is_zoned
+
+
+@pytest.mark.parametrize("word", ["2024/5", "2024-5", "2024/5-8", "2024-13-1", "2024-5-8 UTC"])
+def test_what_only_begins_like_a_date_is_none(word):
+    assert recognise(array(word, word)) is None
 
 
 @pytest.mark.parametrize("word", ["May", "may be 12", "Janus 1949", "1.2.3", "12:30", "2024", "x"])

@@ -17,7 +17,12 @@ FIRST, END = np.datetime64("0001-01-01"), np.datetime64("10000-01-01")
 _ISO = re.compile(
     r"\d{4}([-/])\d{2}(\1\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(Z|[+-]\d{2}:?\d{2}))?)?)?"
 )
-_ZONE = re.compile(r".{10}.*(Z|[+-]\d{2}:?\d{2})")
+_BARE = re.compile(  # without zeros, or with a zone as databases write it
+    r"\d{4}([-/])\d{1,2}\1\d{1,2}"
+    r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?(Z|UTC|[+-]\d{2}(:?\d{2})?))?)?"
+)
+_LONE_DIGIT = re.compile(r"(?<![\d.])\d(?!\d)")
+_ZONE = re.compile(r".{8}.*:.*(Z|UTC|[+-]\d{2}(:?\d{2})?)")
 _DAYS = re.compile(
     r"\d{1,2}([-/.])\d{1,2}\1(\d{4}|\d{2})(?:( )\d{1,2}:\d{2}(:\d{2})?( ?[AaPp][Mm])?)?"
 )
@@ -68,7 +73,7 @@ class DateStyle:
 
 def recognise(words: NDArray[Any], dayfirst: bool | None = None) -> DateStyle | None:
     """How all these words are written as dates; None if some are none."""
-    if _ISO.fullmatch(words[0]):
+    if _iso(words[0]):
         return DateStyle() if not np.isnat(parse(words)).any() else None
     forms = formats(words[0])
     read = {form: parse(words, form) for form in forms}
@@ -141,9 +146,11 @@ def example(form: str) -> str:
 def parse(words: NDArray[Any], form: str = "") -> NDArray[Any]:
     """In UTC; NaT where a word is no such date, or its year is not between 1 and 9999."""
     if not form:
-        plain = [word.replace("/", "-") if _ISO.fullmatch(word) else None for word in words]
         read = pd.to_datetime(
-            pd.Series(plain, dtype=object), format="ISO8601", utc=True, errors="coerce"
+            pd.Series([_iso(word) for word in words], dtype=object),
+            format="ISO8601",
+            utc=True,
+            errors="coerce",
         ).dt.tz_localize(None)
     else:
         texts: Iterable[Any] = words
@@ -157,6 +164,15 @@ def parse(words: NDArray[Any], form: str = "") -> NDArray[Any]:
 
 def has_zone(word: str) -> bool:
     return bool(_ZONE.fullmatch(word))
+
+
+def _iso(word: str) -> str | None:
+    """A date that starts with the year, as ISO 8601 writes it."""
+    if _ISO.fullmatch(word):
+        return word.replace("/", "-")
+    if _BARE.fullmatch(word):
+        return _LONE_DIGIT.sub(r"0\g<0>", word.replace("/", "-")).replace("UTC", "Z")
+    return None
 
 
 def _numbered(word: str) -> str | None:

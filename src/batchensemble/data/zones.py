@@ -18,7 +18,7 @@ FIRST = (
     *("America/Denver", "America/Los_Angeles", "Australia/Sydney", "Asia/Kolkata"),
 )
 TRIED = 500  # times, before all of them
-_OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})$")
+_OFFSET = re.compile(r":.*([+-])(\d{2}):?(\d{2})?$")
 
 
 def zone_of_texts(words: NDArray[np.object_], moments: NDArray[np.datetime64]) -> str:
@@ -43,7 +43,7 @@ def _seconds(word: str) -> int:
     if found is None:
         return 0
     sign, hours, minutes = found.groups()
-    return int(f"{sign}1") * (3600 * int(hours) + 60 * int(minutes))
+    return int(f"{sign}1") * (3600 * int(hours) + 60 * int(minutes or 0))
 
 
 def _has(zone: str, times: pd.DatetimeIndex, offsets: NDArray[np.int64]) -> bool:
