@@ -27,9 +27,9 @@ def written(tmp_path, text, name="f.csv", encoding="utf-8"):
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.sampled_from([",", ";", "\t"]),
+    st.sampled_from([",", ";", "\t", "|"]),
     st.lists(
-        st.lists(st.text("ab1 ,;\t\"'\n", max_size=4), min_size=2, max_size=2),
+        st.lists(st.text("ab1 ,;|\t\"'\n", max_size=4), min_size=2, max_size=2),
         min_size=1,
         max_size=6,
     ),
@@ -192,6 +192,16 @@ def test_bytes_of_another_format_are_told(tmp_path, name):
         whole(written(tmp_path, "PAR1 no, not really", name))
 
 
+def test_a_workbook_that_is_called_a_csv_is_told(tmp_path):
+    pd.DataFrame({"a": [1, 2]}).to_excel(tmp_path / "book.xlsx", index=False)
+    path = (tmp_path / "book.xlsx").rename(tmp_path / "book.csv")
+    with pytest.raises(ValueError, match=r"book\.csv: expected text, got .*; rename it so that it"):
+        whole(path)
+    path.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+    with pytest.raises(ValueError, match=r"an Excel workbook; save it as \.xlsx or as CSV"):
+        whole(path)
+
+
 def test_an_absent_file_a_folder_and_an_unknown_ending_are_told(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no file .*f\.csv"):
         whole(tmp_path / "f.csv")
@@ -221,7 +231,7 @@ def test_more_lines_to_skip_than_any_file_has_leave_none(tmp_path):
         pass
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 def test_blanks_before_a_quote_are_no_part_of_the_cell(tmp_path, separator):
     rows = [["area", '"kind"'], ["1.5", f'"a{separator} b"'], [" 2", '  "c"'], ["3", "d"]]
     path = written(tmp_path, "".join(f"{a}{separator} {b}\n" for a, b in rows))

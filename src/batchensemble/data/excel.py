@@ -25,6 +25,21 @@ DAMAGED = (
 )
 
 
+# How files begin that spreadsheets write, and what helps where they are called texts.
+WORKBOOKS = {
+    b"PK\x03\x04": "rename it so that it ends in .xlsx, or save it as CSV",
+    b"\xd0\xcf\x11\xe0": "save it as .xlsx or as CSV",
+}
+
+
+def refuse_workbook(path: Path) -> None:
+    """Raise if a file that should be text is a spreadsheet."""
+    with path.open("rb") as file:
+        cure = WORKBOOKS.get(file.read(4))
+    if cure:
+        raise ValueError(f"{path}: expected text, got the bytes of an Excel workbook; {cure}")
+
+
 class ExcelFile:
     """An open sheet of an .xlsx or .xlsm file, as a `reading.TableFile`."""
 

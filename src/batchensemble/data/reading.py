@@ -21,11 +21,11 @@ from typing import Any, BinaryIO, Protocol
 import pandas as pd
 
 from batchensemble.data.arrow import BATCH, ArrowFile, unreadable
-from batchensemble.data.excel import ExcelFile
+from batchensemble.data.excel import ExcelFile, refuse_workbook
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import Found
 
-SEPARATORS = (",", ";", "\t")
+SEPARATORS = (",", ";", "\t", "|")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xlsm")
@@ -67,6 +67,8 @@ def open_table(path: Path, options: FileOptions = AS_FOUND) -> Iterator[TableFil
         raise ValueError(f"expected a file, got the folder {path}; name a file inside it")
     if path != PIPE and not path.is_file():
         raise FileNotFoundError(f"there is no file {path}; check the path")
+    if suffix in CSV and path != PIPE:
+        refuse_workbook(path)
     with ExitStack() as stack:
         table: TableFile
         if suffix in CSV:
