@@ -53,6 +53,7 @@ def test_a_reader_who_has_read_enough_is_no_error(shell):
         ("fit twice.csv -t a", "got more than once: 'a'"),
         ("fit lone.csv -t a", "expected a column besides the target 'a'"),
         ("fit bytes.csv -t a", "got the byte 0x81 in line 2; add --encoding, or save it as UTF-8"),
+        ("predict sales.be odd.csv", "resample to one frequency, or fit with another --freq"),
         ("fit sales.csv -t sales --time moth", "did you mean 'month'?"),
         (
             "fit sales.csv -t sales --time store",
@@ -114,6 +115,8 @@ def test_a_mistake_is_answered_in_one_line_that_names_it(shell, command, words):
     new.assign(mean=1).to_csv("named.csv", index=False)
     houses(20).assign(town="Köln").to_csv("moved.csv", index=False)
     sales().drop(7).to_csv("gappy.csv", index=False)
+    days = pd.date_range("2022-01-01", periods=60, freq="15D").strftime("%Y-%m-%d")
+    sales()[:60].assign(month=days).to_csv("odd.csv", index=False)
     sales().assign(month=lambda f: f["month"] + "T00:00Z").to_csv("zoned.csv", index=False)
     before = {path.name: path.read_bytes() for path in shell.folder.iterdir()}
     done = shell(*command.split(), code=1)
@@ -122,6 +125,15 @@ def test_a_mistake_is_answered_in_one_line_that_names_it(shell, command, words):
     assert done.stderr.startswith("Error: ")
     assert done.stderr.count("\n") == 1
     assert {path.name: path.read_bytes() for path in shell.folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("command", ["inspect models", "serve models", "export models m.onnx"])
+def test_a_folder_of_models_is_answered_with_one_of_them(shell, command):
+    (shell.folder / "models").mkdir()
+    (shell.folder / "models" / "a.be").write_text("")
+    said = shell(*command.split(), code=1).stderr
+    assert "got the folder models; name a model inside it, such as models/a.be" in said
+    assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize(

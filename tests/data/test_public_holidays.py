@@ -63,6 +63,14 @@ def test_an_unknown_country_or_part_is_answered_with_the_closest():
         check_holidays("DE-BYY", pd.offsets.Day())
 
 
+@pytest.mark.parametrize(
+    ("name", "code"), [("Germany", "DE"), ("united states", "US"), ("Germany-BY", "DE")]
+)
+def test_the_name_of_a_country_is_answered_with_its_code(name, code):
+    with pytest.raises(ValueError, match=rf"expected the code of a country .*; write '{code}'"):
+        check_holidays(name, pd.offsets.Day())
+
+
 def test_without_the_package_the_error_says_what_to_install(monkeypatch):
     original = builtins.__import__
 

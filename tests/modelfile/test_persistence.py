@@ -208,7 +208,7 @@ def test_what_is_no_place_for_a_file_is_said(tmp_path):
         write_model(tmp_path, CONTENTS, ARRAYS)
     with pytest.raises(FileNotFoundError, match=r"there is no model file .*m\.be; check the path"):
         read_model(tmp_path / "m.be")
-    with pytest.raises(ModelFileError, match="got the folder"):
+    with pytest.raises(ModelFileError, match=r"got the folder .*; name a model inside it"):
         read_model(tmp_path)
     assert list(tmp_path.iterdir()) == []
 

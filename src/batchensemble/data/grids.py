@@ -255,7 +255,7 @@ def off_grid(series: str, time: Any, freq: Any, first: Any, looks: str = "") -> 
     return ValueError(
         f"{series}: expected times of the frequency {freq_word(freq)} from {when(first)} "
         f"on, got {when(time)}; frequencies may be mixed{looks}; resample to one frequency, or "
-        "say another (freq)"
+        "fit with another (freq)"
     )
 
 

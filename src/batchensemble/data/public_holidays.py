@@ -56,7 +56,18 @@ def _holidays_of(country: str, years: Any) -> Any:
         ) from error
     name, _, part = country.partition("-")
     parts = holidays.list_supported_countries()
+    if name not in parts and (code := _codes().get(name.replace(" ", "").lower())):
+        raise ValueError(
+            f"expected the code of a country for holidays, got {name!r}; write {code!r}"
+        )
     one_of(name, parts, "the country of holidays")
     if part:
         one_of(part, parts[name], f"the part of {name} of holidays")
     return holidays.country_holidays(name, subdiv=part or None, years=years)
+
+
+def _codes() -> dict[str, str]:
+    """Of countries by their English names, in small letters without blanks."""
+    from holidays.registry import COUNTRIES
+
+    return {name.lower(): code for name, code, *_ in COUNTRIES.values()}

@@ -68,7 +68,11 @@ def read_model(path: FilePath) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
     """What `write_model` wrote, checked byte by byte; otherwise a `ModelFileError`."""
     path = as_path(path)
     if path.is_dir():
-        raise ModelFileError(f"expected a file saved by batchensemble, got the folder {path}")
+        inside = next((f", such as {name}" for name in sorted(path.glob("*.be"))), "")
+        raise ModelFileError(
+            f"expected a file saved by batchensemble, got the folder {path}; name a model inside it"
+            f"{inside}"
+        )
     if not path.exists():
         raise FileNotFoundError(f"there is no model file {path}; check the path")
     if not path.is_file():
