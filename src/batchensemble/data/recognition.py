@@ -19,7 +19,7 @@ from batchensemble.data import date_texts
 from batchensemble.data.cells import fast_numbers, trimmed
 from batchensemble.data.columns import Column, Columns, Kind
 from batchensemble.data.date_columns import recognise_dates
-from batchensemble.data.doubts import says_codes
+from batchensemble.data.doubts import MANY_NUMBERS, says_codes
 from batchensemble.data.notation import (
     BY_DECIMAL,
     PLAIN,
@@ -41,7 +41,7 @@ from batchensemble.data.text import (
     zoned,
 )
 
-MOSTLY = 0.9
+MOSTLY, HALF = 0.9, 0.5
 _LONG = re.compile(r"\d{16,}")  # a float would not hold them
 
 
@@ -236,7 +236,8 @@ def _as_numbers(
     if survey.others:
         others = set(survey.others)
         is_other = np.array([word in others for word in words], dtype=bool)
-        if is_other.mean() > 1 - MOSTLY:
+        is_amounts = len({*words}) >= MANY_NUMBERS and all(map(_stands_for_nothing, others))
+        if is_other.mean() > 1 - (HALF if is_amounts else MOSTLY):
             return None
         return _almost(column.name, "number", words, index, is_other, file)
     if any(map(is_code, words)) or (not file.is_text and any(map(_LONG.fullmatch, words))):
@@ -260,6 +261,11 @@ def _as_numbers(
         example = example or words[0]
     certain = next(iter(survey.decimals), None)
     return Recognised("number", notation=notation, example=example, decimal=certain)
+
+
+def _stands_for_nothing(word: str) -> bool:
+    """Whether it is a mark such as ? or -, or the gap of a database."""
+    return word == r"\N" or not any(map(str.isalnum, word))
 
 
 def _almost(
