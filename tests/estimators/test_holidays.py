@@ -94,4 +94,6 @@ def test_the_command_line_takes_a_country(df, tmp_path, monkeypatch):
     assert shell.read("later.csv")["ds"].min() == "2023-05-24"
     assert "windows" in shell("evaluate", "sales.be", "longer.csv").stdout
     refused = shell("fit", "sales.csv", *words, "--holidays", "Norway", *QUICK, code=1)
+    assert "expected the code of a country for holidays, got 'Norway'; write 'NO'" in refused.stderr
+    refused = shell("fit", "sales.csv", *words, "--holidays", "XX", *QUICK, code=1)
     assert "expected the country of holidays to be one of" in refused.stderr
