@@ -15,7 +15,7 @@ def grouped(number, thousands, decimal):
 @given(
     st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=9),
     st.sampled_from([",.", ".,", " ,", "\u202f,", "'.", "’.", " ."]),
-    st.sampled_from(["", "$", "€", "CHF", "%"]),
+    st.sampled_from(["", "$", "US$", "R$", "€", "CHF", "%"]),
 )
 def test_numbers_with_cents_are_read_whatever_the_country(numbers, marks, sign):
     thousands, decimal = marks

@@ -21,7 +21,7 @@ _CURRENCIES = (
     "AED|AUD|BGN|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|ILS|INR|JPY|KRW|MXN|NOK|NZD|PLN|RON|RUB|"
     "SAR|SEK|SGD|THB|TRY|USD|ZAR"
 )
-_SIGN = rf"%|[$£¥¢฿\u20a0-\u20c0]|{_CURRENCIES}|Fr\.|kr\.?|zł|Kč|Ft"
+_SIGN = rf"%|(?:[A-Z]{{1,3}})?\$|[£¥¢฿\u20a0-\u20c0]|{_CURRENCIES}|Fr\.|kr\.?|zł|Kč|Ft"
 _CODE = re.compile(r"[+-]?0\d")
 _SHAPE = re.compile(
     rf"(\(?)([+-]?)\s?({_SIGN})?\s?([+-]?)\s?([\d.,][\d.,'\s]*)([eE][+-]?\d+)?\s?({_SIGN})?(\)?)"
