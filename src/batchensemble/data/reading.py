@@ -14,7 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -24,8 +24,8 @@ from batchensemble.data.arrow import BATCH, ArrowFile, unreadable
 from batchensemble.data.excel import ExcelFile, refuse_workbook
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import Found
+from batchensemble.data.separators import find_separator, given_separator, table_begin
 
-SEPARATORS = (",", ";", "\t", "|")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xlsm")
@@ -170,12 +170,6 @@ def _as_windows(match: re.Match[str]) -> str:
     return bytes([ord(match[0]) - 0xDC00]).decode(WINDOWS)
 
 
-def _given_separator(line: str) -> str:
-    """What a spreadsheet may say in the first line: sep=;"""
-    word = line.strip().lower().removeprefix("sep=")
-    return word if len(word) == 1 and line.lower().startswith("sep=") else ""
-
-
 def _standard_input() -> BinaryIO:
     binary: BinaryIO | None = getattr(sys.stdin, "buffer", None)  # a service may have none
     if binary is None:
@@ -207,7 +201,7 @@ class _Csv:
             text = islice(self._decoding.lines(), min(options.skip_lines, sys.maxsize), None)
             self._peeked = list(islice(text, PEEKED))
             first = self._peeked[0] if self._peeked else ""
-            separator = _given_separator(first)
+            separator = given_separator(first)
             self._skipped = options.skip_lines + bool(separator)
             lines = self._peeked[bool(separator) :]
             first = lines[0] if lines else ""
@@ -217,7 +211,7 @@ class _Csv:
                     f"{self.name} {got}: expected a line of column names, and rows below it"
                     f"{self._where_it_begins()}"
                 )
-            self.separator = separator or max(SEPARATORS, key=lambda s: len(_cells(first, s)))
+            self.separator = separator or find_separator(lines)
             how: Any = {"delimiter": self.separator, "skipinitialspace": True, "strict": True}
             rows = csv.reader(chain(lines, text), **how)
             self._rows, self._header = rows, [name.strip() for name in next(rows)]
@@ -234,12 +228,7 @@ class _Csv:
 
     def _where_it_begins(self) -> str:
         """Advice, if the first lines look as if the table began below a title."""
-        width, at = 1, 0
-        for separator in SEPARATORS:
-            widths = [len(_cells(line, separator)) for line in self._peeked]
-            for i, (one, following) in enumerate(pairwise(widths)):
-                if width < one == following == max(widths):
-                    width, at = one, i
+        at = table_begin(self._peeked)
         if not at:
             return ""
         n, names = self.options.skip_lines + at, self._peeked[at].strip()
@@ -291,10 +280,3 @@ class _Csv:
             ) from error
         except (csv.Error, gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise unreadable(self.name, error) from error
-
-
-def _cells(line: str, separator: str) -> list[str]:
-    try:
-        return next(csv.reader([line], delimiter=separator, skipinitialspace=True))
-    except csv.Error:
-        return []

@@ -96,7 +96,10 @@ def numbers_of_fit(encoder: TableEncoder) -> Iterator[tuple[int, Floats]]:
     numeric = [j for j, (kind, is_empty) in pairs if kind != "category" or is_empty]
     for i, quantiles in _quantiles(encoder):
         if encoder.kinds_[numeric[i]] == "number":
-            yield numeric[i], np.ldexp(quantiles, encoder.exponents_[i])
+            with np.errstate(over="ignore"):  # files may hold any exponents
+                numbers = np.ldexp(quantiles, encoder.exponents_[i])
+            if np.isfinite(numbers).all():
+                yield numeric[i], numbers
 
 
 def _quantiles(encoder: TableEncoder) -> Iterator[tuple[int, Floats]]:
