@@ -319,6 +319,18 @@ def test_a_group_that_cannot_be_fitted_a_gap_and_a_missing_folder_are_one_line_e
         assert "cannot be read" in said or "another version" in said
 
 
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_a_group_whose_targets_are_all_the_same_has_no_model_that_is_certain(towns, n_rows):
+    frame = pd.read_csv("towns.csv")
+    alone = frame.head(n_rows).assign(town="Kiel", price=5.0)
+    pd.concat([frame, alone]).to_csv("more.csv", index=False)
+    said = " ".join(towns("fit", "more.csv", *FIT[2:], code=1).stderr.split())
+    rows = "1 row" if n_rows == 1 else "3 rows"
+    assert f"group 'Kiel' could not be fitted ({rows}: expected targets that vary, got one" in said
+    groups = json.loads(Path(FIT[FIT.index("-o") + 1], "index.json").read_text())["groups"]
+    assert groups.keys() == {*frame["town"]}
+
+
 def test_groups_that_cannot_be_fitted_are_named_and_do_not_keep_the_others_from_it(towns):
     frame = pd.read_csv("towns.csv", dtype=str).assign(kind=lambda f: f["plot"])
     frame.assign(kind=np.where(frame["town"].isin(["Bonn", "Jena"]), "a", frame["kind"])).to_csv(

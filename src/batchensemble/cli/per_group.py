@@ -130,6 +130,8 @@ def _fit_group(
     what another run has left at work cannot spoil it.
     """
     try:
+        if part.y is not None and len(pd.unique(part.y)) < 2:
+            raise ValueError("expected targets that vary, got one value")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a thousand groups nobody reads them
             model = train(part, settings, **how)
