@@ -1,4 +1,5 @@
-from sample_files import houses
+import pandas as pd
+from sample_files import houses, sales
 
 from batchensemble import load
 from batchensemble.cli.columns import table_kinds
@@ -25,3 +26,25 @@ def test_letters_in_doubt_are_told_whatever_is_done_with_a_file(shell):
         assert "odd.csv is not UTF-8: read as windows-1252; if letters look wrong" in said
         said = shell(command, "price.be", "odd.csv", "--encoding", "cp1250").stderr
         assert "UTF-8" not in said
+
+
+def test_series_that_lost_their_zeros_are_known_and_others_are_told_to_be_new(shell):
+    stores = sales()
+    codes = {name: f"00{i}" for i, name in enumerate(stores["store"].unique(), 1)}
+    stores["store"] = stores["store"].map(codes)
+    stores.to_csv("stores.csv", index=False)
+    words = ("--time", "month", "--series", "store", "--horizon", 3, "--preset", "fast")
+    shell("fit", "stores.csv", "-t", "sales", *words, "--epochs", 1, "-o", "stores.be")
+    last = stores.groupby("store").tail(3)
+    last.to_csv("last.csv", index=False)
+    last.assign(store=last["store"].astype(int)).to_csv("bare.csv", index=False)
+    last.assign(store="x" + last["store"]).to_csv("new.csv", index=False)
+    said = [
+        shell("predict", "stores.be", f"{name}.csv", "-o", f"{name}-out.csv").stderr
+        for name in ("last", "bare", "new")
+    ]
+    answers = [pd.read_csv(f"{name}-out.csv", dtype=str) for name in ("last", "bare", "new")]
+    pd.testing.assert_frame_equal(answers[0], answers[1])
+    assert not answers[2].equals(answers[0])
+    assert ["knows no series" in words for words in said] == [False, False, True]
+    assert "such as x001, and forecasts" in " ".join(said[2].split())

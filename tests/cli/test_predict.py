@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -193,7 +195,7 @@ def test_numbers_in_another_unit_are_told_once_for_a_file_of_many_batches(shell)
     assert "1,000 times smaller" in plain(shell("predict", "price.be", "few.csv").stderr)
 
 
-def test_thousands_that_were_taken_for_decimals_are_told_and_read_with_an_option(shell):
+def test_thousands_are_known_by_size_and_told_where_they_are_taken_for_decimals(shell):
     frame = houses(200).assign(area=lambda rows: rows["area"].fillna(99) * 1000)
     frame.astype({"area": int}).to_csv("metres.csv", index=False)
     shell("fit", "metres.csv", "-t", "price", *QUICK)
@@ -201,12 +203,15 @@ def test_thousands_that_were_taken_for_decimals_are_told_and_read_with_an_option
     new.astype({"area": int}).to_csv("plain.csv", index=False)
     new["area"] = new["area"].map("{:,.0f}".format)
     new.to_csv("us.csv", index=False, sep=";")
-    wrong = shell("predict", "metres.be", "us.csv")
+    wrong = shell("predict", "metres.be", "us.csv", "--decimal", ",")
     assert "1,000 times larger" in plain(wrong.stderr)
     assert plain(wrong.stderr).endswith("was misread, add --decimal . or --decimal ,")
     right = shell("predict", "metres.be", "us.csv", "--decimal", ".")
     assert right.stderr == ""
-    assert right.stdout == shell("predict", "metres.be", "plain.csv").stdout
+    by_size = shell("predict", "metres.be", "us.csv")
+    assert re.search(r"read area \('(\d+),(\d{3})' as \1\2\)", plain(by_size.stderr))
+    plainly = shell("predict", "metres.be", "plain.csv")
+    assert right.stdout == by_size.stdout == plainly.stdout
 
 
 def test_a_history_in_another_unit_is_told(shell):

@@ -5,18 +5,17 @@ from batchensemble.cli.request_values import values_of
 from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.notation import COMMA, POINT
 
-CELLS = [1.5, "1.234", None]
-
 
 @pytest.mark.filterwarnings("ignore:.*is written otherwise")
-@pytest.mark.parametrize(
-    ("beside", "unclear"), [({"b": COMMA}, 1234), ({"b": POINT}, 1.234), ({}, 1.234)]
-)
-def test_texts_are_read_as_in_files_of_the_model_and_numbers_are_what_they_are(beside, unclear):
-    read = values_of("a", "number", beside, CELLS)
-    np.testing.assert_array_equal(read, [1.5, unclear, np.nan])
-    certain = values_of("a", "number", beside, [*CELLS, "12.5"])
-    np.testing.assert_array_equal(certain, [1.5, 1.234, np.nan, 12.5])
+@pytest.mark.parametrize("beside", [{"b": COMMA}, {"b": POINT}, {}])
+def test_texts_are_read_as_in_files_of_the_model_and_numbers_are_what_they_are(beside):
+    read = values_of("a", "number", beside, [1.5, "1.234", None, "12.5"])
+    np.testing.assert_array_equal(read, [1.5, 1.234, np.nan, 12.5])
+    usual = {"a": np.linspace(500, 9_000, 9)}
+    for cells in ([800, "1.234"], [800, "1,234"]):
+        assert values_of("a", "number", beside, cells, usual).tolist() == [800, 1234]
+    with pytest.raises(ValueError, match="got '1,5'; correct the cell"):
+        values_of("a", "number", beside, [1.5, "1,5"])
 
 
 def test_a_text_that_is_no_number_is_refused_with_its_row():

@@ -238,3 +238,11 @@ def test_blanks_before_a_quote_are_no_part_of_the_cell(tmp_path, separator):
     read = whole(path)
     assert list(read) == ["area", "kind"]
     assert read["kind"].tolist() == [f"a{separator} b", "c", "d"]
+
+
+def test_a_cell_may_be_as_long_as_a_text_is(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("a,b\n" + "x" * 1_000_000 + ",1\n")
+    with open_table(path) as file:
+        (rows,) = file.batches()
+    assert rows["a"].str.len().tolist() == [1_000_000]

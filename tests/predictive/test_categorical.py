@@ -85,6 +85,12 @@ def test_the_ends_of_the_unit_interval_draw_no_impossible_class(u):
     assert np.isin(draws, range(1, 11)).all()
 
 
+def test_a_label_that_is_no_class_is_named():
+    dist = CategoricalPredictive(np.full((7, 1, 2), 0.5), np.array(["a", "b"]))
+    with pytest.raises(ValueError, match=r"out of \['a', 'b'\], got shape \(7,\) with \['rare'\];"):
+        dist.log_prob(["a"] * 6 + ["rare"])
+
+
 @pytest.mark.parametrize("y", [pd.NA, [pd.NA, "a"], ["a", 1.5], [["a"], ["a", "b"]], "a"])
 def test_labels_that_cannot_be_classes_are_refused_in_words(y):
     dist = CategoricalPredictive(np.full((2, 1, 2), 0.5), np.array(["a", "b"]))

@@ -20,6 +20,7 @@ from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.tables import check_told_apart
 from batchensemble.data.text import read_as, zoned
 from batchensemble.data.units import doubts_about_series, numbers_of_fit
+from batchensemble.data.vocabulary import Spelling
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import with_zones, zoned_columns
 from batchensemble.words import closest
@@ -89,7 +90,7 @@ def read_rows(
     notations: Mapping[str, Notation],
 ) -> pd.DataFrame:
     """Rows of a table as the model wants them; `kinds` may have more columns than it needs."""
-    frame = read_as(rows, kinds, file, notations, _usual(model.model_.encoder))
+    frame = read_as(rows, kinds, file, notations, usual_numbers(model.model_.encoder))
     for name in zoned_columns(model):
         _refuse_zones(rows[name], file, had_zones=True)
     return with_zones(model, frame)
@@ -105,12 +106,21 @@ def read_series(
     with open_new(path, options) as file:
         df, n_left_out = series_in(model, file, is_ahead=is_ahead)
     if not is_ahead:
-        panel = model.panel_
-        ids = df[model.id_col] if model.id_col in df else np.repeat(panel.ids, len(df))
-        values = df[model.target_col].to_numpy(np.float64)
-        for doubt in doubts_about_series(panel, np.asarray(ids), values):
+        for doubt in _doubts_about(model, df, path):
             warnings.warn(doubt, BatchEnsembleWarning, stacklevel=2)
     return df, n_left_out
+
+
+def _doubts_about(model: Forecaster, df: pd.DataFrame, path: Path) -> Iterator[str]:
+    """Sentences about the series of a file."""
+    panel = model.panel_
+    ids = np.asarray(df[model.id_col] if model.id_col in df else np.repeat(panel.ids, len(df)))
+    if (panel.numbers_of(pd.unique(ids)) < 0).all():
+        yield (
+            f"the model knows no series of {path}, such as {ids[0]}, and forecasts them by the "
+            f"rows there alone; if it should know them, name them as at fit, such as {panel.ids[0]}"
+        )
+    yield from doubts_about_series(panel, ids, df[model.target_col].to_numpy(np.float64))
 
 
 def series_in(
@@ -130,7 +140,7 @@ def series_in(
     check_columns(kinds, file)
     usual = {model.target_col: model.panel_.observed[~np.isnan(model.panel_.observed)]}
     for encoder in model.model_.encoder.encoders_.values():
-        usual |= _usual(encoder)
+        usual |= usual_numbers(encoder)
     parts = []
     for rows in file.batches():
         parts.append(read_as(rows, kinds, file, notations, usual))
@@ -142,10 +152,20 @@ def series_in(
     names: Any = {"time": model.time_col, "series": series}
     zone = getattr(model.panel_.times, "tz", None)
     df = long_frame(frame, kinds, file.name, file.unit, **names, zone=zone)
+    if series is not None and kinds[series] == "category":
+        df[series] = _known_names(df[series], model.panel_.ids)
     return df, len(every) - len(frame)
 
 
-def _usual(encoder: TableEncoder) -> dict[str, NDArray[np.float64]]:
+def _known_names(names: pd.Series, ids: NDArray[Any]) -> pd.Series:
+    """Names of series in the words of fit: a spreadsheet makes 1 of 001."""
+    different = set(names)
+    known = Spelling(ids.tolist())
+    spelled = {name: known(name) for name in different - {*ids}}
+    return names.replace({name: word for name, word in spelled.items() if word not in different})
+
+
+def usual_numbers(encoder: TableEncoder) -> dict[str, NDArray[np.float64]]:
     """The numbers of fit by column, or quantiles of them."""
     return {encoder.names_[j]: numbers for j, numbers in numbers_of_fit(encoder)}
 

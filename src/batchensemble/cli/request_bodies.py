@@ -19,6 +19,7 @@ from batchensemble.cli.columns import (
     series_in,
     series_kinds,
     table_kinds,
+    usual_numbers,
 )
 from batchensemble.cli.predictions import forecast_columns
 from batchensemble.cli.request_values import NUMBERS, REQUEST, Rows, row_numbers, values_of
@@ -61,6 +62,7 @@ class TableRequests:
     def __post_init__(self) -> None:
         self.kinds, self.notations = table_kinds(self.model), notations_of(self.model)
         encoder = self.model.model_.encoder
+        self.usual = usual_numbers(encoder)
         self.zoned = dict(zip(encoder.names_, getattr(encoder, "zoned_", ()), strict=False))
         calibration = self.model.calibration_
         if getattr(calibration, "groups", None) is not None and not self.model.group_column_:
@@ -109,7 +111,7 @@ class TableRequests:
         )
 
     def _column(self, name: str, kind: Kind, cells: list[Any]) -> Column:
-        values = values_of(name, kind, self.notations, cells)
+        values = values_of(name, kind, self.notations, cells, self.usual)
         return Column(name, kind, values, is_zoned=bool(self.zoned.get(name)))
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data.columns import Kind
+from batchensemble.data.file_notation import Usual
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import Found, Notation
 from batchensemble.data.scalars import texts
@@ -47,20 +48,32 @@ def row_numbers(rows: list[Any]) -> pd.RangeIndex:
 
 
 def values_of(
-    name: str, kind: Kind, notations: Mapping[str, Notation], cells: list[Any]
+    name: str,
+    kind: Kind,
+    notations: Mapping[str, Notation],
+    cells: list[Any],
+    usual: Usual | None = None,
 ) -> NDArray[Any]:
-    """Texts are read as those of files, in the notations of fit; numbers are what they are."""
+    """Texts are read as those of files for the model; numbers are what they are."""
 
     def read(words: NDArray[Any]) -> Any:
         frame = pd.DataFrame({name: words}, index=row_numbers(cells), dtype=object)
-        file = Rows(frame, is_text=True, separator="")
-        return read_as(frame, {name: kind}, file, notations)[name]
+        commas = any(one.decimal == "," for one in notations.values())
+        file = Rows(frame, is_text=True, separator="" if commas else ",")  # or of a program
+        return read_as(frame, {name: kind}, file, notations, usual)[name]
 
     if kind not in NUMBERS:
         return np.asarray(read(texts(cells)))
-    given = [None if isinstance(cell, str) else cell for cell in cells]
+    is_text = np.array([isinstance(cell, str) for cell in cells], dtype=bool)
+    given = [None if text else cell for cell, text in zip(cells, is_text, strict=True)]
     numbers = np.array(given, dtype=np.float64)  # None is a gap
-    if given == cells:
+    if not is_text.any():
         return numbers
-    words = pd.Series(read(np.array([c if isinstance(c, str) else "" for c in cells], object)))
-    return np.where(words.isna(), numbers, words.to_numpy(np.float64, na_value=np.nan))
+    words = [cell if isinstance(cell, str) else _text(cell) for cell in cells]
+    read_texts = pd.Series(read(np.array(words, dtype=object)))
+    return np.where(is_text, read_texts.to_numpy(np.float64, na_value=np.nan), numbers)
+
+
+def _text(number: float | None) -> str:
+    """As a program writes it; numbers beside texts show how these are written."""
+    return "" if number is None else f"{float(number):.17g}"

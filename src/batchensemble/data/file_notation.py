@@ -25,6 +25,7 @@ from batchensemble.data.notation import (
     Notation,
     Survey,
     has_thousands,
+    is_plain,
     parse,
     shows_point,
 )
@@ -121,7 +122,8 @@ def surprises(
         notation = notations[name]
         if name in file.found.told or not _is_surprise(name, column, known[name], notation, file):
             continue
-        cell = next(iter([*column.survey.unclear.values(), *column.words]), "")
+        odd = (word for word in column.words if not is_plain(word.strip()))
+        cell = next(iter(column.survey.unclear.values()), None) or next(odd, "")
         if not np.isnan(parse(np.array([cell], dtype=object), notation or PLAIN)).any():
             file.found.told.add(name)
             yield name, cell

@@ -32,6 +32,7 @@ EXCEL = (".xlsx", ".xlsm")
 SUFFIXES = (*CSV, *PARQUET, ".feather", ".arrow", *EXCEL)
 PEEKED = 20  # lines looked at to find where a table begins
 WINDOWS = "windows-1252"
+LONGEST_CELL = 2**24  # letters; more than a quote that is not closed should take
 INCOMPLETE = "; the line may be incomplete, or a value that contains the separator needs quotes"
 PIPE = Path("-")
 
@@ -213,6 +214,7 @@ class _Csv:
                 )
             self.separator = separator or find_separator(lines)
             how: Any = {"delimiter": self.separator, "skipinitialspace": True, "strict": True}
+            csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))  # of the process
             rows = csv.reader(chain(lines, text), **how)
             self._rows, self._header = rows, [name.strip() for name in next(rows)]
         self.names = [name for name in self._header if name]

@@ -274,9 +274,9 @@ class Forecaster(Estimator):
 
         With `adapt` the intervals become wider after each truth that they miss, and narrower after
         those that they hold, so that they follow a change of the series (adaptive conformal
-        inference that tunes its own step: Gibbs and Candès, arXiv:2208.08401). `update` and
-        `cross_validation` go on with every window whose truth becomes known. Without it, all past
-        errors count alike.
+        inference that tunes its own step: Gibbs and Candès, arXiv:2208.08401). `update` goes on
+        with every window whose truth becomes known, and `cross_validation` with every step of one.
+        Without it, all past errors count alike.
         """
         adapt = true_or_false(adapt, "adapt")
         panel = self._extended(df)

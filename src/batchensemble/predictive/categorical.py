@@ -50,13 +50,15 @@ class CategoricalPredictive(Predictive):
         try:
             labels = np.asarray(y)
             is_class = labels[..., None] == self.classes
-            are_known = labels.shape == (len(self),) and bool(np.any(is_class, axis=-1).all())
-        except (RuntimeError, TypeError, ValueError):  # gaps, tensors, lists of all lengths
-            labels, are_known = np.array(None), False
+            others = labels[~np.any(is_class, axis=-1)]
+            are_known = labels.shape == (len(self),) and not len(others)
+        except (RuntimeError, TypeError, ValueError, IndexError):  # gaps, tensors, odd lists
+            labels, others, are_known = np.array(None), np.array([None]), False
         if not are_known:
+            some = (others if len(others) else labels.ravel())[:5].tolist()
             raise ValueError(
                 f"y: expected {len(self)} labels out of {self.classes.tolist()}, got shape "
-                f"{labels.shape} with {labels.ravel()[:5].tolist()}; give one for each row"
+                f"{labels.shape} with {some}; give one of them for each row"
             )
         return np.asarray(is_class.argmax(axis=-1), dtype=np.int64)
 
