@@ -1,4 +1,8 @@
+from pathlib import Path
+
+import numpy as np
 import pandas as pd
+import pytest
 from sample_files import houses, sales
 
 from batchensemble import load
@@ -48,3 +52,17 @@ def test_series_that_lost_their_zeros_are_known_and_others_are_told_to_be_new(sh
     assert not answers[2].equals(answers[0])
     assert ["knows no series" in words for words in said] == [False, False, True]
     assert "such as x001, and forecasts" in " ".join(said[2].split())
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_times_with_a_zone_are_refused_where_fit_saw_none(shell, ending):
+    frame = pd.DataFrame({"at": pd.date_range("2024-01-01", periods=60, freq="7h")})
+    frame["y"] = frame["at"].dt.hour + np.arange(60) / 60
+    frame.to_csv("fit.csv", index=False)
+    shell("fit", "fit.csv", "-t", "y", "--preset", "fast", "--epochs", 1, "-o", "at.be")
+    frame["at"] = frame["at"].dt.tz_localize("America/New_York")
+    zoned = Path(f"zoned.{ending}")
+    frame.to_csv(zoned, index=False) if ending == "csv" else frame.to_parquet(zoned)
+    for command in ("predict", "evaluate"):
+        said = " ".join(shell(command, "at.be", zoned, code=1).stderr.split())
+        assert "column 'at': expected a time without a zone as at fit, got 2024-01-01" in said

@@ -1,4 +1,7 @@
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from fixtures import TINY_FORECASTER, long_frame
@@ -55,3 +58,15 @@ def test_the_fewer_windows_there_are_the_less_they_stretch_paths():
     errors = Errors(wide, np.ones_like(wide), wide)
     factors = [path_spread(errors, n)["factors"].mean() for n in (0, PRIOR_WINDOWS, 1e9)]
     assert factors == pytest.approx([1, 2**0.5, 2], rel=0.03)
+
+
+def test_values_before_the_first_one_are_no_naive_forecast_to_compare_with():
+    random = np.random.default_rng(0)
+    months = pd.date_range("2024-01-01", periods=12, freq="MS")
+    panel = pd.concat(
+        pd.DataFrame({"unique_id": f"s{i}", "ds": months, "y": random.normal(100, 5, 12)})
+        for i in range(20)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a first season that is repeated would be a perfect one
+        Forecaster(horizon=6, preset="fast", random_state=0).fit(panel)

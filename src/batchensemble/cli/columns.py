@@ -22,7 +22,7 @@ from batchensemble.data.text import read_as, zoned
 from batchensemble.data.units import doubts_about_series, numbers_of_fit
 from batchensemble.data.vocabulary import Spelling
 from batchensemble.estimators import Classifier, Forecaster, Regressor
-from batchensemble.estimators.answers import with_zones, zoned_columns
+from batchensemble.estimators.answers import date_columns, with_zones, zoned_columns
 from batchensemble.words import closest
 
 
@@ -91,8 +91,9 @@ def read_rows(
 ) -> pd.DataFrame:
     """Rows of a table as the model wants them; `kinds` may have more columns than it needs."""
     frame = read_as(rows, kinds, file, notations, usual_numbers(model.model_.encoder))
-    for name in zoned_columns(model):
-        _refuse_zones(rows[name], file, had_zones=True)
+    had_zones = zoned_columns(model)
+    for name in date_columns(model):
+        _refuse_zones(rows[name], file, had_zones=name in had_zones)
     return with_zones(model, frame)
 
 

@@ -58,6 +58,13 @@ def with_zones(model: Regressor | Classifier, frame: pd.DataFrame) -> pd.DataFra
     return with_zone(frame, zoned_columns(model))
 
 
+def date_columns(model: Regressor | Classifier) -> list[str]:
+    """The columns of dates, if it is known which of them had a zone at fit."""
+    encoder = model.model_.encoder
+    dates = [n for n, kind in zip(encoder.names_, encoder.kinds_, strict=True) if kind == "date"]
+    return dates if hasattr(encoder, "zoned_") else []
+
+
 def zoned_columns(model: Regressor | Classifier) -> list[str]:
     """The columns of dates that had a zone at fit."""
     encoder = model.model_.encoder

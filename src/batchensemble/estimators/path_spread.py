@@ -63,6 +63,9 @@ def errors_of(
         for some in torch.tensor(rows, device=windows.device).split(512):
             x, y = windows.take(some)
             naive = y - x[:, repeated, 0]
+            if windows.n_levels:  # not what a value stands for that is not known
+                is_known = x[:, repeated, 1 + windows.n_levels] != 0
+                naive = torch.where(is_known, naive, torch.nan)
             x = x.unsqueeze(-2).expand(-1, -1, members.n_members, -1)
             mean, log_variance = loss.moments(network(x, masks))
             stds = (log_variance.exp().mean(-1) + mean.var(-1, correction=0)).sqrt()
