@@ -66,3 +66,26 @@ def test_times_with_a_zone_are_refused_where_fit_saw_none(shell, ending):
     for command in ("predict", "evaluate"):
         said = " ".join(shell(command, "at.be", zoned, code=1).stderr.split())
         assert "column 'at': expected a time without a zone as at fit, got 2024-01-01" in said
+
+
+def test_columns_known_ahead_are_read_by_the_size_of_fit_and_other_units_are_told(shell):
+    random = np.random.default_rng(0)
+    days = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=127)})
+    days["price"] = random.integers(1001, 2999, 127)
+    days["sales"] = 300 - days["price"] / 20
+    days[:120].to_csv("days.csv", index=False)
+    words = ("-t", "sales", "--time", "day", "--future", "price", "--horizon", 7, "--epochs", 1)
+    shell("fit", "days.csv", *words, "-o", "days.be")
+    ahead = days.loc[120:, ["day", "price"]]
+
+    def forecast(prices, separator=","):
+        ahead.assign(price=prices).to_csv("ahead.csv", index=False, sep=separator)
+        said = shell("predict", "days.be", "--ahead", "ahead.csv", "-o", "out.csv").stderr
+        return Path("out.csv").read_text(), " ".join(said.split())
+
+    plain, said = forecast(ahead["price"])
+    assert "Warning" not in said
+    for mark, separator in ((".", ";"), (".", ","), (",", ";")):
+        marked = [f"{price:,}".replace(",", mark) for price in ahead["price"]]
+        assert forecast(marked, separator)[0] == plain
+    assert "1,000 times larger" in forecast(ahead["price"] / 1000)[1]

@@ -179,3 +179,16 @@ def test_a_column_that_changes_its_kind_in_a_later_file_is_named(files, small):
     frame.to_parquet(files / "9.parquet")
     with pytest.raises(ValueError, match=r"9\.parquet.* column 'x1': expected a finite number"):
         Regressor(**TINY, epochs=1).fit(files, "y")
+
+
+def test_watched_rows_are_of_all_files_however_they_are_sorted(tmp_path, small, monkeypatch):
+    monkeypatch.setattr(from_files, "WATCHED_ROWS", 40)
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": random.normal(size=2400)})
+    frame["y"] = np.repeat([0.01, 1.0, 1.0, 1.0], 600) * random.normal(size=2400)
+    frame.to_parquet(tmp_path / "all.parquet", index=False)
+    settings = TINY | {"epochs": 20, "preset": "fast"}
+    model = Regressor(**settings).fit(tmp_path / "all.parquet", "y")
+    lower, upper = model.predict_interval(frame[["x"]], 0.9).T
+    covered = ((lower <= frame["y"]) & (frame["y"] <= upper)).mean()
+    assert 0.8 <= covered <= 0.99  # as wide as the first rows need: 0.3

@@ -19,7 +19,7 @@ from batchensemble.data.reading import TableFile, open_table
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.tables import check_told_apart
 from batchensemble.data.text import read_as, zoned
-from batchensemble.data.units import doubts_about_series, numbers_of_fit
+from batchensemble.data.units import doubts_about_series, misfit, numbers_of_fit
 from batchensemble.data.vocabulary import Spelling
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import date_columns, with_zones, zoned_columns
@@ -106,9 +106,9 @@ def read_series(
     """
     with open_new(path, options) as file:
         df, n_left_out = series_in(model, file, is_ahead=is_ahead)
-    if not is_ahead:
-        for doubt in _doubts_about(model, df, path):
-            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=2)
+    doubts = [] if is_ahead else [*_doubts_about(model, df, path)]
+    for doubt in [*doubts, *_doubts_about_columns(model, df)]:
+        warnings.warn(doubt, BatchEnsembleWarning, stacklevel=2)
     return df, n_left_out
 
 
@@ -122,6 +122,15 @@ def _doubts_about(model: Forecaster, df: pd.DataFrame, path: Path) -> Iterator[s
             f"rows there alone; if it should know them, name them as at fit, such as {panel.ids[0]}"
         )
     yield from doubts_about_series(panel, ids, df[model.target_col].to_numpy(np.float64))
+
+
+def _doubts_about_columns(model: Forecaster, df: pd.DataFrame) -> Iterator[str]:
+    for encoder in model.model_.encoder.encoders_.values():
+        for name, known in usual_numbers(encoder).items():
+            values = df[name].to_numpy(np.float64) if name in df else np.empty(0)
+            found = misfit(values, known) if len(values) else None
+            if found:
+                yield f"column {name!r}: all values lie far outside those of fit, {found}"
 
 
 def series_in(

@@ -26,6 +26,7 @@ SLACK = 2.0  # new rows are not all between the smallest and the largest of fit
 USUAL = 16  # one in so many is below what is usual, and one above
 LEAST_SPREAD = 0.1  # of what is usual: numbers that count up do not spread so far
 LIKE = 3.0  # times a prediction
+NEAR = 2.0  # standard deviations, within which nearly all numbers are
 
 
 _CURE = (
@@ -109,11 +110,12 @@ def _quantiles(encoder: TableEncoder) -> Iterator[tuple[int, Floats]]:
         yield from zip(bins.columns.tolist(), bins.edges, strict=True)
     elif len(numbers.quantiles):
         yield from zip(scaled, numbers.quantiles.T, strict=True)
-    elif encoder.scaling == "minmax":
-        ends = np.column_stack([numbers.center, numbers.center + numbers.spread])
-        yield from (
-            pair for pair in zip(scaled, ends, strict=True) if not encoder.constant_[pair[0]]
-        )
+    else:
+        ends = (0.0, 1.0) if encoder.scaling == "minmax" else (-NEAR, NEAR)
+        known = np.linspace(*ends, USUAL)[:, None] * numbers.spread + numbers.center
+        for pair in zip(scaled, known.T, strict=True):
+            if not encoder.constant_[pair[0]]:
+                yield pair
 
 
 def doubts_about_series(known: Panel, ids: NDArray[Any], values: Floats) -> Iterator[str]:

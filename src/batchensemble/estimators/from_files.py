@@ -190,8 +190,9 @@ def _write_shards(
         write_rows(folder, n_shards, x, y, parts.deal(len(x), random), random)
     x, values, own = read_shard(folder, 0, n_features)
     n_held_out = parts.n_folds if parts.n_folds > 1 else int(parts.share > 0)
-    some = [np.flatnonzero(own == part)[:WATCHED_ROWS] for part in range(n_held_out)]
-    rows = np.concatenate(some) if some else np.arange(min(SHIFT_ROWS, len(x)))
+    order = random.permutation(len(own))  # rows lie as in the files, which may be sorted
+    some = [np.sort(order[own[order] == part][:WATCHED_ROWS]) for part in range(n_held_out)]
+    rows = np.concatenate(some) if some else np.sort(order[:SHIFT_ROWS])
     device = pick_device(estimator.device)
     kind = torch.int64 if y.dtype.kind == "i" else torch.float32
     watched = Data(
