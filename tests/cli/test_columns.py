@@ -89,3 +89,18 @@ def test_columns_known_ahead_are_read_by_the_size_of_fit_and_other_units_are_tol
         marked = [f"{price:,}".replace(",", mark) for price in ahead["price"]]
         assert forecast(marked, separator)[0] == plain
     assert "1,000 times larger" in forecast(ahead["price"] / 1000)[1]
+
+
+def test_dates_known_ahead_have_a_zone_only_if_those_of_fit_had_one(shell):
+    days = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=67)})
+    days["sent"] = days["day"] + pd.to_timedelta(np.arange(67) % 5, "h")
+    days["sales"] = np.arange(67) % 7 + 1.0
+    days[:60].to_csv("days.csv", index=False)
+    words = ("-t", "sales", "--time", "day", "--future", "sent", "--horizon", 7, "--epochs", 1)
+    shell("fit", "days.csv", *words, "-o", "days.be")
+    ahead = days.loc[60:, ["day", "sent"]]
+    ahead.to_csv("ahead.csv", index=False)
+    shell("predict", "days.be", "--ahead", "ahead.csv", "-o", "out.csv")
+    ahead.assign(sent=ahead["sent"].dt.tz_localize("Asia/Tokyo")).to_csv("zoned.csv", index=False)
+    said = shell("predict", "days.be", "--ahead", "zoned.csv", "-o", "out.csv", code=1).stderr
+    assert "column 'sent': expected a time without a zone" in " ".join(said.split())

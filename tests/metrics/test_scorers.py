@@ -1,6 +1,7 @@
 """Scorers inside scikit-learn's cross-validation against scores by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, cross_val_score
@@ -36,6 +37,12 @@ def test_cross_validation_scores_the_distribution(scorer, score):
         make_pipeline(StandardScaler(), Regressor(**QUICK)), X, Y, scoring=scorer, cv=FOLDS
     )
     assert np.isfinite(through).all()
+
+
+@pytest.mark.parametrize("scorer", [metrics.neg_crps, metrics.neg_nll])
+def test_a_target_of_one_column_is_scored_as_it_is_fitted(scorer):
+    model = Regressor(**QUICK).fit(X[:40], Y[:40])
+    assert scorer(model, X, pd.DataFrame({"y": Y})) == scorer(model, X, Y)
 
 
 def test_without_a_scorer_a_regressor_is_scored_by_r2():

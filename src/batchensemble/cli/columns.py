@@ -155,6 +155,12 @@ def series_in(
     for rows in file.batches():
         parts.append(read_as(rows, kinds, file, notations, usual))
         _check_zones(rows[model.time_col], model.panel_.times, file)
+        for encoder in model.model_.encoder.encoders_.values():
+            for name, kind, had_zones in zip(
+                encoder.names_, encoder.kinds_, getattr(encoder, "zoned_", ()), strict=False
+            ):
+                if kind == "date" and name in rows:
+                    _refuse_zones(rows[name], file, had_zones=had_zones)
     if not parts:
         raise ValueError(f"{file.name}: expected rows of the series, got none; add some")
     every = pd.concat(parts)

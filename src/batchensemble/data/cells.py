@@ -19,13 +19,11 @@ def trimmed(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 def fast_numbers(cells: NDArray[Any]) -> tuple[NDArray[np.float64] | None, bool]:
     """The usual column, every cell a plain number, or None; and whether there is a point."""
     values = cells.tolist()
-    if None in values:
-        return None, False
-    joined = "\0".join(["", *values])
-    if any(letter in joined for letter in "_nN") or CODES.search(joined):  # 1_0, nan, INF; 007
-        return None, False
     try:
+        joined = "\0".join(["", *values])
+        if any(letter in joined for letter in "_nN") or CODES.search(joined):  # 1_0, nan, INF; 007
+            return None, False
         numbers = np.array(values, dtype=np.float64)
-    except ValueError:  # a gap, for example
+    except (TypeError, ValueError):  # a gap, for example
         return None, False
     return (numbers if np.isfinite(numbers).all() else None), "." in joined

@@ -19,8 +19,11 @@ def find_separator(lines: Sequence[str]) -> str:
     If there is none, as in files with a line that is incomplete, names decide.
     """
     lines = [line for line in lines if line.strip()]
-    widths = {separator: _widths(lines, separator) for separator in SEPARATORS}
-    return max(SEPARATORS, key=lambda s: (len({*widths[s]}) == 1 < widths[s][0], widths[s][0]))
+    found = [separator for separator in SEPARATORS if separator in lines[0]] or [*SEPARATORS[:1]]
+    if len(found) == 1:
+        return found[0]
+    widths = {separator: _widths(lines, separator) for separator in found}
+    return max(found, key=lambda s: (len({*widths[s]}) == 1 < widths[s][0], widths[s][0]))
 
 
 def table_begin(lines: Sequence[str]) -> int:
