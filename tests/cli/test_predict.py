@@ -187,7 +187,7 @@ def test_numbers_in_another_unit_are_told_once_for_a_file_of_many_batches(shell)
     assert not shell("predict", "price.be", "good.csv", "-o", "out.csv").stderr.count("Warning")
     said = plain(shell("predict", "price.be", "large.csv", "-o", "out.csv").stderr)
     assert said.count("Warning") == 1
-    first = f"such as {1000 * float(rows['area'].iloc[0]):.6g} instead of 31.7 to 199.2"
+    first = f"such as {1000 * float(rows['area'].iloc[0]):.6g} instead of about 31.7 to 199.2"
     assert f"column 'area': all values lie far outside those of fit, {first}" in said
     assert "if they were 1,000 times smaller; write them in the unit of fit or" in said
     few = shell.read("large.csv", dtype=str)[:3]

@@ -315,7 +315,7 @@ def test_columns_that_leave_their_marks_open_and_have_different_ones_are_asked_a
     for separator in ";\t":
         one = kind_of(csv(cells, separator=separator, beside="2.016"))
         assert one.kind == "category"
-        assert "the mark of '7,084' may be decimal or part thousands" in one.note
+        assert "'7,084' may be 7084 or 7.084, and other columns have the other mark" in one.note
         asked = kind_of(
             csv(cells, separator=separator, beside="2.016"), options=FileOptions(decimal=",")
         )

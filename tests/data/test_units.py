@@ -59,7 +59,7 @@ def test_all_numbers_in_another_unit_are_told(kept, factor, name):
     new.loc[[0, 5], name] = np.nan
     (doubt,) = told(table(), new, **kept)
     assert doubt.startswith(f"column {name!r}: all values lie far outside those of fit, such as ")
-    assert f"such as {new[name][1]:.6g} instead of {table()[name].min():.6g} to" in doubt
+    assert f"such as {new[name][1]:.6g} instead of about {table()[name].min():.6g} to" in doubt
     word = "larger" if factor > 1 else "smaller"
     times = f"{max(factor, 1 / factor):,.0f} times {word}"
     assert f"and would be like these if they were {times}; write them in the unit of fit" in doubt

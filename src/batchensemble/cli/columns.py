@@ -19,10 +19,10 @@ from batchensemble.data.reading import TableFile, open_table
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.tables import check_told_apart
 from batchensemble.data.text import read_as, zoned
-from batchensemble.data.units import doubts_about_series, misfit, numbers_of_fit
+from batchensemble.data.units import doubt_about_column, doubts_about_series, numbers_of_fit
 from batchensemble.data.vocabulary import Spelling
 from batchensemble.estimators import Classifier, Forecaster, Regressor
-from batchensemble.estimators.answers import date_columns, with_zones, zoned_columns
+from batchensemble.estimators.answers import with_zones, zones_of
 from batchensemble.words import closest
 
 
@@ -91,9 +91,7 @@ def read_rows(
 ) -> pd.DataFrame:
     """Rows of a table as the model wants them; `kinds` may have more columns than it needs."""
     frame = read_as(rows, kinds, file, notations, usual_numbers(model.model_.encoder))
-    had_zones = zoned_columns(model)
-    for name in date_columns(model):
-        _refuse_zones(rows[name], file, had_zones=name in had_zones)
+    _check_dates(model.model_.encoder, rows, file)
     return with_zones(model, frame)
 
 
@@ -127,10 +125,8 @@ def _doubts_about(model: Forecaster, df: pd.DataFrame, path: Path) -> Iterator[s
 def _doubts_about_columns(model: Forecaster, df: pd.DataFrame) -> Iterator[str]:
     for encoder in model.model_.encoder.encoders_.values():
         for name, known in usual_numbers(encoder).items():
-            values = df[name].to_numpy(np.float64) if name in df else np.empty(0)
-            found = misfit(values, known) if len(values) else None
-            if found:
-                yield f"column {name!r}: all values lie far outside those of fit, {found}"
+            if name in df and len(df):
+                yield from doubt_about_column(name, df[name].to_numpy(np.float64), known)
 
 
 def series_in(
@@ -156,11 +152,7 @@ def series_in(
         parts.append(read_as(rows, kinds, file, notations, usual))
         _check_zones(rows[model.time_col], model.panel_.times, file)
         for encoder in model.model_.encoder.encoders_.values():
-            for name, kind, had_zones in zip(
-                encoder.names_, encoder.kinds_, getattr(encoder, "zoned_", ()), strict=False
-            ):
-                if kind == "date" and name in rows:
-                    _refuse_zones(rows[name], file, had_zones=had_zones)
+            _check_dates(encoder, rows, file)
     if not parts:
         raise ValueError(f"{file.name}: expected rows of the series, got none; add some")
     every = pd.concat(parts)
@@ -191,6 +183,13 @@ def _check_zones(times: pd.Series, of_fit: Any, file: TableFile) -> None:
     if not isinstance(of_fit, pd.DatetimeIndex):
         return
     _refuse_zones(times, file, had_zones=of_fit.tz is not None)
+
+
+def _check_dates(encoder: TableEncoder, rows: pd.DataFrame, file: TableFile) -> None:
+    """The same of columns of dates, as far as they are there."""
+    for name, had_zones in zones_of(encoder).items():
+        if name in rows:
+            _refuse_zones(rows[name], file, had_zones=had_zones)
 
 
 def _refuse_zones(times: pd.Series, file: TableFile, *, had_zones: bool) -> None:

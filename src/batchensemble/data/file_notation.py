@@ -27,6 +27,7 @@ from batchensemble.data.notation import (
     has_thousands,
     is_plain,
     parse,
+    readings,
     shows_point,
 )
 from batchensemble.data.reading import TableFile
@@ -285,8 +286,8 @@ class _Batch:
 
     def _refuse(self, cell: str, why: str) -> NoReturn:
         raise ValueError(
-            f"{self.file.name}: expected numbers that can be read in one way, got {cell}, whose "
-            f"mark may be decimal or part thousands{why}; add --decimal . or --decimal ,"
+            f"{self.file.name}: expected numbers that can be read in one way, got {cell}{why}; "
+            f"add --decimal . or --decimal ,"
         )
 
     def _where(self, name: str) -> str:
@@ -294,4 +295,5 @@ class _Batch:
         cells, _, survey, *_ = self.columns[name]
         word = next(iter(survey.unclear.values()))
         row = next(i for i, cell in enumerate(cells) if cell and cell.strip() == word)
-        return f"{word!r} in {self.file.unit} {self.index[row]}, column {name!r}"
+        place = f"{self.file.unit} {self.index[row]}, column {name!r}"
+        return f"{word!r} in {place}, which may be {' or '.join(readings(word))}"

@@ -149,7 +149,7 @@ class Survey:
         for mark in self.unclear if found is None else ():
             found = self._decimal(mark, separator)
             if found is None:
-                word, (a, b) = self.unclear[mark], _readings(self.unclear[mark])
+                word, (a, b) = self.unclear[mark], readings(self.unclear[mark])
                 return f"{word!r} may be {a} or {b}; add --decimal . or --decimal ,"
         return replace(BY_DECIMAL[found] if found else UNMARKED, sign=sign)
 
@@ -274,7 +274,7 @@ _POINT = re.compile(
 _PATTERNS = {mark: _pattern(mark, known.thousands) for mark, known in BY_DECIMAL.items()}
 
 
-def _readings(word: str) -> tuple[str, str]:
+def readings(word: str) -> tuple[str, str]:
     """The two numbers that a word may be, the larger first."""
     sign = getattr(_parts(word), "sign", "")
     values = [

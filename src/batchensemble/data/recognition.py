@@ -29,6 +29,7 @@ from batchensemble.data.notation import (
     is_plain,
     parse,
     plain_numbers,
+    readings,
     shows_point,
 )
 from batchensemble.data.reading import TableFile
@@ -101,8 +102,8 @@ def recognise(
                 cell = next(iter(kinds[name].marks.values()))
                 kinds[name] = _as_words(
                     name,
-                    f"the mark of {cell!r} may be decimal or part thousands, and other columns "
-                    "have the other mark; add --decimal . or --decimal ,",
+                    f"{cell!r} may be {' or '.join(readings(cell))}, and other columns have the "
+                    "other mark; add --decimal . or --decimal ,",
                 )
                 continue
             kinds[name] = _recognise(

@@ -45,8 +45,8 @@ class Misfit(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"such as {self.example:.6g} instead of {self.low:.6g} to {self.high:.6g}, and would "
-            f"be like these if they were {_times(self.factor)}; {_CURE}"
+            f"such as {self.example:.6g} instead of about {self.low:.6g} to {self.high:.6g}, and "
+            f"would be like these if they were {_times(self.factor)}; {_CURE}"
         )
 
 
@@ -86,9 +86,13 @@ def doubts_about_units(columns: Columns, encoder: TableEncoder) -> Iterator[str]
     if columns.n_rows < FEWEST_ROWS:
         return
     for j, known in numbers_of_fit(encoder):
-        found = misfit(columns[j].values, known) if columns[j].kind == "number" else None
-        if found:
-            yield f"column {columns[j].name!r}: all values lie far outside those of fit, {found}"
+        if columns[j].kind == "number":
+            yield from doubt_about_column(columns[j].name, columns[j].values, known)
+
+
+def doubt_about_column(name: str, values: Floats, known: Floats) -> Iterator[str]:
+    if found := misfit(values, known):
+        yield f"column {name!r}: all values lie far outside those of fit, {found}"
 
 
 def numbers_of_fit(encoder: TableEncoder) -> Iterator[tuple[int, Floats]]:

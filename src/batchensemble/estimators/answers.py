@@ -7,6 +7,7 @@ import pandas as pd
 
 from batchensemble.conformal import predicted_interval
 from batchensemble.data.columns import Columns
+from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.text import with_zone
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.regressor import Regressor
@@ -58,15 +59,12 @@ def with_zones(model: Regressor | Classifier, frame: pd.DataFrame) -> pd.DataFra
     return with_zone(frame, zoned_columns(model))
 
 
-def date_columns(model: Regressor | Classifier) -> list[str]:
-    """The columns of dates, if it is known which of them had a zone at fit."""
-    encoder = model.model_.encoder
-    dates = [n for n, kind in zip(encoder.names_, encoder.kinds_, strict=True) if kind == "date"]
-    return dates if hasattr(encoder, "zoned_") else []
+def zones_of(encoder: TableEncoder) -> dict[str, bool]:
+    """Whether columns of dates had a zone at fit; files of 0.2 do not say."""
+    zoned = zip(encoder.names_, encoder.kinds_, getattr(encoder, "zoned_", ()), strict=False)
+    return {name: bool(is_zoned) for name, kind, is_zoned in zoned if kind == "date"}
 
 
 def zoned_columns(model: Regressor | Classifier) -> list[str]:
     """The columns of dates that had a zone at fit."""
-    encoder = model.model_.encoder
-    zoned = zip(encoder.names_, encoder.kinds_, getattr(encoder, "zoned_", ()), strict=False)
-    return [name for name, kind, is_zoned in zoned if is_zoned and kind == "date"]
+    return [name for name, is_zoned in zones_of(model.model_.encoder).items() if is_zoned]
