@@ -98,7 +98,7 @@ def test_a_reader_who_has_read_enough_is_no_error(shell):
         ),
         ("evaluate price.be test.csv -o report.pdf", "expected the name of an .html file"),
         ("evaluate town.be moved.csv", "expected a class that the model knows"),
-        ("evaluate sales.be sales.csv", "expected at least 4 new steps of every series"),
+        ("evaluate sales.be sales.csv", "expected at least 4 new steps of a series"),
         ("inspect houses.csv", "houses.csv is not a batchensemble model"),
         ("export price.be model.pb", "expected a file name that ends in .onnx"),
     ],

@@ -9,6 +9,7 @@ from sample_files import QUICK, sales
 from batchensemble import Forecaster, load
 from batchensemble.cli.comparison import evaluate_file
 from batchensemble.cli.scores import sampling_words
+from batchensemble.data.doubts import BatchEnsembleWarning
 
 
 def judged(model):
@@ -103,9 +104,32 @@ def test_one_series_may_have_times_called_self(shell):
     assert evaluate_file(load("one.be"), Path("new.csv"), target=None, coverage=0.9).n_windows == 9
 
 
-def test_series_that_fit_has_not_seen_are_refused(shell):
-    sales().query("month >= '2022-01-01'").replace("north", "west").to_csv("test.csv", index=False)
-    with pytest.raises(ValueError, match=r"expected only series of fit, got \['west'\]"):
+def test_a_series_that_ended_or_is_new_is_named_and_the_others_are_judged(shell):
+    late = sales().query("month >= '2022-01-01'")
+    late.to_csv("test.csv", index=False)
+    both = judged("sales.be")
+    new = late.query("store == 'south'").assign(store="west")
+    for north in (0, 3):  # steps, of which four are forecast
+        ended = pd.concat([late.query("store == 'north'")[:north], late.query("store == 'south'")])
+        pd.concat([ended, new]).to_csv("test.csv", index=False)
+        found = judged("sales.be")
+        assert (found.n_windows, found.n_rows) == (9, 12)
+        shown = found.detail.frame.reset_index(drop=True)
+        south = both.detail.frame.query("series == 'south'").reset_index(drop=True)
+        pd.testing.assert_frame_equal(shown, south, rtol=1e-6)
+        assert found.warnings[-2:] == (
+            "1 series left out (fewer than 4 new steps): 'north'",
+            "1 series left out (not among the series of fit): 'west'",
+        )
+
+
+def test_a_file_of_new_series_alone_is_refused(shell):
+    late = sales().query("month >= '2022-01-01'")
+    late.replace({"north": "west", "south": "east"}).to_csv("test.csv", index=False)
+    with (
+        pytest.warns(BatchEnsembleWarning),
+        pytest.raises(ValueError, match=r"expected series of fit, such as 'north', got \['west', "),
+    ):
         judged("sales.be")
 
 
@@ -125,11 +149,11 @@ def test_months_on_different_days_count_for_their_month(shell):
     assert found[0].scores == found[1].scores
 
 
-def test_a_series_of_a_number_that_is_too_short_is_named_by_that_number(tmp_path):
+def test_a_file_in_which_no_series_goes_on_for_a_horizon_is_refused(tmp_path):
     days = pd.date_range("2020-01-01", periods=30)
     frame = pd.DataFrame({"unique_id": np.repeat([1, 2], 30), "ds": [*days, *days], "y": 1.0})
     model = Forecaster(**TINY_FORECASTER).fit(frame)
     later = frame.assign(ds=frame["ds"] + pd.Timedelta("2D"))
     later.to_csv(tmp_path / "test.csv", index=False)
-    with pytest.raises(ValueError, match="got 2 for 1; add rows"):
+    with pytest.raises(ValueError, match="4 new steps of a series.*got 2; add rows"):
         evaluate_file(model, tmp_path / "test.csv", target=None, coverage=0.9)

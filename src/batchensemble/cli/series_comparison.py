@@ -1,5 +1,6 @@
 """A model's forecasts compared with a file that continues its series."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from batchensemble.data.stamps import moved_to_start
 from batchensemble.estimators import Forecaster
 
 MOST_WINDOWS = 100
+MOST_NAMED = 5
 
 
 def evaluate_series(
@@ -26,16 +28,17 @@ def evaluate_series(
 ) -> Evaluation:
     """Rows that follow what the model knows are forecast, from every time that leaves a horizon."""
     new, n_without = read_series(model, path, options)
-    df, counts = _continued(model, new, path)
+    df, counts, unknown = _continued(model, new, path)
     h = model.model_.horizon
-    n_windows = min(int(counts.min()) - h + 1, MOST_WINDOWS)
-    if n_windows < 1:
-        shortest = counts.index.tolist()[int(counts.argmin())]
+    longest = int(counts.max())
+    if longest < h:
         raise ValueError(
-            f"{path}: expected at least {h} new steps of every series, as many as the model "
-            f"forecasts, got {int(counts.min())} for {shortest!r}; add rows, or fit with a shorter "
-            "--horizon"
+            f"{path}: expected at least {h} new steps of a series, as many as the model forecasts, "
+            f"got {longest}; add rows, or fit with a shorter --horizon"
         )
+    is_long = counts >= h
+    df = df[df[model.id_col].isin(counts.index[is_long])]
+    n_windows = min(int(counts[is_long].min()) - h + 1, MOST_WINDOWS)
     with about_file(path):
         past = model.backtest(df, n_windows=n_windows, refit="never").complete()
     truth, dist = past.truth, past.dist
@@ -73,6 +76,10 @@ def evaluate_series(
         ),
         n_windows=len(dist),
         horizon=h,
+        warnings=(
+            *_left_out(counts.index[~is_long], f"fewer than {h} new steps"),
+            *_left_out(unknown, "not among the series of fit"),
+        ),
     )
 
 
@@ -85,8 +92,10 @@ def _history(model: Forecaster, df: pd.DataFrame, last: pd.DataFrame, n: int) ->
     return known.groupby("series", sort=False).tail(n)
 
 
-def _continued(model: Forecaster, new: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, pd.Series]:
-    """What the model knows, followed by new rows; and the number of these by series."""
+def _continued(
+    model: Forecaster, new: pd.DataFrame, path: Path
+) -> tuple[pd.DataFrame, pd.Series, pd.Index]:
+    """What the model knows, followed by new rows; the number of these by series; unknown series."""
     panel, new = model.panel_, new.copy()
     if model.id_col not in new:
         new[model.id_col] = model.target_col
@@ -100,15 +109,25 @@ def _continued(model: Forecaster, new: pd.DataFrame, path: Path) -> tuple[pd.Dat
         }
     )
     last = pd.Series(panel.last_times, index=panel.ids.tolist())
-    unknown = sorted({*new[model.id_col]} - {*last.index})
-    if unknown:
+    is_known = new[model.id_col].isin(last.index)
+    unknown = pd.Index(new.loc[~is_known, model.id_col].unique())
+    if len(unknown) and not is_known.any():
         raise ValueError(
-            f"{path}: expected only series of fit, got {unknown[:5]}; delete the rows of the others"
+            f"{path}: expected series of fit, such as {last.index[0]!r}, got {[*unknown[:5]]}"
         )
+    new = new[is_known]
     each = np.arange(len(new) + 1)  # by itself: rows of a file may be of times that are known
     moved = moved_to_start(pd.Index(new[model.time_col]), each, panel.freq)
     if moved is not None:
         new[model.time_col] = moved
     new = new[new[model.time_col] > new[model.id_col].map(last)]
     counts = new[model.id_col].value_counts().reindex(last.index, fill_value=0)
-    return pd.concat([known, new], ignore_index=True), counts
+    return pd.concat([known, new], ignore_index=True), counts, unknown
+
+
+def _left_out(names: pd.Index, why: str) -> Iterator[str]:
+    if len(names):
+        some = ", ".join(map(repr, names[:MOST_NAMED].tolist())) + ", ..." * (
+            len(names) > MOST_NAMED
+        )
+        yield f"{len(names):,} series left out ({why}): {some}"
