@@ -84,7 +84,10 @@ def _passed(times: Any, cycles: Sequence[str | int], exact: bool) -> list[Any]:
     parts: dict[Any, Callable[[], Any]]
     if exact:
         days, years = days_since_1970(times), times.astype("datetime64[Y]")
-        start, end = years.astype("datetime64[us]"), (years + 1).astype("datetime64[us]")
+        start, end = (
+            years.astype("datetime64[us]"),
+            (years + np.timedelta64(1, "Y")).astype("datetime64[us]"),
+        )
         parts = {
             "year": lambda: (times - start) / (end - start),
             "week": lambda: (days + 3) % 7 / 7,  # 1970 began on a Thursday

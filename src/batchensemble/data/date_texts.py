@@ -159,7 +159,7 @@ def parse(words: NDArray[Any], form: str = "") -> NDArray[Any]:
             texts, form = [known[word] for word in words], form.removeprefix(NAMED)
         read = pd.to_datetime(pd.Series(list(texts), dtype=object), format=form, errors="coerce")
     moments: NDArray[Any] = read.to_numpy().astype("datetime64[us]")
-    return np.where((moments >= FIRST) & (moments < END), moments, np.datetime64("NaT"))
+    return np.where((moments >= FIRST) & (moments < END), moments, np.datetime64("NaT", "us"))
 
 
 def has_zone(word: str) -> bool:
