@@ -1078,3 +1078,18 @@ def test_the_callers_precision_does_not_matter(tmp_path, preset):
         check()
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("freq", ["MS", "W", "D", "h"])
+def test_a_history_in_another_time_zone_is_read_in_that_of_fit(freq):
+    days = pd.date_range("2018-01-01", periods=70, freq=freq, tz="Europe/Berlin")
+    own = pd.DataFrame({"unique_id": "a", "ds": days, "y": np.arange(70) % 7.0})
+    same = own.assign(ds=days.tz_convert("UTC"))  # the instants of a database
+    model = Forecaster(**QUICK).fit(own[:60])
+    pd.testing.assert_frame_equal(model.predict(df=same[:60]), model.predict())
+    past = [model.cross_validation(df, n_windows=3, refit="never") for df in (own, same)]
+    pd.testing.assert_frame_equal(*past)
+    later = [copy.deepcopy(model).update(df[60:]).predict() for df in (own, same)]
+    pd.testing.assert_frame_equal(*later)
+    with pytest.raises(ValueError, match=r"times of the type .*Berlin\] as at fit, got"):
+        model.predict(df=own.assign(ds=days.tz_localize(None)))

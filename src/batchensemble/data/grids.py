@@ -287,14 +287,13 @@ def _as_times(values: Ints, like: Any) -> Any:
     return times if like.tz is None else times.tz_localize("UTC").tz_convert(like.tz)
 
 
-def alike(times: Any, like: Any) -> Any:
-    """Times in the unit and the time zone of others; integers and dates do not mix."""
+def alike(times: Any, like: Any, *, in_unit: bool = True) -> Any:
+    """Times in the time zone of others, and in their unit; integers and dates do not mix."""
     zones = [getattr(each, "tz", None) for each in (times, like)]
-    dated = [isinstance(each, pd.DatetimeIndex) for each in (times, like)]
-    if dated[0] is not dated[1] or (zones[0] is None) is not (zones[1] is None):
+    is_dated, *others = [isinstance(each, pd.DatetimeIndex) for each in (times, like)]
+    if others != [is_dated] or (zones[0] is None) is not (zones[1] is None):
         raise ValueError(
             f"expected times of the type {like.dtype} as at fit, got {times.dtype}; convert them"
         )
-    if not dated[0]:
-        return times
-    return (times if zones[1] is None else times.tz_convert(zones[1])).as_unit(like.unit)
+    times = times if zones[1] is None else times.tz_convert(zones[1])
+    return times.as_unit(like.unit) if is_dated and in_unit else times

@@ -50,6 +50,7 @@ def read_panel(
     marks_gaps: bool = False,
     fewest: int = 1,
     goes_on: bool = False,
+    like: Any = None,
 ) -> Panel:
     """Time series of any accepted form -> `Panel`; a `Panel` is returned unchanged.
 
@@ -59,7 +60,8 @@ def read_panel(
     a month (hours of a day, ...) are moved to its start. `fill` ("interpolate" or "ffill") closes
     gaps, missing rows as well as missing values, of the target and of numeric columns in missing
     rows; it drops missing values at the end of a series. Those at its beginning are dropped, too,
-    unless it `goes_on` from another, to which `joined` adds it.
+    unless it `goes_on` from another, to which `joined` adds it. Times are in the time zone of those
+    that they are `like`.
     Without a `fill`, a gap is an error, or with `marks_gaps` filled forward and marked as such.
     """
     if isinstance(data, Panel):
@@ -67,7 +69,7 @@ def read_panel(
     if fill is not None:
         one_of(fill, ("interpolate", "ffill"), "fill")
     closes_gaps = marks_gaps or fill is not None
-    panel = _trimmed(_read(data, names, list(columns)), goes_on, with_ends=closes_gaps)
+    panel = _trimmed(_read(data, names, list(columns), like), goes_on, with_ends=closes_gaps)
     _check_values(panel, closes_gaps)
     known = panel.freq if freq is None else freq
     times, starts, ids = panel.times, panel.starts, panel.ids
@@ -90,7 +92,7 @@ def read_panel(
     return panel
 
 
-def _read(data: Any, names: Names, columns: list[str]) -> Panel:
+def _read(data: Any, names: Names, columns: list[str], like: Any) -> Panel:
     """Rows sorted by series and time, gaps and all; the frequency is None unless data carry it."""
     roles = [names.id, names.time, names.target]
     if any(name in roles for name in columns):
@@ -113,6 +115,8 @@ def _read(data: Any, names: Names, columns: list[str]) -> Panel:
     ids = longframes.read_ids(table, names)
     codes, unique = pd.factorize(ids)
     times, freq = longframes.read_times(table[names.time])
+    if type(times) is type(like):
+        times = grids.alike(times, like, in_unit=False)
     order = np.lexsort((grids.ticks(times), codes))
     panel = Panel(
         ids=np.asarray(unique),

@@ -373,7 +373,7 @@ class Forecaster(Estimator):
         h = check_horizon(self.model_.horizon if h is None else h)
         panel = self.panel_
         if df is not None:
-            panel = self._read(df, fill=self.fill, freq=panel.freq)
+            panel = self._read(df, fill=self.fill, freq=panel.freq, like=panel.times)
             check_lengths(panel, self.model_.shortest)
         columns: Columns | None = None
         if self.future_columns:
@@ -480,7 +480,7 @@ class Forecaster(Estimator):
         """Series whose past is to be forecast: filled, if at all, without a look ahead."""
         fill = "ffill" if self.fill == "interpolate" else self.fill
         if as_fitted:
-            return self._read(df, fill=fill, freq=self.panel_.freq)
+            return self._read(df, fill=fill, freq=self.panel_.freq, like=self.panel_.times)
         return self._read(df, fill=fill, freq=self.freq, kind=self._resolved()["network"])
 
     def caught_up(self, history: Panel) -> "Forecaster":
@@ -570,6 +570,7 @@ class Forecaster(Estimator):
         kind: str | None = None,
         has_dates: bool = True,
         goes_on: bool = False,
+        like: Any = None,
     ) -> Panel:
         if isinstance(df, Panel):
             return df
@@ -582,6 +583,7 @@ class Forecaster(Estimator):
             fill=fill,
             marks_gaps=fill is None and NETWORKS[kind or self._kind].reads_around_gaps,
             goes_on=goes_on,
+            like=like,
         )
         check_static(panel, self.static_columns)
         return self._with_holidays(panel) if has_dates else panel
@@ -605,7 +607,7 @@ class Forecaster(Estimator):
             new = self._read(df, fill=self.fill, freq=1, has_dates=False, goes_on=True)
             new = self._with_holidays(panel.followed_by(new))
         else:
-            new = self._read(df, fill=self.fill, freq=panel.freq, goes_on=True)
+            new = self._read(df, fill=self.fill, freq=panel.freq, goes_on=True, like=panel.times)
         for doubt in doubts_about_series(panel, np.repeat(new.ids, new.lengths), new.observed):
             warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
         return joined(panel, new, self.fill)
