@@ -150,6 +150,9 @@ def test_a_model_is_called_like_its_data_unless_told(tmp_path, monkeypatch):
     assert model_path(Path("houses.v2.parquet"), None) == Path("houses.v2.be")
     assert model_path(Path("HOUSES.CSV"), None) == Path("HOUSES.be")
     assert model_path(Path("-"), Path("m.be")) == Path("m.be")
+    assert model_path(tmp_path / "*.csv", None) == Path(f"{tmp_path.name}.be")
+    (tmp_path / "Sales [2024].csv").touch()
+    assert model_path(tmp_path / "Sales [2024].csv", None) == Path("Sales [2024].be")
     with pytest.raises(ValueError, match="the model needs a file name: add -o"):
         model_path(Path("-"), None)
     with pytest.raises(ValueError, match="the model needs a file name: add -o"):

@@ -223,3 +223,8 @@ def test_a_history_in_another_unit_is_told(shell):
     assert "1,000 times larger" in plain(shell("evaluate", "sales.be", "late.csv").stderr)
     sales().query("month >= '2022-01-01'").to_csv("late.csv", index=False)
     assert "times" not in shell("predict", "sales.be", "late.csv", "-o", "out.csv").stderr
+
+
+def test_a_file_with_brackets_in_its_name_is_named_whole(shell):
+    told = shell("predict", "price.be", "new.csv", "-o", "new [red].csv").stderr
+    assert "rows: new [red].csv" in told

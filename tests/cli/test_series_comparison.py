@@ -155,5 +155,5 @@ def test_a_file_in_which_no_series_goes_on_for_a_horizon_is_refused(tmp_path):
     model = Forecaster(**TINY_FORECASTER).fit(frame)
     later = frame.assign(ds=frame["ds"] + pd.Timedelta("2D"))
     later.to_csv(tmp_path / "test.csv", index=False)
-    with pytest.raises(ValueError, match="4 new steps of a series.*got 2; add rows"):
+    with pytest.raises(ValueError, match=r"4 new steps of a series.*got 2; add rows"):
         evaluate_file(model, tmp_path / "test.csv", target=None, coverage=0.9)

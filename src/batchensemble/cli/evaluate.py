@@ -85,7 +85,7 @@ def evaluate(
             from batchensemble.cli.joint_report import write_joint_report
 
             write_joint_report(fitted, model, parts, together, out)
-            console.print(f"Report: {out}", soft_wrap=True)
+            console.print(f"Report: {out}", soft_wrap=True, markup=False)
         if json:
             targets = {name: part.as_dict() for name, part in parts.items()}
             typer.echo(as_json({"model": model, "targets": targets, **together}))
@@ -96,7 +96,7 @@ def evaluate(
     print_evaluation(console, evaluation)
     if out:
         write_report(fitted, model, evaluation, out)
-        console.print(f"Report: {out}", soft_wrap=True)
+        console.print(f"Report: {out}", soft_wrap=True, markup=False)
     if json:
         typer.echo(as_json({"model": model, **evaluation.as_dict()}))
 

@@ -1,7 +1,6 @@
 """What `fit` prints: how a file was read, what the target is, and the scores."""
 
 from collections.abc import Mapping
-from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from batchensemble.cli.format import counted, print_grid
+from batchensemble.data.table_files import is_pattern
 
 
 def print_source(console: Console, origin: Mapping[str, Any]) -> None:
@@ -38,7 +38,7 @@ def print_rows(console: Console, rows: str, facts: Mapping[str, Any]) -> None:
     """A file and its rows, and how many were left out."""
     file, n = facts["file"], facts["n_without_target"]
     left_out = f"; left out {counted(n, 'row')} without {escape(facts['target'])}" if n else ""
-    name = str(file) if has_magic(str(file)) else Path(file).name
+    name = str(file) if is_pattern(file) else Path(file).name
     console.print(f"[bold]{escape(name)}[/]: {rows}{left_out}")
 
 

@@ -9,7 +9,6 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
-from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from batchensemble.cli.format import counted
 from batchensemble.cli.predictions import predict_file
 from batchensemble.data.file_options import FileOptions
 from batchensemble.data.reading import EXCEL, PIPE
-from batchensemble.data.table_files import has_rows, list_files
+from batchensemble.data.table_files import has_rows, is_pattern, list_files
 from batchensemble.estimators import Forecaster, load
 from batchensemble.modelfile.files import make_folder, replacing
 
@@ -29,7 +28,7 @@ Progress = Callable[[int, float | None], None]
 
 def is_many(data: Path | None) -> bool:
     """Whether a folder or a pattern is to be predicted."""
-    return data is not None and not data.is_file() and (data.is_dir() or has_magic(str(data)))
+    return data is not None and (data.is_dir() or is_pattern(data))
 
 
 class Predictor:

@@ -27,7 +27,7 @@ from batchensemble.cli.scores import doubts_about_scores
 from batchensemble.cli.training_data import TrainingData
 from batchensemble.cli.wording import in_options
 from batchensemble.data.reading import PIPE, check_suffix, is_table
-from batchensemble.data.table_files import TableFiles
+from batchensemble.data.table_files import TableFiles, is_pattern
 from batchensemble.data.tables import read_target
 from batchensemble.data.writing import check_place
 from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
@@ -44,7 +44,7 @@ def model_path(data: Path, out: Path | None) -> Path:
     """Where the model goes, checked before any work."""
     if out == PIPE or (out is None and data == PIPE):
         raise ValueError("the model needs a file name: add -o MODEL.be")
-    if out is None and (data.is_dir() or has_magic(data.name)):
+    if out is None and (data.is_dir() or (is_pattern(data) and has_magic(data.name))):
         folder = data if data.is_dir() else data.parent
         out = Path(f"{folder.resolve().name or 'model'}.be")
     elif out is None:

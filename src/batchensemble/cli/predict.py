@@ -137,7 +137,7 @@ def predict(
         if "n_files" in done:
             said += f" of {counted(done['n_files'], 'file')}"
             said += f" ({done['n_before']:,} done before)" if done["n_before"] else ""
-        Console(stderr=True, highlight=False).print(f"{said}: {out}", soft_wrap=True)
+        Console(stderr=True, highlight=False).print(f"{said}: {out}", soft_wrap=True, markup=False)
 
 
 @contextmanager

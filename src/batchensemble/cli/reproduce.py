@@ -95,4 +95,4 @@ def report(
     from batchensemble.study.report import write_report
 
     path = write_report(results, out)
-    Console().print(f"Report: {path}", soft_wrap=True)
+    Console().print(f"Report: {path}", soft_wrap=True, markup=False)

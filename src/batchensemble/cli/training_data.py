@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from batchensemble.cli.useless_columns import row_numbers, useless_columns
 from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import PLAIN, Notation
-from batchensemble.data.table_files import SAMPLE_ROWS, TableFiles, open_files
+from batchensemble.data.table_files import SAMPLE_ROWS, TableFiles, is_pattern, open_files
 from batchensemble.data.tables import FileTable, read_file, read_target
 from batchensemble.data.text import example_value, with_zone
 from batchensemble.estimators.splits import ANY_ORDER, Order, read_order
@@ -184,7 +183,7 @@ def is_large(path: Path) -> bool:
     """Whether to read a table in passes: a folder, several files, or one that is very large."""
     if path.is_file():
         return path.stat().st_size > LARGE_FILE
-    return path.is_dir() or has_magic(str(path))
+    return path.is_dir() or is_pattern(path)
 
 
 def _with_zones(table: FileTable) -> FileTable:

@@ -53,7 +53,7 @@ def list_files(where: str | Path) -> list[Path]:
         if not paths:
             raise ValueError(f"expected tables in the folder {path}, got none; check the path")
         return paths
-    if not has_magic(str(where)) or path.exists():
+    if not is_pattern(where):
         return [path]
     paths = [
         Path(each) for each in sorted(glob(str(where), recursive=True)) if _is_data(Path(each))
@@ -61,6 +61,11 @@ def list_files(where: str | Path) -> list[Path]:
     if not paths:
         raise FileNotFoundError(f"there is no file {where}; check the pattern")
     return paths
+
+
+def is_pattern(where: str | Path) -> bool:
+    """Whether it names files with * and the like; a file may have brackets in its name."""
+    return has_magic(str(where)) and not Path(where).exists()
 
 
 def _is_data(path: Path) -> bool:
