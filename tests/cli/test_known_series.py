@@ -49,3 +49,20 @@ def test_rows_long_after_those_of_fit_and_new_series_stand_for_themselves(foreca
     for rows in (late, new):
         assert np.isfinite(forecast(rows[-12:])["mean"]).all()
         assert not np.allclose(forecast(rows[-12:])["mean"], forecast(sales())["mean"][:4])
+
+
+def test_a_series_without_rows_ahead_is_left_out_and_named(shell):
+    series = ("-t", "sales", "--time", "month", "--series", "store", "--horizon", "4")
+    shell("fit", "sales.csv", *series, "--future", "holidays", "-o", "f.be", *QUICK)
+    ahead = sales().query("'2022-01-01' <= month < '2022-05-01'").drop(columns="sales")
+    ahead.to_csv("both.csv", index=False)
+    ahead.query("store == 'south'").to_csv("south.csv", index=False)
+    shell("predict", "f.be", "--ahead", "both.csv", "-o", "both_out.csv")
+    south = shell.read("both_out.csv").query("store == 'south'").reset_index(drop=True)
+    for data in ([], ["sales.csv"]):  # the history of fit, and one of a file
+        told = shell("predict", "f.be", *data, "--ahead", "south.csv", "-o", "out.csv").stderr
+        assert "1 series left out (no row of the columns known ahead): 'north'" in told
+        pd.testing.assert_frame_equal(shell.read("out.csv"), south)
+    ahead[1:].to_csv("gap.csv", index=False)
+    refused = shell("predict", "f.be", "--ahead", "gap.csv", code=1).stderr
+    assert "got none for series 'north' at 2022-01-01" in refused

@@ -157,3 +157,18 @@ def test_a_file_in_which_no_series_goes_on_for_a_horizon_is_refused(tmp_path):
     later.to_csv(tmp_path / "test.csv", index=False)
     with pytest.raises(ValueError, match=r"4 new steps of a series.*got 2; add rows"):
         evaluate_file(model, tmp_path / "test.csv", target=None, coverage=0.9)
+
+
+def test_windows_lie_all_over_a_file_and_each_series_has_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("batchensemble.cli.series_comparison.MOST_WINDOWS", 9)
+    y = np.random.default_rng(0).normal(size=130)
+    frame = pd.DataFrame({"ds": pd.date_range("2020-01-01", periods=130), "y": y})
+    frame = pd.concat([frame.assign(unique_id=name) for name in "ab"])
+    model = Forecaster(**TINY_FORECASTER).fit(frame[frame["ds"] < "2020-02-10"])  # 40 days
+    later = frame[(frame["unique_id"] == "a") | (frame["ds"] < "2020-02-16")]  # 6 days of b
+    later.to_csv(tmp_path / "test.csv", index=False)
+    found = evaluate_file(model, tmp_path / "test.csv", target=None, coverage=0.9)
+    windows = pd.DataFrame(found.doubtful.rows, columns=found.doubtful.columns)
+    known = windows.groupby("series")["known until"].agg(["size", "min", "max"])
+    assert known.loc["a"].tolist() == [9, "2020-02-09", "2020-05-05"]
+    assert known.loc["b"].tolist() == [3, "2020-02-09", "2020-02-11"]

@@ -34,25 +34,28 @@ def coverage_in_time(frame: pd.DataFrame, h: int) -> dict[str, Any]:
     """Of windows of h rows each, with cutoff, truth, lower and upper: in parts, and finer ones."""
     held = (frame["truth"] >= frame["lower"]) & (frame["truth"] <= frame["upper"])
     by_window, cutoffs = held.to_numpy().reshape(-1, h), frame["cutoff"].iloc[::h]
+    n_times = frame["time"].nunique()
     n_drawn = min(MOST_DRAWN, cutoffs.nunique() // FEWEST_A_PART)
     return {
-        "coverage_in_time": in_parts(by_window, cutoffs, PRINTED),
-        "drawn_in_time": in_parts(by_window, cutoffs, max(PRINTED, n_drawn)),
+        "coverage_in_time": in_parts(by_window, cutoffs, PRINTED, n_times),
+        "drawn_in_time": in_parts(by_window, cutoffs, max(PRINTED, n_drawn), n_times),
     }
 
 
-def in_parts(held: NDArray[np.bool_], cutoffs: Any, n_parts: int) -> list[Part]:
+def in_parts(held: NDArray[np.bool_], cutoffs: Any, n_parts: int, n_times: int) -> list[Part]:
     """Of windows, (windows, steps): coverage in equal parts of time; none if there are too few.
 
-    Windows that overlap say nearly the same: of as many as a window has steps, one counts.
+    Windows that overlap say nearly the same: of those over as many times as a window has steps, one
+    counts. `n_times` is the number of different times in all windows.
     """
     by_time = pd.Series(held.mean(axis=1)).groupby(pd.Index(cutoffs))
     shares, counts = by_time.mean(), by_time.size()
     if len(shares) < n_parts * FEWEST_A_PART:
         return []
-    parts = []
+    n_steps, parts = held.shape[1], []
+    n_apart = max(1.0, (n_times - n_steps + 1) / n_steps / n_parts)
     for which in np.array_split(np.arange(len(shares)), n_parts):
-        own, n_apart = shares.iloc[which], max(1.0, len(which) / held.shape[1])
+        own = shares.iloc[which]
         first, last = (str(own.index[i]).removesuffix(" 00:00:00") for i in (0, -1))
         error = float(own.std()) / math.sqrt(n_apart)
         n_windows = int(counts.iloc[which].sum())

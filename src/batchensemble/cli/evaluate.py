@@ -52,9 +52,10 @@ def evaluate(
 ) -> None:
     """Score a model on a file with known targets that it was not trained on.
 
-    For a forecast, the file must continue the series of fit. With -o, an HTML report shows the
-    scores, whether intervals and probabilities are calibrated, how the error falls when uncertain
-    rows are left out, and the least certain rows. It is one file that works offline.
+    For a forecast, the file must continue the series of fit; it is forecast from many times, spread
+    over all of it. With -o, an HTML report shows the scores, whether intervals and probabilities
+    are calibrated, how the error falls when uncertain rows are left out, and the least certain
+    rows. It is one file that works offline.
 
     A model of several targets is scored target by target, and by the energy score of all of them
     together (an error of the joint distribution; lower is better). The report shows the same.

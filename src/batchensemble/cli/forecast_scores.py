@@ -20,9 +20,9 @@ def score_forecast(past: Forecast, season: int) -> dict[str, float]:
         return metrics.rmse(truth[known], mean=past.repeated(n)[known])
 
     scores["rmse_of_last"] = rmse_of(1)
-    n_windows = len(past.dist) // len(past.panel)
-    shortest = int(past.panel.lengths.min()) - past.dist.horizon - n_windows + 1  # known history
-    if 1 < season <= shortest:
+    rows, starts = past.ahead.origins, past.panel.starts
+    n_known = rows - starts[np.searchsorted(starts, rows, side="right") - 1]
+    if 1 < season <= n_known.min():
         scores["rmse_of_season"] = rmse_of(season)
     return scores
 

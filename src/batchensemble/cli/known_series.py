@@ -1,13 +1,19 @@
-"""What a forecaster knows of the series in a file that holds only their last rows."""
+"""What a forecaster knows of the series in a file, and which of them it leaves out."""
 
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.panel import Panel
 from batchensemble.data.text import typed_values
 from batchensemble.estimators import Forecaster
+
+MOST_NAMED = 5
 
 
 def with_history(model: Forecaster, df: pd.DataFrame) -> pd.DataFrame:
@@ -42,3 +48,30 @@ def _rows_before(model: Forecaster, panel: Panel, i: int, first: Any) -> pd.Data
     frame = pd.DataFrame(known)
     frame.insert(0, model.id_col, panel.ids[i])
     return frame
+
+
+def with_future(
+    model: Forecaster, df: pd.DataFrame | None, future: pd.DataFrame | None
+) -> pd.DataFrame | Panel | None:
+    """The history of the series that have rows ahead: nobody knows promotions of a closed shop.
+
+    None is that of fit, whole.
+    """
+    if future is None or model.id_col not in future:
+        return df
+    ids = model.panel_.ids if df is None else df[model.id_col].unique()
+    has_rows = pd.Index(ids).isin(future[model.id_col].unique())
+    if has_rows.all() or not has_rows.any():
+        return df
+    for told in left_out(ids[~has_rows], "no row of the columns known ahead"):
+        warnings.warn(told, BatchEnsembleWarning, stacklevel=2)
+    kept = ids[has_rows]
+    return model.panel_.only(kept) if df is None else df[df[model.id_col].isin(kept)]
+
+
+def left_out(names: NDArray[Any], why: str) -> Iterator[str]:
+    """A sentence about series, if there are any."""
+    if len(names):
+        more = ", ..." if len(names) > MOST_NAMED else ""
+        some = ", ".join(map(repr, names[:MOST_NAMED].tolist()))
+        yield f"{len(names):,} series left out ({why}): {some}{more}"

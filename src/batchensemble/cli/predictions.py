@@ -17,7 +17,7 @@ from batchensemble.cli.columns import (
     table_kinds,
 )
 from batchensemble.cli.errors import about_file
-from batchensemble.cli.known_series import with_history
+from batchensemble.cli.known_series import with_future, with_history
 from batchensemble.data.arrow import BATCH
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.reading import TableFile
@@ -146,7 +146,8 @@ def forecast_columns(
     coverage: float,
 ) -> pd.DataFrame:
     """What `predict` writes about the next steps."""
-    steps = model.forecast(horizon, df=None if df is None else with_history(model, df), X_df=future)
+    df = None if df is None else with_history(model, df)
+    steps = model.forecast(horizon, df=with_future(model, df, future), X_df=future)
     frame = steps.frame(steps.columns([100 * coverage]))
     mean, lower, upper = frame.columns[-3:]
     frame = frame.rename(columns={mean: "mean", lower: "lower", upper: "upper"})

@@ -1,11 +1,11 @@
 """A model's forecasts compared with a file that continues its series."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from batchensemble.cli.columns import read_series
 from batchensemble.cli.coverage_in_time import coverage_in_time
@@ -13,34 +13,41 @@ from batchensemble.cli.errors import about_file
 from batchensemble.cli.evaluation import Evaluation, Windows, doubtful
 from batchensemble.cli.forecast_scores import score_forecast
 from batchensemble.cli.interval_curves import compare_intervals
+from batchensemble.cli.known_series import left_out
 from batchensemble.cli.subgroups import by_subgroup
 from batchensemble.data.file_options import FileOptions
+from batchensemble.data.panels import Panel
 from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.stamps import moved_to_start
 from batchensemble.estimators import Forecaster
 
-MOST_WINDOWS = 100
-MOST_NAMED = 5
+MOST_WINDOWS = 1000  # of a series, spread over it if there are more
+MOST_STEPS = 8_000  # of all windows, whose paths are in memory, unless there are more series
 
 
 def evaluate_series(
     model: Forecaster, path: Path, facts: dict[str, Any], options: FileOptions
 ) -> Evaluation:
-    """Rows that follow what the model knows are forecast, from every time that leaves a horizon."""
+    """Rows that follow what the model knows are forecast, from times all over them."""
     new, n_without = read_series(model, path, options)
-    df, counts, unknown = _continued(model, new, path)
+    df, unknown = _continued(model, new, path)
     h = model.model_.horizon
-    longest = int(counts.max())
+    with about_file(path):
+        panel = model.read_past(df, as_fitted=True)
+    begins = _first_new_rows(model, panel)
+    n_new = panel.starts[1:] - begins
+    longest = int(n_new.max())
     if longest < h:
         raise ValueError(
             f"{path}: expected at least {h} new steps of a series, as many as the model forecasts, "
             f"got {longest}; add rows, or fit with a shorter --horizon"
         )
-    is_long = counts >= h
-    df = df[df[model.id_col].isin(counts.index[is_long])]
-    n_windows = min(int(counts[is_long].min()) - h + 1, MOST_WINDOWS)
+    is_long = n_new >= h
+    most = min(MOST_WINDOWS, max(1, MOST_STEPS // h // int(is_long.sum())))
+    cutoffs = [begins[i] - 1 + _spread(n_new[i] - h + 1, most) for i in np.flatnonzero(is_long)]
     with about_file(path):
-        past = model.backtest(df, n_windows=n_windows, refit="never").complete()
+        history = panel.cut(panel.starts[:-1], begins)
+        past = model.past(panel, history, h, np.concatenate(cutoffs)).complete()
     truth, dist = past.truth, past.dist
     frame = past.frame(past.columns([100 * facts["coverage"]]), with_truth=True)
     frame.columns = ["series", "time", "cutoff", "truth", "mean", "lower", "upper"]
@@ -77,8 +84,8 @@ def evaluate_series(
         n_windows=len(dist),
         horizon=h,
         warnings=(
-            *_left_out(counts.index[~is_long], f"fewer than {h} new steps"),
-            *_left_out(unknown, "not among the series of fit"),
+            *left_out(panel.ids[~is_long], f"fewer than {h} new steps"),
+            *left_out(unknown, "not among the series of fit"),
         ),
     )
 
@@ -94,8 +101,8 @@ def _history(model: Forecaster, df: pd.DataFrame, last: pd.DataFrame, n: int) ->
 
 def _continued(
     model: Forecaster, new: pd.DataFrame, path: Path
-) -> tuple[pd.DataFrame, pd.Series, pd.Index]:
-    """What the model knows, followed by new rows; the number of these by series; unknown series."""
+) -> tuple[pd.DataFrame, NDArray[Any]]:
+    """What the model knows, followed by new rows; and series that it does not know."""
     panel, new = model.panel_, new.copy()
     if model.id_col not in new:
         new[model.id_col] = model.target_col
@@ -110,7 +117,7 @@ def _continued(
     )
     last = pd.Series(panel.last_times, index=panel.ids.tolist())
     is_known = new[model.id_col].isin(last.index)
-    unknown = pd.Index(new.loc[~is_known, model.id_col].unique())
+    unknown = new.loc[~is_known, model.id_col].unique()
     if len(unknown) and not is_known.any():
         raise ValueError(
             f"{path}: expected series of fit, such as {last.index[0]!r}, got {[*unknown[:5]]}"
@@ -121,13 +128,20 @@ def _continued(
     if moved is not None:
         new[model.time_col] = moved
     new = new[new[model.time_col] > new[model.id_col].map(last)]
-    counts = new[model.id_col].value_counts().reindex(last.index, fill_value=0)
-    return pd.concat([known, new], ignore_index=True), counts, unknown
+    return pd.concat([known, new], ignore_index=True), np.asarray(unknown)
 
 
-def _left_out(names: pd.Index, why: str) -> Iterator[str]:
-    if len(names):
-        some = ", ".join(map(repr, names[:MOST_NAMED].tolist())) + ", ..." * (
-            len(names) > MOST_NAMED
-        )
-        yield f"{len(names):,} series left out ({why}): {some}"
+def _first_new_rows(model: Forecaster, panel: Panel) -> NDArray[np.int64]:
+    """By series, the first row after what the model knows, or the end of the series."""
+    last = dict(zip(model.panel_.ids.tolist(), model.panel_.last_times, strict=True))
+    return np.array(
+        [
+            panel.starts[i] + panel.times[panel.rows(i)].searchsorted(last[name], side="right")
+            for i, name in enumerate(panel.ids.tolist())
+        ]
+    )
+
+
+def _spread(n: int, most: int) -> NDArray[np.int64]:
+    """At most so many of the numbers below n, the first and the last among them."""
+    return np.linspace(n - 1, 0, min(n, most)).round().astype(np.int64)[::-1]
