@@ -74,7 +74,7 @@ def test_pandas_polars_and_an_object_array_of_one_table_give_the_same_columns():
         ([True, None, np.bool_(False), NAN], "boolean", [1, NAN, 0, NAN]),
         ([True, 2], "number", [1, 2]),
         ([None, NAN], "number", [NAN, NAN]),
-        ([np.timedelta64(2, "m"), np.timedelta64("NaT")], "number", [120, NAN]),
+        ([np.timedelta64(2, "m"), np.timedelta64("NaT", "m")], "number", [120, NAN]),
         ([pd.Timedelta(days=1), pd.NaT, dt.timedelta(seconds=1)], "number", [86400, NAN, 1]),
     ],
 )

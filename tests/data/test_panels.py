@@ -300,7 +300,10 @@ def test_the_last_times_that_can_be_held_are_forecast():
         (np.arange(2**63 - 2, 2**63 + 8, dtype=np.uint64), "within 63 bits, got 92233720368547758"),
         (np.array([2**70, 2**70 + 1], dtype=object), "within 63 bits"),
         (np.array([5 - 2**63, 0, 2**63 - 5]), "within 63 bits"),
-        (np.arange(9).astype("M8[D]") + 10**7, "between the years 1 and 9999, got 29349-01-26"),
+        (
+            np.arange(9).astype("M8[D]") + np.timedelta64(10**7, "D"),
+            "between the years 1 and 9999, got 29349-01-26",
+        ),
         (np.array([0, 10**17]).astype("M8[s]"), "between the years 1 and 9999: Out of bounds"),
     ],
 )

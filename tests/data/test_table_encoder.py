@@ -331,9 +331,9 @@ def test_the_same_moment_in_two_time_zones_is_the_same_row():
 
 
 def test_dates_that_fall_on_one_weekday_say_nothing_about_the_week():
-    mondays = np.datetime64("2000-01-03") + 7 * np.arange(1000)
+    mondays = np.datetime64("2000-01-03") + 7 * np.arange(1000).astype("m8[D]")
     encoder = TableEncoder().fit(mondays[:, None])
-    weekday = encoder.transform(mondays[:, None] + 2)[:, -2:]
+    weekday = encoder.transform(mondays[:, None] + np.timedelta64(2, "D"))[:, -2:]
     assert (weekday == 0).all()
 
 
@@ -548,7 +548,7 @@ SCALARS = [
     st.datetimes(timezones=st.timezones()),
     st.timedeltas(),
     st.decimals() | st.just(Decimal("sNaN")),
-    st.sampled_from([None, NAN, pd.NA, pd.NaT, np.datetime64("NaT")]),
+    st.sampled_from([None, NAN, pd.NA, pd.NaT, np.datetime64("NaT", "us")]),
     st.binary(max_size=2),
     st.sampled_from([{}, [1], 1j, object, np.float32(0.1), np.int8(-3), np.bool_(True)]),
 ]

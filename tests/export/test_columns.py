@@ -93,7 +93,9 @@ def test_the_control_another_encoder_is_noticed():
 def test_a_new_year_is_found_in_every_year_of_the_calendar():
     first = np.arange("0001-01-01", "9999-01-02", dtype="datetime64[Y]").astype("datetime64[us]")
     hours = np.timedelta64(12, "h"), np.timedelta64(59 * 24 + 13, "h")
-    moments = np.concatenate([first, first[1:] - 1, first[1:] - hours[0], first + hours[1]])
+    moments = np.concatenate(
+        [first, first[1:] - np.timedelta64(1, "us"), first[1:] - hours[0], first + hours[1]]
+    )
     # Pandas would hold them in nanoseconds, of which there are not enough.
     check(TableEncoder().fit(moments[:, None]), moments[:, None])
 

@@ -144,7 +144,7 @@ def test_the_comparison_of_these_tests_tells_values_apart():
         np.int64(3),
         np.str_("word"),
         np.datetime64("2024-02-29T12", "h"),
-        np.datetime64("NaT"),
+        np.datetime64("NaT", "us"),
         np.bool_(True),
         np.array(["a", None, 3, 2.5, True], dtype=object),
         np.array([[1, "x"], [(2,), [3]]], dtype=object),
