@@ -1,3 +1,5 @@
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -152,13 +154,26 @@ def test_options_are_stronger_than_the_notation_of_fit(csv):
         ("1,234", "number", None, "; add --decimal . or --decimal ,"),
         ("31/01/2026", "date", None, "; add --dayfirst, correct"),
         ("01/02/2026", "date", None, "; add --dayfirst or --no-dayfirst, correct"),
-        ("2026-01-31", "date", Notation(date="%d.%m.%Y"), "as at fit, such as 31.01.2026"),
+        ("31/01/2026", "date", Notation(date="%d.%m.%Y"), "as at fit, such as 31.01.2026"),
+        ("01.31.2026", "date", None, "; add --no-dayfirst, correct"),
     ],
 )
 def test_the_option_that_helps_is_named(csv, cell, kind, notation, cure):
     with pytest.raises(ValueError, match="line 2, column 'c'") as caught:
         read(csv([cell], separator="\t"), kind, notation=notation)
     assert cure in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y", "", "%m/%d/%Y", "named %d %m %Y"])
+@pytest.mark.parametrize(
+    ("cells", "own"),
+    [(["2026-02-03", "2026-2-4"], ""), (["03.02.2026", "4.2.2026"], "%d.%m.%Y")],
+)
+def test_dates_with_one_usual_reading_are_read_whatever_those_of_fit_were(csv, form, cells, own):
+    otherwise = pytest.warns(BatchEnsembleWarning, match="is written otherwise")
+    with nullcontext() if form == own else otherwise:
+        (dates,) = read(csv(cells, separator=";"), "date", 9, Notation(date=form))
+    assert [str(one.date()) for one in dates] == ["2026-02-03", "2026-02-04"]
 
 
 def test_words_are_kept_as_they_are_written(tmp_path):

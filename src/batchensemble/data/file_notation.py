@@ -78,19 +78,20 @@ class Surveyed(NamedTuple):
         return self.numbers is not None and self.notation is None
 
 
-def find_dates(column: Column, file: TableFile) -> dict[str, str]:
-    """Remember how dates with names of months are written, which fit did not see.
+def find_dates(column: Column, known: Notation | None, file: TableFile) -> dict[str, str]:
+    """Remember how dates are written, if not as at fit, and only one reading is usual.
 
-    The column, if it is new, with a cell. For other formats there are options.
+    They have names of months, or points, or start with the year; for others there are options. The
+    column, if it is new, with a cell.
     """
     if column.name in file.found.dates or column.kind != "category":
         return {}
     texts, is_gap = trimmed(column.values)
     words = texts[~is_gap]
-    style = None
-    if len(words) and len(date_texts.formats(words[0])) == 1:
-        style = date_texts.recognise(words)
-    if style is None:
+    if not len(words) or not np.isnat(date_texts.parse(words[:1], known.date if known else ""))[0]:
+        return {}
+    style = date_texts.recognise(words)
+    if style is None or style.doubt or style.format.startswith(("%m", "%d-", "%d/")):
         return {}
     file.found.dates[column.name] = Notation(date=style.format)
     return {column.name: words[0]}

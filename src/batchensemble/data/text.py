@@ -63,9 +63,9 @@ def read_as(
     }
     found = find_notations(surveyed, known, frame.index, file, usual or {}, is_new=codes)
     cells = dict(surprises(surveyed, known, found, file)) if codes else {}
-    for name in (n for n, kind in kinds.items() if kind == "date" and codes and not known[n]):
-        cells |= find_dates(columns[name], file)
-        found[name] = file.found.dates.get(name)
+    for name in (n for n, kind in kinds.items() if kind == "date" and codes):
+        cells |= find_dates(columns[name], known[name], file)
+        found[name] = file.found.dates.get(name, known[name])
     _tell(cells, kinds, found, file)
     known |= found
     read = {}
