@@ -48,7 +48,10 @@ def test_numbered_times_and_series_are_whole_numbers(tmp_path):
         ({"month": ["2026-01-01"] * 119 + ["soon"]}, "the first of them 'soon' in line 121"),
         ({"sales": [1.5] * 119 + ["none yet"]}, "the first of them 'none yet' in line 121"),
         ({"month": 1.5}, "expected times that are whole numbers in 'month', got 1.5"),
-        ({"store": None}, "expected a series in every row of 'store', got none in line 2"),
+        (
+            {"store": None},
+            "a series in every row of 'store', got an empty cell, or one such as NA, in",
+        ),
     ],
 )
 def test_times_and_series_that_cannot_be_used_are_refused(tmp_path, change, words):

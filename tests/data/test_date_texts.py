@@ -110,3 +110,8 @@ def test_the_example_of_a_doubt_is_a_date_that_the_two_readings_tell_apart():
     style = recognise(np.array(["11/11/2024", "08/09/2023"], dtype=object))
     assert style is not None
     assert style.doubt.startswith("'08/09/2023' may be 2023-09-08 or 2023-08-09")
+
+
+def test_days_that_are_their_month_are_asked_about_in_plain_words():
+    doubt = recognise(array("01/01/2023", "02/02/2023")).doubt
+    assert doubt.startswith("'01/01/2023' may be written with the day or the month first")

@@ -220,8 +220,8 @@ def long_frame(
         gaps = np.flatnonzero(frame[name].isna())
         if gaps.size:
             raise ValueError(
-                f"{file}: expected a {role} in every row of {name!r}, got none in {unit} "
-                f"{frame.index[gaps[0]]}; fill it in or delete the row"
+                f"{file}: expected a {role} in every row of {name!r}, got an empty cell, or one "
+                f"such as NA, in {unit} {frame.index[gaps[0]]}; fill it in or delete the row"
             )
         if kinds[name] == "number":
             whole = frame[name].round()

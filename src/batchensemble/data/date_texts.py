@@ -86,7 +86,10 @@ def recognise(words: NDArray[Any], dayfirst: bool | None = None) -> DateStyle | 
         if dayfirst is None and "." not in fit[0]:
             days, months = (read[form].astype("datetime64[D]") for form in forms)
             i = (days != months).argmax()  # 11/11 would be no example
-            return DateStyle(doubt=f"{words[i]!r} may be {days[i]} or {months[i]}; {ASK}")
+            either = f"{days[i]} or {months[i]}"
+            if days[i] == months[i]:
+                either = "written with the day or the month first"
+            return DateStyle(doubt=f"{words[i]!r} may be {either}; {ASK}")
         fit = [forms[0] if dayfirst is not False else forms[1]]
     if fit:
         return DateStyle(fit[0])
