@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batchensemble.data.cells import fast_numbers, trimmed
+from batchensemble.data.cells import fast_numbers, stands_for_nothing, trimmed
 
 
 @given(st.lists(st.floats(-1e300, 1e300), max_size=9))
@@ -24,3 +24,9 @@ def test_gaps_are_found_among_trimmed_cells():
     texts, is_gap = trimmed(np.array([" a", "", None, "NA ", "0"], dtype=object))
     assert texts.tolist() == ["a", "", "", "NA", "0"]
     assert is_gap.tolist() == [False, True, True, True, False]
+
+
+def test_marks_stand_for_nothing_and_words_do_not():
+    assert [
+        word for word in ("?", "-", "--", r"\N", "x", "0", "-1") if stands_for_nothing(word)
+    ] == [*("?", "-", "--", r"\N")]

@@ -322,3 +322,13 @@ def test_columns_that_leave_their_marks_open_and_have_different_ones_are_asked_a
         assert asked.kind == "number"
     assert read(csv(cells, separator=";", beside="2016")) == [7.084, 13.674]
     assert read(csv(cells, separator=",", beside="2.016")) == [7084, 13674]
+
+
+@pytest.mark.parametrize("others", [["31.01.2024", "01.02.2024"], ["13/01/2024"], ["01/02/2024"]])
+def test_dates_in_two_ways_are_words_and_both_ways_are_named(csv, others):
+    cells = ["2024-01-01", *others, "2024-01-02", *others]
+    one = kind_of(csv(cells))
+    assert one.kind == "category"
+    ways = f"'2024-01-01' in line 2 and {others[0]!r} in line 3; write all alike"
+    assert f"its dates are written in two ways, {ways}" in one.note
+    assert not kind_of(csv([*cells, "later"] * 3)).note

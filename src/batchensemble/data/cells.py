@@ -27,3 +27,8 @@ def fast_numbers(cells: NDArray[Any]) -> tuple[NDArray[np.float64] | None, bool]
     except (TypeError, ValueError):  # a gap, for example
         return None, False
     return (numbers if np.isfinite(numbers).all() else None), "." in joined
+
+
+def stands_for_nothing(word: str) -> bool:
+    """Whether it is a mark such as ? or -, or the gap of a database."""
+    return word == r"\N" or not any(map(str.isalnum, word))

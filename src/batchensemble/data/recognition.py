@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data import date_texts
-from batchensemble.data.cells import fast_numbers, trimmed
+from batchensemble.data.cells import fast_numbers, stands_for_nothing, trimmed
 from batchensemble.data.columns import Column, Columns, Kind
 from batchensemble.data.date_columns import recognise_dates
 from batchensemble.data.doubts import MANY_NUMBERS, says_codes
@@ -220,6 +220,11 @@ def _recognise(
     is_other = _no_dates(words, dayfirst)
     if is_other.mean() <= 1 - MOSTLY:
         return _almost(column.name, "date", words, index, is_other, file)
+    if not is_other.all() and date_texts.recognise(words[is_other], dayfirst):
+        first, other = is_other.argmin(), is_other.argmax()
+        places = (f"{words[i]!r} in {file.unit} {index[i]}" for i in (first, other))
+        why = f"its dates are written in two ways, {' and '.join(places)}; write all alike"
+        return _as_words(column.name, why)
     return Recognised("category")
 
 
@@ -237,7 +242,7 @@ def _as_numbers(
     if survey.others:
         others = set(survey.others)
         is_other = np.array([word in others for word in words], dtype=bool)
-        is_amounts = len({*words}) >= MANY_NUMBERS and all(map(_stands_for_nothing, others))
+        is_amounts = len({*words}) >= MANY_NUMBERS and all(map(stands_for_nothing, others))
         if is_other.mean() > 1 - (HALF if is_amounts else MOSTLY):
             return None
         return _almost(column.name, "number", words, index, is_other, file)
@@ -262,11 +267,6 @@ def _as_numbers(
         example = example or words[0]
     certain = next(iter(survey.decimals), None)
     return Recognised("number", notation=notation, example=example, decimal=certain)
-
-
-def _stands_for_nothing(word: str) -> bool:
-    """Whether it is a mark such as ? or -, or the gap of a database."""
-    return word == r"\N" or not any(map(str.isalnum, word))
 
 
 def _almost(
