@@ -1,9 +1,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from fixtures import TINY_FORECASTER
 from sample_files import houses, sales
 
-from batchensemble import load
+from batchensemble import Forecaster, load
 from batchensemble.cli.predictions import predict_file, prediction_columns
 from batchensemble.data.writing import TableWriter
 
@@ -175,7 +176,11 @@ def test_a_forecast_is_the_forecasters_own_under_plain_names(shell):
 def test_a_forecast_has_no_two_columns_of_one_name(shell):
     sales().rename(columns={"store": "mean"}).to_csv("named.csv", index=False)
     words = ("-t", "sales", "--time", "month", "--series", "mean", "--horizon", 3)
-    shell("fit", "named.csv", *words, "--epochs", 1, "--members", 2, "-o", "named.be")
+    refused = shell("fit", "named.csv", *words, "-o", "named.be", code=1).stderr
+    assert "than those of forecasts, mean, lower, upper, got 'mean'; rename it" in refused
+    model = Forecaster(**TINY_FORECASTER, id_col="mean", time_col="month", target_col="sales")
+    frame = pd.read_csv("named.csv", parse_dates=["month"])
+    model.fit(frame.drop(columns="holidays")).save("named.be")
     done = shell("predict", "named.be", "-o", "out.csv", code=1)
     assert "must not be called mean, lower or upper" in done.stderr
     assert not (shell.folder / "out.csv").exists()

@@ -25,6 +25,8 @@ from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import with_zones, zones_of
 from batchensemble.words import closest
 
+OF_FORECASTS = ("mean", "lower", "upper")
+
 
 @contextmanager
 def open_new(path: Path, options: FileOptions) -> Iterator[TableFile]:
@@ -217,6 +219,11 @@ def long_frame(
     for name, role, roles in ((time, "time", "times"), (series, "series", "series")):
         if name is None:
             continue
+        if name in OF_FORECASTS:
+            raise ValueError(
+                f"{file}: expected {roles} in a column with another name than those of forecasts, "
+                f"{', '.join(OF_FORECASTS)}, got {name!r}; rename it"
+            )
         gaps = np.flatnonzero(frame[name].isna())
         if gaps.size:
             raise ValueError(
