@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batchensemble.data.cells import fast_numbers, stands_for_nothing, trimmed
+from batchensemble.data.cells import fast_numbers, tells_no_number, trimmed
 
 
 @given(st.lists(st.floats(-1e300, 1e300), max_size=9))
@@ -27,6 +27,6 @@ def test_gaps_are_found_among_trimmed_cells():
 
 
 def test_marks_stand_for_nothing_and_words_do_not():
-    assert [
-        word for word in ("?", "-", "--", r"\N", "x", "0", "-1") if stands_for_nothing(word)
-    ] == [*("?", "-", "--", r"\N")]
+    assert [word for word in ("?", "-", "--", r"\N", "x", "0", "-1") if tells_no_number(word)] == [
+        *("?", "-", "--", r"\N")
+    ]

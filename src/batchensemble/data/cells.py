@@ -29,6 +29,6 @@ def fast_numbers(cells: NDArray[Any]) -> tuple[NDArray[np.float64] | None, bool]
     return (numbers if np.isfinite(numbers).all() else None), "." in joined
 
 
-def stands_for_nothing(word: str) -> bool:
-    """Whether it is a mark such as ? or -, or the gap of a database."""
-    return word == r"\N" or not any(map(str.isalnum, word))
+def tells_no_number(word: str) -> bool:
+    """Whether it is a mark such as ? or -, the gap of a database, or a bound such as <0.3."""
+    return word == r"\N" or word[0] in "<>≤≥" or not any(map(str.isalnum, word))

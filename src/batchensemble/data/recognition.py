@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data import date_texts
-from batchensemble.data.cells import fast_numbers, stands_for_nothing, trimmed
+from batchensemble.data.cells import fast_numbers, tells_no_number, trimmed
 from batchensemble.data.columns import Column, Columns, Kind
 from batchensemble.data.date_columns import recognise_dates
 from batchensemble.data.doubts import MANY_NUMBERS, says_codes
@@ -242,7 +242,7 @@ def _as_numbers(
     if survey.others:
         others = set(survey.others)
         is_other = np.array([word in others for word in words], dtype=bool)
-        is_amounts = len({*words}) >= MANY_NUMBERS and all(map(stands_for_nothing, others))
+        is_amounts = len({*words}) >= MANY_NUMBERS and all(map(tells_no_number, others))
         if is_other.mean() > 1 - (HALF if is_amounts else MOSTLY):
             return None
         return _almost(column.name, "number", words, index, is_other, file)
