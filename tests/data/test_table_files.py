@@ -38,8 +38,8 @@ def whole(files):
     return pd.concat(files.batches())
 
 
-@pytest.mark.parametrize("where", ["folder", "pattern", "dataset"])
-def test_a_folder_a_pattern_and_a_dataset_hold_the_rows_of_all_files_in_order(
+@pytest.mark.parametrize("where", ["folder", "pattern", "list", "dataset"])
+def test_a_folder_a_pattern_a_list_and_a_dataset_hold_the_rows_of_all_files_in_order(
     tmp_path, small, where
 ):
     frame = table()
@@ -48,6 +48,7 @@ def test_a_folder_a_pattern_and_a_dataset_hold_the_rows_of_all_files_in_order(
     source = {
         "folder": folder,
         "pattern": f"{folder}/*.parquet",
+        "list": [folder / "0.parquet", *(f"{folder}/{i}.parquet" for i in (1, 2))],
         "dataset": pa_dataset.dataset(sorted(map(str, folder.glob("*.parquet")))),
     }[where]
     read = whole(open_files(source, "price"))
@@ -170,7 +171,10 @@ def test_arrays_and_frames_are_not_in_files(tmp_path):
     assert not is_in_files(table())
     assert not is_in_files(np.zeros((3, 2)))
     assert not is_in_files(pa_dataset.dataset(in_three_files(tmp_path, table())).scanner())
+    assert not is_in_files(["a", "b"])
+    assert not is_in_files([])
     assert is_in_files("a.parquet")
+    assert is_in_files(["a.parquet", tmp_path / "b.csv"])
     assert is_in_files(pa_dataset.dataset(in_three_files(tmp_path, table())))
 
 

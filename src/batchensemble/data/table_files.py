@@ -4,7 +4,7 @@ The first rows decide what the columns are, as `recognition` does for a whole fi
 another kind is an error that names it.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,7 +33,13 @@ SAMPLE_ROWS, SAMPLE_CELLS = 2**18, 2**25
 
 def is_in_files(X: Any) -> bool:
     """Whether X names a table in files, instead of holding it."""
-    return isinstance(X, str | Path | TableFiles) or _is_dataset(X)
+    return isinstance(X, str | Path | TableFiles) or _is_dataset(X) or _is_list_of_files(X)
+
+
+def _is_list_of_files(X: Any) -> bool:
+    if not isinstance(X, list | tuple) or not X:
+        return False
+    return all(isinstance(one, str | Path) and is_table(Path(one)) for one in X)
 
 
 def _is_dataset(X: Any) -> bool:
@@ -43,8 +49,13 @@ def _is_dataset(X: Any) -> bool:
     )
 
 
-def list_files(where: str | Path) -> list[Path]:
-    """A file, or the tables in a folder or matching a pattern such as folder/*.parquet, sorted."""
+def list_files(where: str | Path | Sequence[str | Path]) -> list[Path]:
+    """A file, or the tables in a folder or matching a pattern such as folder/*.parquet, sorted.
+
+    Of a list, all of them in its order.
+    """
+    if not isinstance(where, str | Path):
+        return [path for one in where for path in list_files(one)]
     if not str(where):  # as a path it would be this folder
         raise ValueError('expected a file, a folder or a pattern, got ""; use "." for this folder')
     path = Path(where)
@@ -190,7 +201,7 @@ def open_files(
     with_plain: bool = False,
     seed: int = 0,
 ) -> TableFiles:
-    """The table in a file, a folder, files that match a pattern, or a dataset of pyarrow.
+    """The table in a file, a folder, files that match a pattern or are listed, or a dataset.
 
     In the columns `words` everything is a word; what columns to `drop` hold does not matter. Plain
     numbers that a typed file has as texts are words too, as in a data frame, unless `with_plain`.
@@ -216,7 +227,7 @@ def open_files(
         head = head.drop(columns=known)
         columns = recognise(head, file, with_plain=with_plain)
         check_words(words, columns, head, file)
-        name = file.name if len(sources) == 1 else str(where)
+        name = str(where) if len(sources) > 1 and isinstance(where, str | Path) else file.name
     if len(columns) < 2:
         raise ValueError(
             f"{name}: expected a column besides the target {target!r}, got none; add columns to "

@@ -138,9 +138,9 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         learned from but passed to `calibrate`; there each row counts once, whatever its weight. A
         fit that fails leaves the estimator as it was.
 
-        X may also name a Parquet or CSV file, a folder, files such as "folder/*.parquet", or be a
-        dataset of pyarrow. Then y is the name of the target's column, and the table may be larger
-        than memory.
+        X may also name a Parquet or CSV file, a folder, files such as "folder/*.parquet" or a list
+        of files, or be a dataset of pyarrow. Then y is the name of the target's column, and the
+        table may be larger than memory.
 
         Rows that belong together (of one patient, say) have the same label in `groups`: they stay
         together when rows are held out for early stopping or calibration. With `in_time` rows come
