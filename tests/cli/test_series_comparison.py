@@ -172,3 +172,20 @@ def test_windows_lie_all_over_a_file_and_each_series_has_its_own(tmp_path, monke
     known = windows.groupby("series")["known until"].agg(["size", "min", "max"])
     assert known.loc["a"].tolist() == [9, "2020-02-09", "2020-05-05"]
     assert known.loc["b"].tolist() == [3, "2020-02-09", "2020-02-11"]
+
+
+def test_where_each_of_many_series_has_one_window_these_lie_all_over_the_file(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("batchensemble.cli.series_comparison.MOST_STEPS", 1)
+    days = pd.date_range("2020-01-01", periods=130)
+    y = np.random.default_rng(0).normal(size=130)
+    one = pd.DataFrame({"ds": days, "y": y})
+    frame = pd.concat([one.assign(unique_id=f"s{i}") for i in range(20)])
+    model = Forecaster(**TINY_FORECASTER).fit(frame[frame["ds"] < "2020-02-10"])
+    frame.to_csv(tmp_path / "test.csv", index=False)
+    found = evaluate_file(model, tmp_path / "test.csv", target=None, coverage=0.9)
+    assert found.n_windows == 20
+    cutoffs = pd.to_datetime([row[2] for row in found.doubtful.rows]).sort_values()
+    gaps = np.diff([days[39], *cutoffs, days[125]]) / np.timedelta64(1, "D")
+    assert gaps.max() <= 10

@@ -21,6 +21,7 @@ from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.stamps import moved_to_start
 from batchensemble.estimators import Forecaster
 
+GOLDEN = (5**0.5 - 1) / 2  # multiples of it, without their whole parts, fill 0 to 1 evenly
 MOST_WINDOWS = 1000  # of a series, spread over it if there are more
 MOST_STEPS = 8_000  # of all windows, whose paths are in memory, unless there are more series
 
@@ -44,7 +45,10 @@ def evaluate_series(
         )
     is_long = n_new >= h
     most = min(MOST_WINDOWS, max(1, MOST_STEPS // h // int(is_long.sum())))
-    cutoffs = [begins[i] - 1 + _spread(n_new[i] - h + 1, most) for i in np.flatnonzero(is_long)]
+    cutoffs = [
+        begins[i] - 1 + _spread(n_new[i] - h + 1, most, k * GOLDEN % 1)
+        for k, i in enumerate(np.flatnonzero(is_long))
+    ]
     with about_file(path):
         history = panel.cut(panel.starts[:-1], begins)
         past = model.past(panel, history, h, np.concatenate(cutoffs)).complete()
@@ -142,6 +146,11 @@ def _first_new_rows(model: Forecaster, panel: Panel) -> NDArray[np.int64]:
     )
 
 
-def _spread(n: int, most: int) -> NDArray[np.int64]:
-    """At most so many of the numbers below n, the first and the last among them."""
+def _spread(n: int, most: int, phase: float) -> NDArray[np.int64]:
+    """At most so many of the numbers below n, the first and the last among them.
+
+    If it is only one, `phase` says where it lies, from 0 for the first to 1 for the end.
+    """
+    if most == 1:
+        return np.array([int(phase * n)])
     return np.linspace(n - 1, 0, min(n, most)).round().astype(np.int64)[::-1]
