@@ -124,9 +124,10 @@ def _continued(
     unknown = new.loc[~is_known, model.id_col].unique()
     if len(unknown) and not is_known.any():
         raise ValueError(
-            f"{path}: expected series of fit, such as {last.index[0]!r}, got {[*unknown[:5]]}"
+            f"{path}: expected series of fit, such as {last.index[0]!r}, got {[*unknown[:5]]}; "
+            "choose a file that continues them"
         )
-    new = new[is_known]
+    new = new[is_known].copy()
     each = np.arange(len(new) + 1)  # by itself: rows of a file may be of times that are known
     moved = moved_to_start(pd.Index(new[model.time_col]), each, panel.freq)
     if moved is not None:
