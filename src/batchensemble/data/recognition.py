@@ -42,7 +42,7 @@ from batchensemble.data.text import (
     zoned,
 )
 
-MOSTLY, HALF = 0.9, 0.5
+MOSTLY, HALF, FEW_WORDS = 0.9, 0.5, 3
 _LONG = re.compile(r"\d{16,}")  # a float would not hold them
 
 
@@ -242,7 +242,8 @@ def _as_numbers(
     if survey.others:
         others = set(survey.others)
         is_other = np.array([word in others for word in words], dtype=bool)
-        is_amounts = len({*words}) >= MANY_NUMBERS and all(map(tells_no_number, others))
+        is_few = len(others) <= FEW_WORDS or all(map(tells_no_number, others))
+        is_amounts = is_few and len({*words} - others) >= MANY_NUMBERS
         if is_other.mean() > 1 - (HALF if is_amounts else MOSTLY):
             return None
         return _almost(column.name, "number", words, index, is_other, file)
