@@ -83,7 +83,7 @@ def test_local_midnights_are_days_and_months_of_their_own_clock(shell):
     months = pd.date_range("2016-01-01", "2022-06-01", freq="MS", tz="Europe/Berlin")
     days = pd.date_range("2024-01-01", "2024-06-01", tz="America/New_York")
     for name, times, following in (("m", months, "2022-07-01"), ("d", days, "2024-06-02")):
-        pd.DataFrame({"at": times, "y": times.dayofweek}).to_csv(f"{name}.csv", index=False)
+        pd.DataFrame({"at": times, "y": times.day_of_week}).to_csv(f"{name}.csv", index=False)
         shell("fit", f"{name}.csv", "-t", "y", "--time", "at", *QUICK)
         shell("predict", f"{name}.be", "-o", "out.csv")
         first = pd.Timestamp(shell.read("out.csv")["at"][0])

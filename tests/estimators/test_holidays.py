@@ -21,7 +21,7 @@ def df():
     off = pd.DatetimeIndex(list(holidays.NO(years=[2022, 2023])))
     random, parts = np.random.default_rng(0), []
     for shop, level in (("a", 100), ("b", 300)):
-        week = 0.1 * np.sin(2 * np.pi * days.dayofweek / 7)
+        week = 0.1 * np.sin(2 * np.pi * days.day_of_week / 7)
         around = 0.3 * (days + pd.Timedelta(days=1)).isin(off) - 0.5 * days.isin(off)
         y = level * (1 + week + around + 0.03 * random.normal(size=len(days)))
         parts.append(pd.DataFrame({"unique_id": shop, "ds": days, "y": y}))

@@ -98,8 +98,8 @@ def _passed(times: Any, cycles: Sequence[str | int], exact: bool) -> list[Any]:
         hour = dates.hour + dates.minute / 60 + dates.second / 3600
         parts = {
             "months": lambda: (dates.month - 1) / 12,
-            "year": lambda: (dates.dayofyear - 1) / 365.25,
-            "week": lambda: (dates.dayofweek + hour / 24) / 7,
+            "year": lambda: (dates.day_of_year - 1) / 365.25,
+            "week": lambda: (dates.day_of_week + hour / 24) / 7,
             "day": lambda: hour / 24,
         }
     return [parts[cycle]() for cycle in cycles]
