@@ -18,7 +18,7 @@ def test_every_observed_value_is_judged_and_the_missing_ones_are_counted(fitted)
     df = df.copy()
     missing = df.index[last][[0, 1, 5]]  # of two series
     df.loc[missing, "y"] = np.nan
-    facts = judged_on_last_steps(model, df)
+    facts = judged_on_last_steps(model, df, model.panel_.ids)
     assert facts["n_judged"] == 9
     assert facts["judged_on"] == (
         "the held-out last 4 steps of each series, 9 of 12 values; the others are missing"
@@ -31,7 +31,7 @@ def test_every_observed_value_is_judged_and_the_missing_ones_are_counted(fitted)
 
 def test_without_gaps_nothing_is_said_of_them(fitted):
     model, df, _ = fitted
-    facts = judged_on_last_steps(model, df)
+    facts = judged_on_last_steps(model, df, model.panel_.ids)
     assert (facts["n_judged"], facts["judged_on"]) == (
         12,
         "the held-out last 4 steps of each series",

@@ -122,6 +122,32 @@ def test_short_series_are_learned_whole(tmp_path):
     assert "4 times the horizon of 8 steps" in learned.origin_["judged_on"]
 
 
+def test_a_short_series_is_learned_whole_and_the_others_are_judged(tmp_path):
+    young = sales().query("store == 'south'").assign(store="young")[-10:]
+    data = series(tmp_path, pd.concat([sales(), young]))
+    settings = QUICK | {"horizon": 4, "n_paths": 50}
+    learned = train(data, settings, holdout=0.3, seed=0, calibrate=True)
+    origin = learned.origin_
+    assert (origin["n_learned"], origin["n_judged"]) == (2 * (60 - 18) + 10, 8)
+    assert origin["judged_on"] == (
+        "the held-out last 4 steps of 2 of 3 series (the others are too short)"
+    )
+    assert len(learned.calibration_) == 2 * (18 - 4 + 1)
+    # By hand: fitted to the same rows, and asked for the last steps.
+    df = pd.concat([sales(), young]).assign(month=lambda f: pd.to_datetime(f["month"]))
+    df = df[["store", "month", "sales"]]
+    n_after = df.groupby("store").cumcount(ascending=False)
+    is_long = df["store"] != "young"
+    roles = {"id_col": "store", "time_col": "month", "target_col": "sales"}
+    model = Forecaster(**settings, **roles, random_state=0).fit(df[~is_long | (n_after >= 18)])
+    mean = model.predict(df=df[is_long & (n_after >= 4)])["BatchEnsemble"].to_numpy()
+    truth = df["sales"][is_long & (n_after < 4)].to_numpy()
+    assert origin["scores"]["rmse"] == pytest.approx(rmse(truth, mean=mean), rel=1e-5)
+    ahead = learned.predict()
+    assert ahead["store"].unique().tolist() == ["north", "south", "young"]
+    assert ahead["month"].min() == df["month"].max() + pd.DateOffset(months=1)
+
+
 def test_the_origin_of_a_model_travels_with_it(tmp_path):
     data = table(tmp_path)
     learned = train(data, QUICK, holdout=0.2, seed=0, calibrate=False)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from batchensemble import metrics
 from batchensemble.estimators import Forecaster
@@ -27,15 +28,19 @@ def score_forecast(past: Forecast, season: int) -> dict[str, float]:
     return scores
 
 
-def judged_on_last_steps(model: Forecaster, frame: pd.DataFrame) -> dict[str, Any]:
-    """Scores on the last horizon of each series, and what exactly they rest on; for the origin."""
-    past = model.backtest(frame, refit="never")
+def judged_on_last_steps(
+    model: Forecaster, frame: pd.DataFrame, ids: NDArray[Any]
+) -> dict[str, Any]:
+    """Scores on the last horizon of these series, and what exactly they rest on; for the origin."""
+    panel, h = model.read_past(frame, as_fitted=True), model.model_.horizon
+    is_judged = np.isin(np.arange(len(panel)), panel.numbers_of(ids))
+    history = panel.head(np.where(is_judged, h, 0))
+    past = model.past(panel, history, h, panel.starts[1:][is_judged] - h - 1)
     known = ~np.isnan(past.truth)
-    steps, n, every = (
-        f"the held-out last {known.shape[1]} steps of each series",
-        known.sum(),
-        known.size,
-    )
+    series = "each series"
+    if len(ids) < len(panel):
+        series = f"{len(ids):,} of {len(panel):,} series (the others are too short)"
+    steps, n, every = f"the held-out last {h} steps of {series}", known.sum(), known.size
     gaps = f", {n:,} of {every:,} values; the others are missing" if n < every else ""
     return {
         "n_judged": int(n),

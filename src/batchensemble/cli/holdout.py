@@ -93,15 +93,15 @@ def train(
             if is_joint:
                 return _judged_targets(model, data, facts, held_out, calibrate)
             if held_out and is_series:
-                facts |= judged_on_last_steps(model, data.frame)
+                facts |= judged_on_last_steps(model, data.frame, held_out[0].ids)
             elif held_out:
                 facts["scores"] = _scores(model, held_out)
             if facts.get("scores"):
-                n_apart = len(model.panel_) if is_series else math.inf
+                n_apart = len(held_out[0]) if is_series else math.inf
                 doubts = doubts_about_scores(facts["scores"], data.origin.task, n_apart)
                 if is_series and not calibrate:
                     held = facts["scores"]["coverage_80"]
-                    found = doubt_about_held(held, 0.8, len(model.panel_), facts["n_judged"])
+                    found = doubt_about_held(held, 0.8, len(held_out[0]), facts["n_judged"])
                     doubts += map(in_options, found)
                 facts["warnings"] = tuple(doubts)
             if calibrate:
@@ -190,17 +190,21 @@ def _prepare_files(
 def _prepare_series(
     data: TrainingData, settings: dict[str, Any], holdout: float, calibrate: bool
 ) -> Prepared:
-    """One horizon is held out; to calibrate, `holdout` of each series: one says too little."""
+    """One horizon is held out; to calibrate, `holdout` of each series: one says too little.
+
+    Series that are too short are learned from, whole.
+    """
     model = Forecaster(**data.roles, **settings)
     h = int(resolve(model.preset, settings, SERIES_PRESETS)["horizon"])
     panel = model.read(data.frame)
-    n_rows, shortest = len(panel.values), int(panel.lengths.min())
-    if not holdout or shortest < FEWEST_HORIZONS * h:
+    n_rows, is_long = len(panel.values), panel.lengths >= FEWEST_HORIZONS * h
+    if not holdout or not is_long.any():
         reason = f"scoring needs series of {FEWEST_HORIZONS} times the horizon of {h} steps"
         judged_on = reason if holdout else NO_HOLDOUT
         return model, (panel,), (), {"n_learned": n_rows, "judged_on": judged_on}
-    n = max(h, round(holdout * shortest)) if calibrate else h
-    return model, (panel.head(n),), (panel.tail(n),), {"n_learned": n_rows - n * len(panel)}
+    n = max(h, round(holdout * int(panel.lengths[is_long].min()))) if calibrate else h
+    held_out, dropped = panel.only(panel.ids[is_long]).tail(n), np.where(is_long, n, 0)
+    return model, (panel.head(dropped),), (held_out,), {"n_learned": n_rows - int(dropped.sum())}
 
 
 def _judged_targets(
