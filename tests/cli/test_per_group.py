@@ -175,7 +175,7 @@ def test_what_is_finished_stays_when_a_worker_or_the_parent_is_struck(towns, who
     assert Path("again/index.json").read_text() == Path("models/index.json").read_text()
 
 
-def test_other_rows_or_settings_are_fitted_again_and_groups_that_are_gone_are_removed(towns):
+def test_other_rows_or_settings_are_fitted_again_and_no_model_of_another_group_is_lost(towns):
     towns(*FIT)
     before = files()
     assert "3 were there already" in towns(*FIT).output
@@ -183,10 +183,14 @@ def test_other_rows_or_settings_are_fitted_again_and_groups_that_are_gone_are_re
     frame = pd.read_csv("towns.csv", dtype={"plot": str})
     frame.loc[frame["town"] == "Bonn", "area"] += 1
     frame[frame["town"] != "Ulm"].to_csv("towns.csv", index=False)
+    refused = " ".join(towns(*FIT, code=1).output.split())
+    assert "models holds models of 1 group that towns.csv does not have: 'Ulm'" in refused
+    assert files() == before
+    frame.to_csv("towns.csv", index=False)
     Path("models/mine.be").write_bytes(b"not by fit")
-    assert "(2 groups; 1 were there already)" in towns(*FIT).output
-    assert [name[:5] for name in files()] == ["Bonn-", "Jena-", "mine."]
-    assert "(2 groups)" in towns(*FIT, "--seed", "7").output
+    assert "(3 groups; 2 were there already)" in towns(*FIT).output
+    assert [name[:4] for name in files()] == ["Bonn", "Jena", "Ulm-", "mine"]
+    assert "(3 groups)" in towns(*FIT, "--seed", "7").output
 
 
 def test_groups_whose_names_look_alike_in_a_file_name_do_not_share_a_model(towns):

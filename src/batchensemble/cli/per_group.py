@@ -65,7 +65,12 @@ def fit_groups(
         index |= {"format": FORMAT, "by": by, "columns": list(data.origin.columns)}
         rows: dict[str, Any] = pd.Series(data.by).groupby(np.asarray(data.by)).indices
         known, digests = index["groups"], dict[str, str]()
-        index["groups"] = {name: known[name] for name in rows if name in known}
+        gone = sorted(known.keys() - rows.keys())
+        if gone:
+            raise ValueError(
+                f"{folder} holds models of {counted(len(gone), 'group')} that {data.origin.file} "
+                f"does not have: {_named(gone)}; choose another folder, or delete this one"
+            )
         for name in rows:
             digest, entry = _digest(_part(data, rows[name]), settings, how), known.get(name, {})
             if entry.get("digest") != digest or not (folder / entry["file"]).is_file():
@@ -94,9 +99,6 @@ def fit_groups(
                 _write_index(folder, index)
                 progress(f"{name}: {counted(n_rows, 'row')}")
         _write_index(folder, index)
-        kept = {entry["file"] for entry in index["groups"].values()}
-        for file in {entry["file"] for entry in known.values()} - kept:  # of groups that are gone
-            (folder / file).unlink(missing_ok=True)
     if failures:
         raise ValueError(_failed(failures))
     n_fitted = len(digests)
