@@ -16,6 +16,7 @@ from batchensemble.conformal import conformal_rank, fit_temperature, promised_se
 from batchensemble.estimators.splits import hold_back
 from batchensemble.metrics import interval_coverage
 from batchensemble.study.datasets import DatasetMissing, load_table
+from batchensemble.training.checkpoint import Checkpoint
 from batchensemble.training.methods import METHODS
 
 QUICK = {
@@ -457,6 +458,27 @@ def test_a_checkpoint_of_a_warm_start_is_refused(tmp_path):
     model = Regressor(**QUICK, warm_start=True).fit(x, y, checkpoint=tmp_path / "first")
     with pytest.raises(ValueError, match="a checkpoint is for a first fit, not for warm_start"):
         model.fit(x, y, checkpoint=tmp_path / "second")
+
+
+def test_a_fit_without_a_seed_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+    x, y = regression_table(40)
+    unseeded, write = Regressor(**TINY | {"random_state": None, "epochs": 3}), Checkpoint.write
+
+    def write_and_die(self, state):
+        write(self, state)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoint, "write", write_and_die)
+        patched.setattr(Checkpoint, "is_due", True)
+        with pytest.raises(KeyboardInterrupt):
+            unseeded.fit(x, y, checkpoint=tmp_path / "half")
+    assert (tmp_path / "half").exists()
+    model = clone(unseeded).fit(x, y, checkpoint=tmp_path / "half")
+    whole = clone(unseeded).set_params(random_state=0).fit(x, y)
+    np.testing.assert_array_equal(model.predict(x), whole.predict(x))
+    other = clone(unseeded).fit(x, y)  # without a checkpoint, chance decides
+    assert (other.predict(x) != whole.predict(x)).any()
 
 
 @pytest.mark.parametrize("value", [pd.NA, pd.Series([True, False]), "yes", None])

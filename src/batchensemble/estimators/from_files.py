@@ -95,7 +95,7 @@ def fit_files(
     checkpoint: FilePath | None = None,
 ) -> None:
     """Fit to rows of which files are too many to be held at once."""
-    seeds = draw_seeds(estimator.random_state)
+    seeds = draw_seeds(estimator.random_state, to_repeat=checkpoint is not None)
     held_back = None
     if calibrate:
         n = min(CALIBRATION_ROWS, round(CALIBRATION_SHARE * len(files.sample.random_rows)))

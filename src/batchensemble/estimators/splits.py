@@ -27,9 +27,9 @@ class Seeds(NamedTuple):
     prediction: int
 
 
-def draw_seeds(random_state: Any) -> Seeds:
-    """The same ones in all processes."""
-    random = check_random_state(random_state)
+def draw_seeds(random_state: Any, *, to_repeat: bool = False) -> Seeds:
+    """The same ones in all processes, and in another start if that is `to_repeat` this one."""
+    random = check_random_state(0 if random_state is None and to_repeat else random_state)
     return Seeds(*Team.here().of_first(random.randint(2**31 - 1, size=3).tolist()))
 
 

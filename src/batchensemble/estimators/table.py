@@ -153,8 +153,9 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         fit are learned from.
 
         A `checkpoint` is a file that says from time to time how far training is: the same fit,
-        started again after it was killed, goes on from there. It is deleted in the end. If
-        `torch.distributed` has several processes, they share the work, and all get the model.
+        started again after it was killed, goes on from there. It is deleted in the end. With one,
+        `random_state=None` is 0: the fit must be the same. If `torch.distributed` has several
+        processes, they share the work, and all get the model.
         """
         calibrate = true_or_false(calibrate, "calibrate")
         in_time = true_or_false(in_time, "in_time")
@@ -183,7 +184,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
     def _fit(
         self, every: Examples, calibrate: bool, eval_set: Any, checkpoint: FilePath | None = None
     ) -> HeldOut[Dist] | None:
-        seeds = draw_seeds(self.random_state)
+        seeds = draw_seeds(self.random_state, to_repeat=checkpoint is not None)
         learned, held_back = self._parted(every, calibrate, seeds.split)
         self.settings_ = self._resolved(len(learned))
         self.calibration_ = None
