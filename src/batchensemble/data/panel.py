@@ -216,7 +216,7 @@ def _check_joins(old: Panel, new: Panel, times: Any, which: Ints) -> None:
         missing = grids.grid(lasts[j : j + 1], steps[[j]], old.freq)[1:]
         raise ValueError(
             f"{new.label(j)}: expected new rows right after its end at {when(lasts[j])}, "
-            f"got none for {some(missing)}; add them (gaps before new rows are not filled)"
+            f"got none for {some(missing)}; add them, with NaN where the value is not known"
         )
 
 
