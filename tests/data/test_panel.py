@@ -91,7 +91,7 @@ def test_new_rows_must_go_on_where_their_series_ends():
         extended([5, 13, 14, 15])
     with pytest.raises(
         ValueError,
-        match=r"series 'a': .*got none for 2020-01-06, 2020-01-07; add them, with NaN where the value is not known",
+        match=r"series 'a': .*got none for 2020-01-06, 2020-01-07; add them, with NaN",
     ):
         extended([7])
     with pytest.raises(ValueError, match="got series 'z': fit has not seen it"):
