@@ -68,16 +68,17 @@ def misfit(numbers: Floats, known: Floats, factors: Sequence[float] = FACTORS) -
     usual_low, usual_high = known[apart], known[-1 - apart]
     if len(x) < FEWEST_ROWS:
         return None
-    for factor in factors:
-        is_far = (FAR * x < low).all() if factor > 1 else (x > FAR * high).all()
-        if not is_far or usual_high >= usual_low * max(factor, 1 / factor):
-            continue
-        mended = x * factor
-        is_inside = (low <= SLACK * mended) & (mended <= SLACK * high)
-        is_spread = np.ptp(mended) > LEAST_SPREAD * (usual_high - usual_low)
-        is_usual = usual_low <= np.median(mended) <= usual_high
-        if is_inside.mean() >= NEARLY_ALL and is_spread and is_usual:
-            return Misfit(float(x[0]), low, high, factor)
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers may be as large as floats are
+        for factor in factors:
+            is_far = (FAR * x < low).all() if factor > 1 else (x > FAR * high).all()
+            if not is_far or usual_high >= usual_low * max(factor, 1 / factor):
+                continue
+            mended = x * factor
+            is_inside = (low <= SLACK * mended) & (mended <= SLACK * high)
+            is_spread = np.ptp(mended) > LEAST_SPREAD * (usual_high - usual_low)
+            is_usual = usual_low <= np.median(mended) <= usual_high
+            if is_inside.mean() >= NEARLY_ALL and is_spread and is_usual:
+                return Misfit(float(x[0]), low, high, factor)
     return None
 
 

@@ -9,6 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from batchensemble.data.columns import Columns, Kind
+from batchensemble.data.date_texts import is_format
 from batchensemble.data.embedded import REACH
 from batchensemble.data.grids import positions, series_of
 from batchensemble.data.panels import Panel
@@ -31,6 +32,7 @@ from batchensemble.training.models import Ensemble
 
 MOST_TRIED = 2**22  # weights of all members: a larger model is not tried, only checked
 TRIED_SERIES = 2
+LONGEST = 2**31  # season, in steps
 DESCRIBED = {
     **dict.fromkeys(("estimator", "task", "method", "fitted_at"), str),
     **dict.fromkeys(("target", "settings"), dict),
@@ -166,6 +168,15 @@ def _check_encoder(encoder: TableEncoder) -> None:
     require(described == list(zip(names, kinds, strict=True)), "a description of every column")
     outputs = encoder._outputs()
     require(len(outputs) == encoder.n_features_out_, "as many outputs as are described")
+    exponents, scaled, formats = encoder.exponents_, encoder.numbers_.scaled, encoder.date_formats_
+    require(_are_whole(exponents) and len(exponents) == len(encoder.flags_), "exponents of numbers")
+    require(_are_whole(scaled), "places of scaled numbers")
+    require(type(formats) is dict and {*formats} <= {*names}, "formats of columns")
+    require(all(map(is_format, formats.values())), "formats of dates")
+
+
+def _are_whole(values: Any) -> bool:
+    return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iu"
 
 
 def _check_classes(classes: Any) -> None:
@@ -183,7 +194,10 @@ def _check_forecaster(model: Forecaster) -> None:
         require(is_count(value) and value == recipe[name], f"the {name} of the networks")
     lags = model.lags_
     require(lags == tuple(recipe["lags"]) and all(map(is_count, lags)), "the lags of the networks")
-    require(is_count(model.season_), "a season of at least 1 step")
+    require(is_count(model.season_) and model.season_ <= LONGEST, "a season of at least 1 step")
+    if model.calibration_ is not None:
+        n_each = model.model_.paths_per_member(model.n_paths)
+        require(n_each > 1, "at least two paths of each member")
     _check_panel(panel, model)
     columns = (*model.future_names, *model.past_columns, *model.static_columns)
     named = (*encoder.future, *encoder.past, *vars(encoder).get("static", ()))
@@ -191,6 +205,7 @@ def _check_forecaster(model: Forecaster) -> None:
         columns == named and all(type(name) is str for name in columns), "the encoder's columns"
     )
     require(type(encoder.calendar) is bool and is_count(encoder.period), "a calendar or none")
+    require(encoder.period <= LONGEST, "a period of some steps")
     for each in encoder.encoders_.values():
         _check_encoder(each)
         tried_columns(each)
