@@ -202,7 +202,7 @@ def _calendar(first: Any, freq: Any, *, end: Any = None, periods: int | None = N
             return dates
         summer = np.ones(len(dates), dtype=bool)
         return dates.tz_localize(first.tz, ambiguous=summer, nonexistent="shift_forward")
-    except (OverflowError, ValueError):
+    except (NotImplementedError, OverflowError, ValueError):  # the first for years past 9999
         raise _too_late(first, (periods or 2) - 1, freq) from None
 
 
