@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from batchensemble.cli.format import as_json, counted, percent, plain, size
+from batchensemble.cli.format import as_json, counted, named, percent, plain, size
 
 
 def test_what_is_no_finite_number_is_null_and_all_else_is_itself():
@@ -41,3 +41,8 @@ def test_settings_are_written_as_plain_text():
     told = {"a": True, "b": [128, 64], "c": 0.001, "d": None, "e": [], "f": 2000, "g": "rsb"}
     assert plain(told) == "a yes, b 128, 64, c 0.001, d -, e -, f 2,000, g rsb"
     assert [size(96_400), size(2_340_000)] == ["96 kB", "2.3 MB"]
+
+
+def test_of_many_names_the_first_are_named_and_the_others_counted():
+    assert named(["a", 2]) == "'a', 2"
+    assert named([*range(1005)]) == "0, 1, 2, 3, 4 and 1,000 more"

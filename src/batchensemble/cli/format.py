@@ -10,9 +10,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+NAMED = 5  # groups or series, in a sentence
+
 
 def counted(n: int, thing: str) -> str:
     return f"{n:,} {thing}{'s' * (n != 1)}"
+
+
+def named(names: Sequence[Any]) -> str:
+    """The first of many, and how many more there are."""
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(map(repr, names[:NAMED])) + more
 
 
 def percent(share: float) -> str:

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batchensemble.cli.format import named
 from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.panel import Panel
 from batchensemble.data.text import typed_values
 from batchensemble.estimators import Forecaster
-
-MOST_NAMED = 5
 
 
 def with_history(model: Forecaster, df: pd.DataFrame) -> pd.DataFrame:
@@ -72,6 +71,4 @@ def with_future(
 def left_out(names: NDArray[Any], why: str) -> Iterator[str]:
     """A sentence about series, if there are any."""
     if len(names):
-        more = ", ..." if len(names) > MOST_NAMED else ""
-        some = ", ".join(map(repr, names[:MOST_NAMED].tolist()))
-        yield f"{len(names):,} series left out ({why}): {some}{more}"
+        yield f"{len(names):,} series left out ({why}): {named(names.tolist())}"

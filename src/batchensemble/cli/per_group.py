@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.cli.errors import if_stopped
-from batchensemble.cli.format import counted
+from batchensemble.cli.format import counted, named
 from batchensemble.cli.holdout import train
 from batchensemble.cli.predictions import table_predictions
 from batchensemble.cli.training_data import TrainingData
@@ -34,7 +34,6 @@ from batchensemble.training.workers import MapCalls, worker_processes
 INDEX = "index.json"
 FITTING = ".fitting-"  # a folder for models that workers hand over
 FORMAT = 1
-NAMED = 5  # groups, in an error
 LOADED = 64  # models at a time
 
 
@@ -69,7 +68,7 @@ def fit_groups(
         if gone:
             raise ValueError(
                 f"{folder} holds models of {counted(len(gone), 'group')} that {data.origin.file} "
-                f"does not have: {_named(gone)}; choose another folder, or delete this one"
+                f"does not have: {named(gone)}; choose another folder, or delete this one"
             )
         for name in rows:
             digest, entry = _digest(_part(data, rows[name]), settings, how), known.get(name, {})
@@ -159,18 +158,12 @@ def _left(folder: Path, n_models: int, n_groups: int) -> str:
 
 def _failed(failures: dict[str, str]) -> str:
     first, *others = sorted(failures)
-    more = f"; nor could {_named(others)}" if others else ""
+    more = f"; nor could {named(others)}" if others else ""
     return (
         f"group {first!r} could not be fitted ({failures[first]}){more}; the models of all other "
         "groups are kept. Delete such rows or give them to another group, then run the same "
         "command again"
     )
-
-
-def _named(groups: list[str]) -> str:
-    """The first of many, and how many more there are."""
-    more = f" and {len(groups) - NAMED:,} more" if len(groups) > NAMED else ""
-    return ", ".join(map(repr, groups[:NAMED])) + more
 
 
 def _file_of(group: str) -> str:
@@ -267,7 +260,7 @@ class ModelFolder:
         if missing:
             raise ValueError(
                 f"{file.name}: {counted(len(missing), 'group')} of {self.by!r} not seen at fit: "
-                f"{_named(missing)}; fit again with rows of them, or leave their rows out"
+                f"{named(missing)}; fit again with rows of them, or leave their rows out"
             )
         parts = [
             table_predictions(self._model(label), rows[labels == label], file, coverage)

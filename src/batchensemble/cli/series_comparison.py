@@ -16,7 +16,6 @@ from batchensemble.cli.interval_curves import compare_intervals
 from batchensemble.cli.known_series import left_out
 from batchensemble.cli.subgroups import by_subgroup
 from batchensemble.data.file_options import FileOptions
-from batchensemble.data.panels import Panel
 from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.stamps import moved_to_start
 from batchensemble.estimators import Forecaster
@@ -35,7 +34,7 @@ def evaluate_series(
     h = model.model_.horizon
     with about_file(path):
         panel = model.read_past(df, as_fitted=True)
-    begins = _first_new_rows(model, panel)
+    begins = model.first_new_rows(panel)
     n_new = panel.starts[1:] - begins
     longest = int(n_new.max())
     if longest < h:
@@ -134,17 +133,6 @@ def _continued(
         new[model.time_col] = moved
     new = new[new[model.time_col] > new[model.id_col].map(last)]
     return pd.concat([known, new], ignore_index=True), np.asarray(unknown)
-
-
-def _first_new_rows(model: Forecaster, panel: Panel) -> NDArray[np.int64]:
-    """By series, the first row after what the model knows, or the end of the series."""
-    last = dict(zip(model.panel_.ids.tolist(), model.panel_.last_times, strict=True))
-    return np.array(
-        [
-            panel.starts[i] + panel.times[panel.rows(i)].searchsorted(last[name], side="right")
-            for i, name in enumerate(panel.ids.tolist())
-        ]
-    )
 
 
 def _spread(n: int, most: int, phase: float) -> NDArray[np.int64]:

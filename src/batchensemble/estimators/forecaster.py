@@ -490,6 +490,10 @@ class Forecaster(Estimator):
         new = self._observed.new_rows(history)
         return self if new is None else copy.copy(self).update(new)
 
+    def first_new_rows(self, history: Panel) -> NDArray[np.int64]:
+        """Where each series of a history goes on after what this forecaster knows of it."""
+        return self._observed.first_new_rows(history)
+
     def check_unseen(self, history: Panel) -> None:
         """Refuse windows after `history` that fit or calibration has seen."""
         self._observed.check_unseen(history, calibrated=self.calibration_ is not None)

@@ -57,21 +57,25 @@ class Observed:
         in_time: Ints = panel.times[rows].argsort(kind="stable")
         return rows[in_time[-MOST_FORECASTS:]]
 
-    def new_rows(self, history: Panel) -> Panel | None:
-        """What a history of these series has after their end, if there is anything."""
+    def first_new_rows(self, history: Panel) -> Ints:
+        """Where each series of a history goes on after its end here; its own end if nowhere."""
         times = alike(history.times, self.panel.times)
         last = dict(zip(self.panel.ids.tolist(), self.panel.last_times, strict=True))
-        ids = history.ids.tolist()
         begins = [
             history.starts[i] + int(times[history.rows(i)].searchsorted(last[name], side="right"))
             if name in last
             else history.starts[i + 1]
-            for i, name in enumerate(ids)
+            for i, name in enumerate(history.ids.tolist())
         ]
+        return np.array(begins)
+
+    def new_rows(self, history: Panel) -> Panel | None:
+        """What a history of these series has after their end, if there is anything."""
+        begins = self.first_new_rows(history)
         has_new = history.starts[1:] > begins
         if not has_new.any():
             return None
-        return history.cut(np.array(begins), history.starts[1:]).only(history.ids[has_new])
+        return history.cut(begins, history.starts[1:]).only(history.ids[has_new])
 
     def check_unseen(self, history: Panel, *, calibrated: bool) -> None:
         """Refuse windows after `history` that fit or calibration has seen."""
