@@ -1,76 +1,56 @@
-"""Would groups be fitted faster as one bank? `OMP_NUM_THREADS=1 python benchmarks/group_banks.py`.
+"""What it brings to train groups as one bank: `OMP_NUM_THREADS=1 python benchmarks/group_banks.py`.
 
-CPU-seconds for models of groups fitted one by one, as `fit --by` does, and for the same networks
-trained as one bank, which needs groups of the same shape and settings.
+CPU-seconds (on a GPU, seconds) for the fits of groups one by one and together, as `fit --by` makes
+them.
 """
 
 import argparse
 import time
+from functools import partial
 
 import numpy as np
 import torch
 
 from batchensemble import Regressor
-from batchensemble.estimators import base
-from batchensemble.training.engines import Data
-from batchensemble.training.models import Rows, fit_models
+from batchensemble.training.together import fit_together
 
 
 def timed(call):
-    start = time.process_time()
-    return call(), time.process_time() - start
+    clock = time.perf_counter if torch.cuda.is_initialized() else time.process_time
+    start = clock()
+    return call(), clock() - start
 
 
-def one_by_one(preset, groups):
-    """CPU-seconds, and what each group's networks were trained with and became."""
-    calls = []
-
-    def kept(*arguments, **more):
-        trained, seconds = timed(lambda: fit_models(*arguments, **more))
-        calls.append((arguments, more["rows"], trained[0], seconds))
-        return trained
-
-    base.fit_models = kept
-    _, seconds = timed(lambda: [Regressor(preset=preset, random_state=0).fit(*g) for g in groups])
-    base.fit_models = fit_models
-    return seconds, calls
-
-
-def together(calls):
-    """The bank of all groups, and CPU-seconds."""
-    method, make, loss, _, training = calls[0][0]
-    every = [arguments[3] for arguments, *_ in calls]
-    data = Data(torch.cat([one.x for one in every]), torch.cat([one.y for one in every]))
-    starts = np.cumsum([0, *[len(one.x) for one in every]]).tolist()
-    rows = [
-        Rows(fold.seed, fold.train + start, fold.held_out + start)
-        for (_, folds, *_), start in zip(calls, starts, strict=False)
-        for fold in folds
-    ]
-    (bank, _), seconds = timed(lambda: fit_models(method, make, loss, data, training, rows=rows))
-    return bank, seconds
+def fit(settings, x, y):
+    return Regressor(**settings, random_state=0).fit(x, y)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--groups", type=int, default=20)
     parser.add_argument("--rows", type=int, default=200)
+    parser.add_argument("--most-rows", type=int, help="groups have from --rows to so many rows")
     parser.add_argument("--columns", type=int, default=6)
+    parser.add_argument("--device", default="cpu")
     how = parser.parse_args()
     torch.set_num_threads(1)
     random = np.random.default_rng(0)
-    tables = [random.normal(size=(how.rows, how.columns)) for _ in range(how.groups)]
-    groups = [(x, x[:, 0] ** 2 + x[:, 1] + 0.3 * random.normal(size=how.rows)) for x in tables]
+    sizes = np.linspace(how.rows, how.most_rows or how.rows, how.groups).astype(int)
+    tables = [random.normal(size=(n, how.columns)) for n in sizes]
+    groups = [(x, x[:, 0] ** 2 + x[:, 1] + 0.3 * random.normal(size=len(x))) for x in tables]
     for preset in ("fast", "default"):
-        one_by_one(preset, groups[:1])  # compiles
-        seconds, calls = one_by_one(preset, groups)
-        bank, in_bank = together(calls)
-        alone = torch.cat([each.theta for _, _, each, _ in calls])
-        training = sum(spent for *_, spent in calls)
+        fits = [partial(fit, {"preset": preset, "device": how.device}, *group) for group in groups]
+        fits[0]()  # compiles
+        alone, one_by_one = timed(lambda fits=fits: [fit() for fit in fits])
+        together, seconds = timed(lambda fits=fits: fit_together(fits))
+        thetas = [
+            [model.model_.ensemble.bank.theta for model in each] for each in (alone, together)
+        ]
+        n_same = sum(map(torch.equal, *thetas))
         print(
-            f"{preset}: one by one {seconds:.1f} s, of which training {training:.1f} s; in one "
-            f"bank {in_bank:.1f} s; all in all {seconds / (seconds - training + in_bank):.2f} "
-            f"times as fast; the same bits: {torch.equal(alone, bank.theta)}",
+            f"{preset}: one by one {one_by_one:.1f} s, together {seconds:.1f} s: "
+            f"{one_by_one / seconds:.2f} times as fast; {n_same} of {how.groups} models have the "
+            "same bits",
             flush=True,
         )
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from batchensemble.cli.app import app
 
 QUICK = ("--epochs", "2", "--members", "3")
+BY_TOWN = ("fit", "towns.csv", "-t", "price", "--by", "town", "-o", "models", *QUICK)
 
 
 def houses(n=120, seed=0):

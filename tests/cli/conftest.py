@@ -32,6 +32,14 @@ def shell(fitted, tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def towns(shell):
+    """Rows that all have a town, for `BY_TOWN`."""
+    frame = houses().assign(town=lambda f: f["town"].fillna("Ulm"))
+    frame.to_csv("towns.csv", index=False)
+    return shell
+
+
+@pytest.fixture
 def swift(monkeypatch, tmp_path):
     """The study's commands in an empty folder, with little to train."""
     from batchensemble.study.plans import PROFILES, Profile

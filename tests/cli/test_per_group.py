@@ -13,48 +13,20 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sample_files import BY_TOWN as FIT
 from sample_files import QUICK, houses
 
 from batchensemble import load
-from batchensemble.cli import per_group, predictions
+from batchensemble.cli import per_group
 from batchensemble.cli.holdout import train
 from batchensemble.cli.training_data import read_training_table
 from batchensemble.estimators.splits import Order
 from batchensemble.training.processes import Team
-
-FIT = ("fit", "towns.csv", "-t", "price", "--by", "town", "-o", "models", *QUICK)
-
-
-@pytest.fixture
-def towns(shell):
-    """Rows that all have a town."""
-    frame = houses().assign(town=lambda f: f["town"].fillna("Ulm"))
-    frame.to_csv("towns.csv", index=False)
-    return shell
+from batchensemble.training.together import fit_together
 
 
 def files(folder="models"):
     return {path.name: path.read_bytes() for path in sorted(Path(folder).glob("*.be"))}
-
-
-def test_each_row_is_predicted_by_the_model_of_its_group_in_the_order_of_the_file(towns):
-    assert "Models: models (3 groups)" in towns(*FIT).output
-    new = houses(30, seed=1).assign(town=lambda f: f["town"].fillna("Ulm"))
-    new.to_csv("new.csv", index=False)
-    towns("predict", "models", "new.csv", "-o", "out.csv", "--keep", "id,town")
-    out = towns.read("out.csv")
-    assert out["id"].tolist() == new["id"].tolist()
-    index = json.loads(Path("models/index.json").read_text())
-    for town, entry in index["groups"].items():
-        new[new["town"] == town].to_csv("one.csv", index=False)
-        towns("predict", f"models/{entry['file']}", "one.csv", "-o", "alone.csv")
-        alone = towns.read("alone.csv")
-        own = out[out["town"] == town].drop(columns=["id", "town"]).reset_index(drop=True)
-        pd.testing.assert_frame_equal(own, alone)
-    rows = pd.read_csv("towns.csv").dropna(subset="price")
-    assert {t: e["n_rows"] for t, e in index["groups"].items()} == dict(
-        rows["town"].value_counts().sort_index()
-    )
 
 
 def test_a_model_equals_one_that_was_fitted_to_the_rows_of_the_group_alone(towns):
@@ -90,6 +62,72 @@ def test_a_run_that_was_killed_goes_on_and_gives_the_same_models(towns, monkeypa
     for folder in ("models", "again"):
         towns("predict", folder, "towns.csv", "-o", f"{folder}.csv")
     assert Path("models.csv").read_text() == Path("again.csv").read_text()
+
+
+def test_groups_of_one_size_are_trained_together_and_are_the_models_of_each_alone(
+    shell, monkeypatch
+):
+    frame = houses(16 * 40)
+    frame["town"] = np.arange(len(frame)) % 16
+    frame = frame.dropna(subset="price")
+    frame = frame[frame.groupby("town").cumcount() < frame["town"].value_counts().min()]
+    frame.to_csv("towns.csv", index=False)
+    sizes = []
+
+    def counted(fits):
+        sizes.append(len(fits))
+        return fit_together(fits)
+
+    monkeypatch.setattr(per_group, "fit_together", counted)
+    shell(*FIT)
+    assert sizes == [4, 4, 4, 4]
+    monkeypatch.setattr(per_group, "MOST_GROUPS", 1)
+    shell(*FIT[:7], "alone", *FIT[8:])
+    assert sizes[4:] == [1] * 16
+    assert Path("alone/index.json").read_text() == Path("models/index.json").read_text()
+    for folder in ("models", "alone"):
+        shell("predict", folder, "towns.csv", "-o", f"{folder}.csv")
+    pd.testing.assert_frame_equal(shell.read("models.csv"), shell.read("alone.csv"), rtol=1e-4)
+
+
+@pytest.mark.parametrize(("jobs", "sizes"), [(1, [8, 8, 8, 8, 8]), (2, [5] * 8), (99, [1] * 40)])
+def test_parts_hold_groups_of_similar_size_and_are_enough_for_all_jobs(jobs, sizes, monkeypatch):
+    monkeypatch.setattr(per_group, "MOST_GROUPS", 8)
+    rows = {f"g{i}": (i * 7) % 40 + 1 for i in range(40)}
+    parts = per_group._parts(rows, jobs)
+    assert list(map(len, parts)) == sizes
+    in_order = [rows[name] for part in parts for name in part]
+    assert in_order == sorted(rows.values())
+    monkeypatch.setattr(per_group, "MOST_ROWS", 100)
+    assert all(
+        len(part) == 1 or sum(map(rows.get, part)) <= 100 for part in per_group._parts(rows, 1)
+    )
+
+
+def test_a_folder_never_mixes_models_of_two_targets_or_tasks(towns):
+    towns(*FIT)
+    before = files()
+    refused = towns("fit", "towns.csv", "-t", "area", *FIT[4:], code=1).stderr
+    words = "models holds models of the target 'price', not 'area'; choose another folder"
+    assert words in " ".join(refused.split())
+    rooms = ("fit", "towns.csv", "-t", "rooms", "--by", "town", "-o", "rooms", *QUICK)
+    towns(*rooms, "--task", "regression")
+    refused = towns(*rooms, "--task", "classification", code=1).stderr
+    assert "holds models for 'regression', not 'classification'" in " ".join(refused.split())
+    assert files() == before
+
+
+def test_models_of_other_columns_are_left_behind_even_if_a_group_cannot_be_fitted(towns):
+    towns(*FIT)
+    frame = pd.read_csv("towns.csv", dtype={"plot": str}).drop(columns="area")
+    frame.loc[frame["town"] == "Ulm", "price"] = 3.0
+    frame.to_csv("towns.csv", index=False)
+    assert "group 'Ulm' could not be fitted" in " ".join(towns(*FIT, code=1).stderr.split())
+    said = towns("predict", "models", "towns.csv", "-o", "out.csv", code=1).stderr
+    assert "1 group of 'town' not seen at fit: 'Ulm'" in " ".join(said.split())
+    frame[frame["town"] != "Ulm"].to_csv("others.csv", index=False)
+    towns("predict", "models", "others.csv", "-o", "out.csv")
+    assert len(towns.read("out.csv")) == (frame["town"] != "Ulm").sum()
 
 
 @pytest.mark.slow  # two processes import torch
@@ -238,61 +276,6 @@ def test_each_group_knows_which_of_its_targets_are_censored(towns):
     pd.testing.assert_frame_equal(towns.read("models.csv"), towns.read("ulm.be.csv"))
 
 
-def test_groups_not_seen_at_fit_are_named_and_counted(towns):
-    towns(*FIT)
-    new = houses(30, seed=1)
-    new["town"] = [f"town {i:02d}" for i in range(29)] + ["Ulm"]
-    new.to_csv("new.csv", index=False)
-    said = towns("predict", "models", "new.csv", "-o", "out.csv", code=1).stderr
-    assert "29 groups of 'town' not seen at fit: 'town 00', 'town 01'" in said
-    assert "and 24 more" in said
-    assert not Path("out.csv").exists()
-
-
-def test_classes_that_a_group_does_not_know_are_empty(towns):
-    frame = pd.read_csv("towns.csv")
-    frame["kind"] = np.where(frame["rooms"] > 4, "large", "small")
-    frame.loc[(frame["town"] == "Ulm") & (frame["kind"] == "small"), "kind"] = "tiny"
-    frame.to_csv("towns.csv", index=False)
-    words = ("--by", "town", "-o", "kinds", "--drop", "rooms", *QUICK)
-    towns("fit", "towns.csv", "-t", "kind", *words)
-    towns("predict", "kinds", "towns.csv", "-o", "out.csv", "--keep", "town")
-    out = towns.read("out.csv")
-    shares = out[["p_large", "p_small", "p_tiny"]]
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
-    assert shares["p_tiny"].isna().equals(out["town"] != "Ulm")
-
-
-@pytest.mark.parametrize("first", ["big", "small"])
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_groups_without_a_calibration_have_no_sets_and_the_same_columns(
-    shell, first, ending, monkeypatch
-):
-    monkeypatch.setattr(
-        predictions.predict_file,
-        "__kwdefaults__",
-        {**predictions.predict_file.__kwdefaults__, "batch": 50},
-    )
-    rng = np.random.default_rng(0)
-
-    def rows(group, n):
-        x = rng.normal(size=n)
-        return pd.DataFrame({"shop": group, "x": x, "hit": x + rng.normal(size=n) > 0})
-
-    pd.concat([rows("small", 30), rows("big", 400)]).to_csv("old.csv", index=False)
-    new = pd.concat([rows("big", 60), rows("small", 60)]).sort_values(
-        "shop", ascending=first == "big"
-    )
-    new.to_csv("new.csv", index=False)
-    shell("fit", "old.csv", "-t", "hit", "--by", "shop", "-o", "models", *QUICK)
-    shell("predict", "models", "new.csv", "-o", f"out.{ending}", "--keep", "shop")
-    out = pd.read_csv("out.csv") if ending == "csv" else pd.read_parquet("out.parquet")
-    assert list(out)[1:6] == ["prediction", "confidence", "set", "p_false", "p_true"]
-    assert out["set"].isna().tolist() == (new["shop"] == "small").tolist()
-    assert out.drop(columns="set").notna().all(axis=None)
-    np.testing.assert_allclose(out["p_false"] + out["p_true"], 1)
-
-
 def test_a_group_that_cannot_be_fitted_a_gap_and_a_missing_folder_are_one_line_errors(towns):
     frame = pd.read_csv("towns.csv")
     frame.loc[5, "town"] = None
@@ -367,17 +350,6 @@ def test_groups_are_not_for_torchrun(towns, monkeypatch):
     assert not Path("models").exists()
 
 
-def test_groups_of_other_types_than_texts_are_found_again(towns):
-    frame = pd.read_csv("towns.csv", dtype={"plot": str}).dropna(subset="price")
-    third = np.arange(len(frame)) % 3
-    columns = {"hours": pd.to_timedelta(third, unit="h"), "part": third + 0.5, "half": third > 1}
-    for name, column in columns.items():
-        frame.assign(**{name: column}).to_parquet("typed.parquet")
-        towns("fit", "typed.parquet", "-t", "price", "--by", name, "-o", name, *QUICK)
-        towns("predict", name, "typed.parquet", "-o", f"{name}.csv")
-        assert len(towns.read(f"{name}.csv")) == len(frame)
-
-
 @pytest.mark.parametrize(
     ("column", "words"),
     [
@@ -394,28 +366,6 @@ def test_groups_that_cannot_be_told_apart_are_refused_at_fit(towns, column, word
         said = towns("fit", where, "-t", "price", "--by", "part", "-o", "k", *QUICK, code=1)
         assert words in said.stderr
     assert not Path("k").exists()
-
-
-HOLD = """
-import fcntl, sys, time
-file = open(sys.argv[1], "wb")
-fcntl.flock(file, fcntl.LOCK_EX)
-print("held", flush=True)
-time.sleep(60)
-"""
-
-
-def test_two_runs_do_not_write_to_one_folder(towns):
-    pytest.importorskip("fcntl")
-    Path("models").mkdir()
-    other = subprocess.Popen([sys.executable, "-c", HOLD, "models/.lock"], stdout=subprocess.PIPE)
-    try:
-        other.stdout.readline()
-        assert "another fit is writing to models" in towns(*FIT, code=1).stderr
-    finally:
-        other.kill()
-        other.communicate()
-    assert "Models" in towns(*FIT).output
 
 
 def test_a_group_may_be_called_like_markup(towns):

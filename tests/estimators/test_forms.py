@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from batchensemble.estimators.forms import CODEC, UNITS, shown
 from batchensemble.modelfile.codec import NotKept
-from batchensemble.training.loop import History
+from batchensemble.training.history import History
 
 ZONES = [None, "UTC", "Europe/Berlin", "America/St_Johns", "UTC+01:00"]
 

@@ -21,7 +21,8 @@ from batchensemble.estimators.usefulness import (
     doubts_about_sets,
     doubts_about_windows,
 )
-from batchensemble.training.loop import History, Training
+from batchensemble.training.history import History
+from batchensemble.training.loop import Training
 from batchensemble.training.methods import METHODS
 
 QUICK = {"preset": "fast", "epochs": 15, "hidden": (8,), "random_state": 0, "lr": 0.02, "folds": 2}

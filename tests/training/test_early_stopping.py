@@ -163,6 +163,21 @@ def test_patience_is_its_least_or_a_share_of_the_epochs_that_the_best_took(best,
     assert rests_at(best, patience=5, growth=growth) == best + math.ceil(max(5, growth * best))
 
 
+def test_a_network_that_rests_has_its_best_score_and_the_others_have_theirs():
+    networks, held_out = bank(4), [torch.arange(150, 200)] * 4
+    stopper = EarlyStopping(networks, LOSS, data(), held_out, ensemble_size=2, patience=1)
+    first = stopper.scores()
+    stopper.update(0, first)
+    stopper.update(1, [score + 1 for score in first[:2]] + [score - 1 for score in first[2:]])
+    assert stopper.active == [False, False, True, True]
+    networks.theta *= 0.5
+    resting, still = stopper.scores()[:2], stopper.scores()[2:]
+    assert resting == first[:2]
+    assert still[0] == still[1] != first[2]
+    stopper.active[:] = [True] * 4
+    assert still == pytest.approx(stopper.scores()[2:], abs=1e-9)
+
+
 def test_a_late_improvement_that_patience_alone_would_miss_is_waited_for():
     scores = [-float(epoch) for epoch in range(41)] + [0.0] * 15 + [-99.0]
     for growth, kept in ((0.5, 56), (0.0, 40)):

@@ -49,6 +49,27 @@ def test_padding_repeats_rows_of_the_networks_own():
     assert steps.rows[:, 1].min() >= 60
 
 
+@pytest.mark.parametrize("batching", ["shared", "independent", "split"])
+@pytest.mark.parametrize("epoch_steps", [None, 3, 20])
+def test_a_network_sees_the_same_steps_beside_one_of_larger_batches(batching, epoch_steps):
+    rows, batches = [torch.arange(10, 50), torch.arange(60, 147)], [9, 16]
+    how = {"batching": batching, "epoch_steps": epoch_steps}
+    generators = [generator(), generator(1)]
+    both = Plan(bank(2), data(), rows, generators, batch_size=batches, **how)
+    (together,) = both.epoch([True, True])
+    for i in range(2):
+        own = [generator(i)]
+        plan = Plan(bank(1), data(), rows[i : i + 1], own, batch_size=batches[i], **how)
+        (alone,) = plan.epoch([True])
+        part = (slice(plan.n_steps), slice(i, i + 1), slice(plan.batch))
+        assert torch.equal(together.rows[part], alone.rows)
+        assert torch.equal(together.weights[part], alone.weights)
+        assert torch.equal(together.keys[part[:2]], alone.keys)
+        beyond = together.weights[:, i].clone()
+        beyond[: plan.n_steps, : plan.batch] = 0
+        assert not beyond.any()
+
+
 def test_noise_is_standard_and_independent_between_steps_rows_members_and_networks():
     networks = forecasters(feedback="sample")
     rows = [torch.arange(240)] * 3

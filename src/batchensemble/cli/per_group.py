@@ -6,10 +6,10 @@ import os
 import re
 import shutil
 import warnings
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,20 +21,18 @@ from numpy.typing import NDArray
 from batchensemble.cli.errors import if_stopped
 from batchensemble.cli.format import counted, named
 from batchensemble.cli.holdout import train
-from batchensemble.cli.predictions import table_predictions
+from batchensemble.cli.model_folder import FORMAT, INDEX, alone, read_index, write_index
 from batchensemble.cli.training_data import TrainingData
-from batchensemble.data.reading import TableFile
-from batchensemble.data.text import read_as
-from batchensemble.estimators import Classifier, load
+from batchensemble.estimators import Classifier
 from batchensemble.estimators.answers import class_names
-from batchensemble.modelfile.files import make_folder, replacing
+from batchensemble.modelfile.files import make_folder
 from batchensemble.modelfile.persistence import write_model
+from batchensemble.training.together import fit_together
 from batchensemble.training.workers import MapCalls, worker_processes
 
-INDEX = "index.json"
 FITTING = ".fitting-"  # a folder for models that workers hand over
-FORMAT = 1
-LOADED = 64  # models at a time
+MOST_GROUPS, MOST_ROWS = 32, 50_000  # that are trained together: what a kill may cost
+FEWEST_PARTS = 4  # that a job is cut into
 
 
 def fit_groups(
@@ -50,26 +48,15 @@ def fit_groups(
 ) -> dict[str, int]:
     """Fit those models that the folder does not have yet; how many were fitted, and kept.
 
-    `jobs` groups are fitted at a time, or as many as the cluster `ray` has processors. The index is
-    written after each model, so a run that was killed goes on where it was.
+    Groups of about one size are fitted together, and `jobs` such parts at a time; on the cluster
+    `ray`, as many groups as it has processors. The index is written after each part, so a run that
+    was killed goes on where it was.
     """
     make_folder(folder)
-    with _alone(folder):
-        index = _read_index(folder) if (folder / INDEX).is_file() else {"groups": {}}
-        if index.get("by", by) != by:
-            raise ValueError(
-                f"{folder} holds one model for each {index['by']!r}, not for each {by!r}; choose "
-                "another folder"
-            )
-        index |= {"format": FORMAT, "by": by, "columns": list(data.origin.columns)}
+    with alone(folder):
         rows: dict[str, Any] = pd.Series(data.by).groupby(np.asarray(data.by)).indices
+        index = _continued(folder, data, by, rows)
         known, digests = index["groups"], dict[str, str]()
-        gone = sorted(known.keys() - rows.keys())
-        if gone:
-            raise ValueError(
-                f"{folder} holds models of {counted(len(gone), 'group')} that {data.origin.file} "
-                f"does not have: {named(gone)}; choose another folder, or delete this one"
-            )
         for name in rows:
             digest, entry = _digest(_part(data, rows[name]), settings, how), known.get(name, {})
             if entry.get("digest") != digest or not (folder / entry["file"]).is_file():
@@ -83,21 +70,27 @@ def fit_groups(
             _workers(jobs, ray if digests else None) as map_calls,
         ):
             place = None if ray else Path(made)
-            calls = ((name, _part(data, rows[name]), settings, how, place) for name in digests)
-            for name, fitted, facts in map_calls(_fit_group, calls):
-                if isinstance(fitted, str):
-                    failures[name] = fitted
-                    continue
-                file, n_rows = _file_of(name), len(rows[name])
-                if isinstance(fitted, Path):
-                    os.replace(fitted, folder / file)
-                else:
-                    write_model(folder / file, *fitted)
-                entry = {"file": file, "n_rows": n_rows, "digest": digests[name]}
-                index["groups"][name] = entry | facts
-                _write_index(folder, index)
-                progress(f"{name}: {counted(n_rows, 'row')}")
-        _write_index(folder, index)
+            wanted = {name: len(rows[name]) for name in digests}
+            parts = [[name] for name in wanted] if ray else _parts(wanted, jobs)
+            calls = (
+                ({name: _part(data, rows[name]) for name in names}, settings, how, place)
+                for names in parts
+            )
+            for answers in map_calls(_fit_groups, calls):
+                for name, fitted, facts in answers:
+                    if isinstance(fitted, str):
+                        failures[name] = fitted
+                        continue
+                    file, n_rows = _file_of(name), len(rows[name])
+                    if isinstance(fitted, Path):
+                        os.replace(fitted, folder / file)
+                    else:
+                        write_model(folder / file, *fitted)
+                    entry = {"file": file, "n_rows": n_rows, "digest": digests[name]}
+                    index["groups"][name] = entry | facts
+                    write_index(folder, index)
+                    progress(f"{name}: {counted(n_rows, 'row')}")
+        write_index(folder, index)
     if failures:
         raise ValueError(_failed(failures))
     n_fitted = len(digests)
@@ -115,6 +108,46 @@ def _workers(jobs: int, ray: str | None) -> Iterator[MapCalls]:
 
     with connected(ray):
         yield map_by_tasks
+
+
+def _continued(folder: Path, data: TrainingData, by: str, groups: Container[str]) -> dict[str, Any]:
+    """The index of a folder that has some of these models, or none."""
+    index = read_index(folder) if (folder / INDEX).is_file() else {"groups": {}}
+    target, columns = data.origin.target, list(data.origin.columns)
+    wanted = {"by": by, "target": target, "task": data.origin.task}
+    gone = sorted(name for name in index["groups"] if name not in groups)
+    why = ""
+    for name, words in (("by", "for each"), ("target", "of the target"), ("task", "for")):
+        if index.get(name, wanted[name]) != wanted[name]:
+            why = why or f"models {words} {index[name]!r}, not {wanted[name]!r}"
+    if gone:
+        lacks = f"models of {counted(len(gone), 'group')} that {data.origin.file} does not have"
+        why = why or f"{lacks}: {named(gone)}"
+    if why:
+        raise ValueError(f"{folder} holds {why}; choose another folder, or delete this one")
+    if index.get("columns", columns) != columns:  # rows may not have what its models need
+        index = {"groups": {}}
+    return index | {"format": FORMAT, "columns": columns} | wanted
+
+
+def _parts(wanted: dict[str, int], jobs: int) -> list[list[str]]:
+    """Parts that are fitted together, of groups with similar numbers of rows."""
+    jobs = (os.cpu_count() or 1) if jobs < 0 else jobs
+    most = min(MOST_GROUPS, max(1, len(wanted) // (FEWEST_PARTS * jobs)))
+    parts: list[list[str]] = []
+    n_rows = MOST_ROWS
+    for name in sorted(wanted, key=lambda name: (wanted[name], name)):
+        n_rows += wanted[name]
+        if n_rows > MOST_ROWS or len(parts[-1]) == most:
+            parts.append([])
+            n_rows = wanted[name]
+        parts[-1].append(name)
+    return parts
+
+
+def _fit_groups(parts: dict[str, TrainingData], *how: Any) -> list[tuple[str, Any, dict[str, Any]]]:
+    """As `_fit_group` of each, with networks of the same shape in one bank."""
+    return fit_together([partial(_fit_group, name, part, *how) for name, part in parts.items()])
 
 
 def _fit_group(
@@ -195,95 +228,3 @@ def _digest(part: TrainingData, settings: dict[str, Any], how: dict[str, Any]) -
         hashes = pd.util.hash_pandas_object(pd.DataFrame(cells), index=False)
         digest.update(hashes.to_numpy().tobytes() + b"|")
     return digest.hexdigest()
-
-
-def _read_index(folder: Path) -> dict[str, Any]:
-    path = folder / INDEX
-    try:
-        index = json.loads(path.read_text())
-        groups = index["groups"].values()
-        is_known = index["format"] == FORMAT and type(index["by"]) is str
-        is_known &= all(Path(entry["file"]).name == entry["file"] for entry in groups)
-        words = [*index["columns"], *(name for entry in groups for name in entry["classes"])]
-        is_known &= all(type(word) is str for word in words)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"expected models by group in {folder}, but {path} cannot be read") from (
-            error
-        )
-    if not is_known:
-        raise ValueError(f"{path} is of another version; fit --by again")
-    return dict(index)
-
-
-def _write_index(folder: Path, index: dict[str, Any]) -> None:
-    in_order = index | {"groups": dict(sorted(index["groups"].items()))}
-    with replacing(folder / INDEX) as file:
-        file.write(json.dumps(in_order, indent=1).encode())
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Two runs in one folder would lose each other's models."""
-    with (folder / ".lock").open("wb") as file:
-        try:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(
-                f"another fit is writing to {folder}; wait for it, or choose another folder"
-            ) from None
-        except (ImportError, OSError):  # Windows and some file systems have no such locks
-            pass
-        yield
-
-
-@dataclass(eq=False)
-class ModelFolder:
-    """The models of a folder, each loaded when a row needs it."""
-
-    folder: Path
-    device: str = "auto"
-    _loaded: OrderedDict[str, Any] = field(default_factory=OrderedDict)
-
-    def __post_init__(self) -> None:
-        index = _read_index(self.folder)
-        self.by, self.groups = index["by"], index["groups"]
-        self.needed = [self.by, *index["columns"]]
-        self.classes = sorted({name for entry in self.groups.values() for name in entry["classes"]})
-        self.has_sets = any(entry.get("is_calibrated", True) for entry in self.groups.values())
-
-    def answer(self, rows: pd.DataFrame, file: TableFile, coverage: float) -> pd.DataFrame:
-        """Each row by the model of its group, in the order of the rows."""
-        labels = self._labels(rows, file)
-        missing = sorted({label for label in labels if label not in self.groups})
-        if missing:
-            raise ValueError(
-                f"{file.name}: {counted(len(missing), 'group')} of {self.by!r} not seen at fit: "
-                f"{named(missing)}; fit again with rows of them, or leave their rows out"
-            )
-        parts = [
-            table_predictions(self._model(label), rows[labels == label], file, coverage)
-            for label in dict.fromkeys(labels.tolist())
-        ]
-        frame = pd.concat(parts)
-        if self.classes:  # a group may not know all of them, or have no calibration
-            sets, shares = ["set"] * self.has_sets, [f"p_{name}" for name in self.classes]
-            entropies = ["total", "aleatoric", "epistemic"]
-            names = ["prediction", "confidence", *sets, *shares, *entropies]
-            frame = frame.reindex(columns=names).astype(dict.fromkeys(sets, "string"))
-        return frame.loc[rows.index]
-
-    def _labels(self, rows: pd.DataFrame, file: TableFile) -> NDArray[Any]:
-        """Read as at fit; "" where there is none."""
-        labels = read_as(rows, {self.by: "category"}, file)[self.by]
-        return np.array(["" if label is None else label for label in labels], object)
-
-    def _model(self, label: str) -> Any:
-        if label not in self._loaded:
-            path = self.folder / self.groups[label]["file"]
-            self._loaded[label] = load(path, device=self.device)
-            if len(self._loaded) > LOADED:
-                self._loaded.popitem(last=False)
-        self._loaded.move_to_end(label)
-        return self._loaded[label]

@@ -100,7 +100,7 @@ def predict(
         raise typer.BadParameter("--json needs a file for the predictions: -o FILE")
     from batchensemble.cli.errors import plain_warnings
     from batchensemble.cli.folders import is_many, predict_folder
-    from batchensemble.cli.per_group import ModelFolder
+    from batchensemble.cli.model_folder import ModelFolder
     from batchensemble.cli.predictions import predict_file
     from batchensemble.data.file_options import FileOptions
     from batchensemble.estimators import load

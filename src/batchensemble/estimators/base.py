@@ -31,13 +31,15 @@ from batchensemble.plots.training import plot_training
 from batchensemble.training.bank import Bank
 from batchensemble.training.checkpoint import Checkpoint
 from batchensemble.training.engines.data import Source
-from batchensemble.training.loop import History, Training
+from batchensemble.training.history import History
+from batchensemble.training.loop import Training
 from batchensemble.training.losses import Loss
 from batchensemble.training.methods import MakeNetwork, Method, make_method, share_of
-from batchensemble.training.models import Ensemble, Rows, fit_models
+from batchensemble.training.models import Ensemble, Rows
 from batchensemble.training.precision import single_precision
 from batchensemble.training.processes import Team
 from batchensemble.training.shards import Shards
+from batchensemble.training.together import fit_beside_others
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -113,13 +115,14 @@ class Estimator(Settings):
         if checkpoint is not None or team.size > 1:
             digest = run_digest(data, method, recipe, training, rows)
             team.check_same(digest)
-        bank, self.history_ = fit_models(
+        bank, self.history_ = fit_beside_others(
             share_of(method, len(rows)),
             self._network(recipe),
             loss,
             data,
             training,
             rows=rows,
+            recipe=recipe,
             one_by_one=self.one_by_one,
             start=start,
             checkpoint=None if checkpoint is None else Checkpoint(as_path(checkpoint), digest),

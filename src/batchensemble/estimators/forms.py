@@ -19,7 +19,7 @@ from batchensemble.data.table_encoder import EncodedColumn, TableEncoder
 from batchensemble.estimators.spread import Spread
 from batchensemble.modelfile.codec import Codec, Form, NotKept
 from batchensemble.predictive import Transform
-from batchensemble.training.loop import History
+from batchensemble.training.history import History
 from batchensemble.training.methods import METHOD_CLASSES
 
 # A new class that estimators hold, of such fields as are kept: add it here.

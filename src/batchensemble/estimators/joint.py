@@ -33,7 +33,7 @@ from batchensemble.modelfile.codec import set_fields
 from batchensemble.modelfile.persistence import FilePath, write_model
 from batchensemble.predictive import JointPredictive, NumberPredictive
 from batchensemble.predictive.joint import check_correlation
-from batchensemble.training.loop import History
+from batchensemble.training.history import History
 from batchensemble.words import one_of, true_or_false
 
 Floats = NDArray[np.float64]

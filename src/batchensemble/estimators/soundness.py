@@ -26,7 +26,7 @@ from batchensemble.estimators.trial_rows import tried_columns
 from batchensemble.predictive import GaussianPredictive, Transform, TransformedPredictive
 from batchensemble.predictive.checks import check_array
 from batchensemble.training.engines.shapes import linear_layers
-from batchensemble.training.loop import History
+from batchensemble.training.history import History
 from batchensemble.training.losses import FREE
 from batchensemble.training.models import Ensemble
 

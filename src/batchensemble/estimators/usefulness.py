@@ -13,7 +13,8 @@ from scipy.stats import binom
 
 from batchensemble.conformal import SetCalibration, fewest_rows, neglected
 from batchensemble.training.engines import Data
-from batchensemble.training.loop import History, Training
+from batchensemble.training.history import History
+from batchensemble.training.loop import Training
 from batchensemble.training.models import Ensemble, Rows, predict_rows
 
 Floats = NDArray[np.float64]

@@ -58,18 +58,26 @@ class EarlyStopping:
 
     @torch.no_grad()
     def scores(self) -> list[float]:
-        """The loss's score on the held-out rows, for each network that of its ensemble."""
-        bank, size = self.bank, self.ensemble_size
+        """The loss's score on the held-out rows, for each network that of its ensemble.
+
+        A network that rests has its best score.
+        """
+        bank, rows, weights, size = self.bank, self.rows, self.weights, self.ensemble_size
+        if not all(self.active):
+            bank = bank[self.active]
+            rows, weights = rows[self.active], weights[self.active[::size]]
         bank.module.eval()
-        total = torch.zeros(len(self.weights), device=self.weights.device)
-        parts = (self.rows.split(self.at_once, 1), self.weights.split(self.at_once, 1))
+        total = torch.zeros(len(weights), device=weights.device)
+        parts = (rows.split(self.at_once, 1), weights.split(self.at_once, 1))
         for rows, weights in zip(*parts, strict=True):
             x, y = place_members(*self.data.take(rows.unsqueeze(2)), bank.module.n_members)
             outputs = bank(x).unflatten(0, (-1, size))  # (ensembles, size, rows, ...)
             outputs = outputs.movedim(1, -3).flatten(-3, -2)  # (ensembles, rows, ..., all members)
             scores = self.loss.score(outputs, y[::size]).unsqueeze(-1)
             total += (mean_over_steps(scores).squeeze(-1) * weights).sum(1)
-        return [float(score) for score in total for _ in range(size)]
+        latest = iter([score for score in total.tolist() for _ in range(size)])
+        networks = zip(self.active, self.best_scores, strict=True)
+        return [next(latest) if goes_on else best for goes_on, best in networks]
 
     def update(self, epoch: int, scores: Sequence[float]) -> None:
         if self.best_theta is None:

@@ -30,9 +30,10 @@ class Feed:
         rows: Sequence[Tensor],
         generators: Sequence[Generator],
         team: Team | None,
+        lengths: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.parts = (bank, loss, training, adam, generators)
-        self.team = team
+        self.team, self.lengths = team, lengths
         self.data, self.rows = data, rows
         self.is_pass = training.epoch_steps is None
         self.multiplications = bank.n_parameters * training.batch_size * bank.module.n_members
@@ -52,7 +53,15 @@ class Feed:
     def _planned(self, data: Source, rows: Sequence[Tensor]) -> tuple[Plan, Engine]:
         bank, loss, training, adam, generators = self.parts
         return plan_and_engine(
-            bank, loss, data, training, rows=rows, generators=generators, adam=adam, team=self.team
+            bank,
+            loss,
+            data,
+            training,
+            rows=rows,
+            generators=generators,
+            adam=adam,
+            team=self.team,
+            lengths=self.lengths,
         )
 
 
@@ -66,17 +75,20 @@ def plan_and_engine(
     generators: Sequence[Generator],
     adam: Adam | None = None,
     team: Team | None = None,
+    lengths: Sequence[tuple[int, int]] = (),
 ) -> tuple[Plan, Engine]:
     """What cuts epochs into steps, and what runs them; with `adam`, from where that is.
 
-    With a `team`, each of its processes takes its share of the rows of a step.
+    With a `team`, each of its processes takes its share of the rows of a step. `lengths` are the
+    epochs and the batch size of each network, unless all have those of the training.
     """
+    lengths = lengths or [(training.epochs, training.batch_size)] * len(bank)
     plan = Plan(
         bank,
         data,
         rows,
         generators,
-        batch_size=training.batch_size,
+        batch_size=[batch for _, batch in lengths],
         batching=training.batching,
         epoch_steps=training.epoch_steps,
     )
@@ -87,7 +99,7 @@ def plan_and_engine(
         adam or adam_of(bank, training),
         penalty=training.penalty,
         batch=plan.batch,
-        n_steps=training.epochs * plan.n_steps,
+        n_steps=min(epochs for epochs, _ in lengths) * plan.n_steps,
         n_threads=torch.get_num_threads(),
         team=team,
     )

@@ -4,7 +4,8 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -14,6 +15,7 @@ from batchensemble.training.checkpoint import Checkpoint
 from batchensemble.training.early_stopping import EarlyStopping
 from batchensemble.training.engines import Source
 from batchensemble.training.feed import Feed, adam_of
+from batchensemble.training.history import History
 from batchensemble.training.losses import Loss
 from batchensemble.training.plan import BATCHING
 from batchensemble.training.processes import Team
@@ -77,22 +79,16 @@ class Training:
                 raise ValueError(f"expected {name} of at least 0, got {value}")
 
 
-@dataclass
-class History:
-    """Losses and held-out scores, a row for each epoch and a column for each network."""
-
-    losses: list[list[float]] = field(default_factory=list)
-    scores: list[list[float]] = field(default_factory=list)
-    best_epochs: list[int] = field(default_factory=list)
-    ended: str = "epochs"  # or "patience", "time_limit", "interrupt"
-    seconds: float = 0.0
+def train(bank: Bank, loss: Loss, data: Source, training: Training, **how: Any) -> History:
+    """`train_models` of a bank that is one model."""
+    return train_models(bank, loss, data, [training], **how)[0]
 
 
-def train(
+def train_models(
     bank: Bank,
     loss: Loss,
     data: Source,
-    training: Training,
+    trainings: Sequence[Training],
     *,
     rows: Sequence[Tensor],
     generators: Sequence[Generator],
@@ -100,8 +96,11 @@ def train(
     ensemble_size: int = 1,
     is_warm: bool = False,
     checkpoint: Checkpoint | None = None,
-) -> History:
+) -> list[History]:
     """Train every network of the bank on its own rows, in place and in lock step.
+
+    The networks are those of several models, each of which has its training and gets a history.
+    Only `epochs` and `batch_size` of these may differ.
 
     `rows` and `held_out` are row numbers in `data`, for each network; their counts may differ. Of
     `Shards`, `rows` are the parts that a network learns from, and `held_out` watched rows.
@@ -122,14 +121,20 @@ def train(
         raise ValueError(f"expected ensembles of {ensemble_size} out of {len(bank)} networks")
     history = History()
     team, n = Team.here(), len(bank)
-    own = team.networks(n)
+    own, training = team.networks(n), trainings[0]
+    size = n // len(trainings)
+    lengths = [(each.epochs, each.batch_size) for each in trainings for _ in range(size)]
+    limits = [epochs for epochs, _ in lengths]
+    ends = [(0, "patience")] * n  # how many epochs a network learned, and why not more
     mine, training = bank, _training_of(own, training)
     if team.splits_networks(n):
         mine = bank[own]
     adam = adam_of(mine, training)
     together = team if team.splits_rows(n) else None
-    feed = Feed(mine, loss, data, training, adam, rows[own], generators[own], together)
-    active, stopper = [True] * len(bank), None
+    feed = Feed(
+        mine, loss, data, training, adam, rows[own], generators[own], together, lengths[own]
+    )
+    active, stopper = [True] * n, None
     if training.patience is not None and held_out is not None:
         stopper = EarlyStopping(
             bank,
@@ -159,11 +164,11 @@ def train(
         return all_agree(over) if training.time_limit and team.splits_rows(n) else over
 
     is_shown = training.verbose and team.rank == 0
-    bar = progress_bar("epoch", training.epochs - first, verbose=is_shown)
-    with bar as advance, _threads_for(feed.multiplications):
+    bar = progress_bar("epoch", max(limits) - first, verbose=is_shown)
+    with bar as advance, _threads_for(feed.multiplications // len(trainings)):
         try:
-            for epoch in range(first, training.epochs):
-                means = []
+            for epoch in range(first, max(limits)):
+                means, learned = [], [i for i in range(n) if active[i]]
                 for plan, engine in feed.epoch(epoch):
                     parts = []
                     is_done = False
@@ -186,8 +191,10 @@ def train(
                     stopper.update(epoch, scores)
                     history.scores.append(scores)
                 advance(1, _latest(history))
+                for i in learned:
+                    ends[i] = (epoch + 1, "epochs" if active[i] else "patience")
+                    active[i] = active[i] and epoch + 1 < limits[i]
                 if not any(active):
-                    history.ended = "patience"
                     break
                 if training.time_limit and all_agree(is_over()):
                     history.ended = "time_limit"
@@ -205,7 +212,7 @@ def train(
         checkpoint.remove()
     bank.module.eval()
     history.seconds = time.monotonic() - start
-    return history
+    return [history.of(slice(i, i + size), ends) for i in range(0, n, size)]
 
 
 def _training_of(own: slice, training: Training) -> Training:

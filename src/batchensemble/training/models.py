@@ -15,7 +15,8 @@ from batchensemble.training.checkpoint import Checkpoint
 from batchensemble.training.direct import Direct
 from batchensemble.training.engines import Source, Windows
 from batchensemble.training.few_rows import FEW_ROWS
-from batchensemble.training.loop import History, Training, train, train_one_by_one
+from batchensemble.training.history import History
+from batchensemble.training.loop import Training, train_models, train_one_by_one
 from batchensemble.training.losses import Loss
 from batchensemble.training.methods import MakeNetwork, Members, Method
 from batchensemble.training.networks import MLP, Network, Recurrent
@@ -59,7 +60,7 @@ def fit_models(
     makes: MakeNetwork | Sequence[MakeNetwork],
     loss: Loss,
     data: Source,
-    training: Training,
+    training: Training | Sequence[Training],
     *,
     rows: Sequence[Rows],
     one_by_one: bool = False,
@@ -70,7 +71,8 @@ def fit_models(
 
     With several ways to make a network there is a model for each of them and each of the rows:
     first all rows' by the first way. They are trained where the data are, from copies of `start`
-    if there is one. One history, or with `one_by_one` one for each network.
+    if there is one. With several trainings, each is that of as many of the networks. A history for
+    each training, or with `one_by_one` for each network.
     """
     device = data.device
     makes = makes if isinstance(makes, Sequence) else [makes]
@@ -90,17 +92,18 @@ def fit_models(
         bank = start[:].to(device, data.dtype)
     generators = [Generator(device).manual_seed(seed) for seed in seeds]
     own_rows = [model.train for model in per_network]
+    trainings = [training] if isinstance(training, Training) else training
     if one_by_one:
         histories = train_one_by_one(
-            bank, loss, data, training, rows=own_rows, generators=generators
+            bank, loss, data, trainings[0], rows=own_rows, generators=generators
         )
         return bank, histories
     held_out = [model.held_out for model in per_network if model.held_out is not None]
-    history = train(
+    histories = train_models(
         bank,
         loss,
         data,
-        training,
+        trainings,
         rows=own_rows,
         generators=generators,
         held_out=held_out or None,
@@ -108,7 +111,7 @@ def fit_models(
         is_warm=start is not None,
         checkpoint=checkpoint,
     )
-    return bank, [history]
+    return bank, histories
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ class Plan:
     """Cuts an epoch of a bank into steps.
 
     `batching` says how the members of a network see a batch: "shared" (all see the same rows),
-    "independent" (each has its own shuffling) or "split" (each sees its share). `epoch_steps` is
-    how many steps an epoch has, with rows shuffled anew whenever they run out; None: so many that
-    every row is seen once.
+    "independent" (each has its own shuffling) or "split" (each sees its share). `batch_size` is one
+    for all networks, or one for each. `epoch_steps` is how many steps an epoch has, with rows
+    shuffled anew whenever they run out; None: so many that every row is seen once.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Plan:
         rows: Sequence[Tensor],
         generators: Sequence[Generator],
         *,
-        batch_size: int,
+        batch_size: int | Sequence[int],
         batching: str = "shared",
         epoch_steps: int | None = None,
     ) -> None:
@@ -37,24 +37,35 @@ class Plan:
         self.module = bank.module
         n_members = self.module.n_members
         lengths = list(map(len, rows))
-        self.batch = min(batch_size, max(lengths))
+        asked = [batch_size] * len(rows) if isinstance(batch_size, int) else batch_size
+        batches = [min(batch, max(lengths)) for batch in asked]
         if batching == "split":
-            self.batch = -(-self.batch // n_members)
+            batches = [-(-batch // n_members) for batch in batches]
+        self.batch = max(batches)
         # How many members see different rows, and how many shufflings these are taken from.
         self.width = 1 if batching == "shared" else n_members
         self.shufflings = n_members if batching == "independent" else 1
-        self.rows_a_step = self.batch * self.width // self.shufflings
-        self.network_steps = [epoch_steps or -(-length // self.rows_a_step) for length in lengths]
+        own_rows = [batch * self.width // self.shufflings for batch in batches]
+        self.rows_a_step = max(own_rows)
+        by_network = zip(lengths, own_rows, strict=True)
+        self.network_steps = [epoch_steps or -(-length // own) for length, own in by_network]
         self.n_steps = max(self.network_steps)
         self.lengths = torch.tensor(lengths, device=self.device)
         # How many places of a network hold rows: with `epoch_steps` all of them.
-        self.filled = self.lengths
-        if epoch_steps:
-            self.filled = torch.full_like(self.lengths, self._n_places)
+        own = torch.tensor(own_rows, device=self.device)
+        self.filled = own * epoch_steps if epoch_steps else self.lengths
         # A network is padded with its first row, at weight 0.
         longest = max(self._n_places, *lengths)
         padded = [torch.cat([each, each[:1].expand(longest - len(each))]) for each in rows]
         self.rows = torch.stack(padded).to(self.device)
+        places = torch.arange(self._n_places, device=self.device)
+        self.real = places < self.filled.unsqueeze(1)
+        # Of a network with smaller batches, the last places of each step are padding.
+        self.places: Tensor | None = None
+        if min(own_rows) < self.rows_a_step:
+            step, place = places // self.rows_a_step, places % self.rows_a_step
+            self.places = step * own.unsqueeze(1) + place
+            self.real = (place < own.unsqueeze(1)) & (self.places < self.filled.unsqueeze(1))
         self.multiplications = bank.n_parameters * self.batch * n_members
         bytes_a_step = 4 * len(rows) * self.batch * n_members * self.module.noise_features
         self.segment = min(STEPS_AT_ONCE, max(1, NOISE_BYTES // max(1, bytes_a_step)))
@@ -69,9 +80,7 @@ class Plan:
     def epoch(self, active: Sequence[bool]) -> Iterator[Steps]:
         """The steps of one epoch, in parts short enough to check the time limit between them."""
         rows = self._shuffled(active)
-        places = torch.arange(self._n_places, device=self.device)
-        goes_on = torch.tensor(active, device=self.device)
-        real = (places < self.filled.unsqueeze(1)) & goes_on.unsqueeze(1)
+        real = self.real & torch.tensor(active, device=self.device).unsqueeze(1)
         real = real.unsqueeze(2).expand(rows.shape)
         rows, real = self._by_step(rows), self._by_step(real)
         weights = real.to(self.data.dtype)
@@ -96,6 +105,8 @@ class Plan:
                 for places in shuffling[:n_filled].split(n_rows):
                     shuffled = torch.randperm(n_rows, generator=generator, device=self.device)
                     places.copy_(shuffled[: len(places)])
+        if self.places is not None:
+            order = order.gather(2, self.places.unsqueeze(1).expand(order.shape))
         rows = self.rows.unsqueeze(1).expand(-1, self.shufflings, -1)
         return rows.gather(2, order).transpose(1, 2)
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -12,10 +12,8 @@ from batchensemble.training.bank import Bank
 from batchensemble.training.checkpoint import Checkpoint
 from batchensemble.training.early_stopping import EarlyStopping
 from batchensemble.training.engines import Adam
+from batchensemble.training.history import History
 from batchensemble.training.processes import Team
-
-if TYPE_CHECKING:
-    from batchensemble.training.loop import History
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class State:
     adam: Adam
     generators: Sequence[Generator]
     stopper: EarlyStopping | None
-    history: "History"
+    history: History
     team: Team
 
     def meet(self, losses: Sequence[float]) -> list[float]:
