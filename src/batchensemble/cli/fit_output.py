@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from batchensemble.cli.format import counted, print_grid
-from batchensemble.data.table_files import is_pattern
 
 
 def print_source(console: Console, origin: Mapping[str, Any]) -> None:
@@ -36,6 +35,8 @@ def print_groups(console: Console, folder: Path, counts: Mapping[str, int]) -> N
 
 def print_rows(console: Console, rows: str, facts: Mapping[str, Any]) -> None:
     """A file and its rows, and how many were left out."""
+    from batchensemble.data.table_files import is_pattern
+
     file, n = facts["file"], facts["n_without_target"]
     left_out = f"; left out {counted(n, 'row')} without {escape(facts['target'])}" if n else ""
     name = str(file) if is_pattern(file) else Path(file).name
