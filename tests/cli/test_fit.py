@@ -272,6 +272,21 @@ def test_a_column_that_is_dropped_may_hold_anything(shell, name):
     assert "did you mean 'parts'?" in said
 
 
+def test_a_column_that_the_first_file_lacks_is_not_ignored_without_a_word(shell):
+    Path("months").mkdir()
+    frame = houses().dropna(subset="price")[["area", "rooms", "price"]]
+    frame[:30].drop(columns="rooms").to_csv("months/2024-01.csv", index=False)
+    for month, rows in (("02", frame[30:60]), ("03", frame[60:])):
+        rows.to_csv(f"months/2024-{month}.csv", index=False)
+    said = plain_words(shell("fit", "months", "-t", "price", code=1).stderr)
+    assert "2024-01.csv: expected the columns of months/2024-02.csv" in said
+    assert "'rooms'" in said
+    said = plain_words(shell("fit", "months", "-t", "price", "--drop", "rooms", *QUICK).stdout)
+    assert "Learns from 1 column: number area" in said
+    shell("predict", "months.be", "months", "-o", "out")
+    assert len(list(Path("out").glob("*.csv"))) == 3
+
+
 def test_codes_are_the_same_words_where_a_gap_makes_them_numbers_with_points(shell):
     random = np.random.default_rng(0)
     codes = random.choice([10115, 50667, 80331], 90)

@@ -159,6 +159,51 @@ def test_a_file_with_other_columns_is_named(tmp_path, small):
         whole(open_files(tmp_path, "price"))
 
 
+WRITERS = {
+    "csv": lambda frame, path: frame.to_csv(path, index=False),
+    "parquet": lambda frame, path: frame.to_parquet(path, index=False),
+    "feather": lambda frame, path: frame.to_feather(path),
+}
+
+
+def in_files(folder, ending, *frames):
+    for i, frame in enumerate(frames):
+        WRITERS[ending](frame.reset_index(drop=True), folder / f"{i}.{ending}")
+    return folder
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+@pytest.mark.parametrize("lacking", [0, 1, 2])
+@pytest.mark.parametrize("where", ["folder", "pattern", "list"])
+def test_a_column_that_any_file_lacks_is_named_with_both_files(tmp_path, ending, lacking, where):
+    frames = [table(40, seed) for seed in range(3)]
+    frames[lacking] = frames[lacking].drop(columns="size")
+    in_files(tmp_path, ending, *frames)
+    source = {
+        "folder": tmp_path,
+        "pattern": f"{tmp_path}/*",
+        "list": sorted(tmp_path.iterdir()),
+    }[where]
+    other = 0 if lacking else 1
+    message = rf"{lacking}\.{ending}: expected the columns of .*{other}\.{ending}, got none called "
+    with pytest.raises(ValueError, match=message + "'size'; .*--drop"):
+        whole(open_files(source, "price"))
+    dropped = whole(open_files(source, "price", drop=["size"]))
+    assert list(dropped) == ["city", "is_new", "day", "price"]
+    assert len(dropped) == 120
+
+
+def test_a_column_that_is_not_selected_is_not_new_in_a_later_pass(tmp_path, small):
+    files = open_files(in_three_files(tmp_path, table()), "price").select({"size"})
+    assert list(whole(files)) == ["size", "price"]
+
+
+def test_a_dropped_column_that_no_file_has_is_answered_with_the_closest(tmp_path):
+    in_files(tmp_path, "csv", table(40).drop(columns="city"), table(40))
+    with pytest.raises(ValueError, match="did you mean 'city'"):
+        open_files(tmp_path, "price", drop=["citi"])
+
+
 def test_a_target_that_is_no_column_is_answered_with_the_closest(tmp_path):
     in_three_files(tmp_path, table())
     with pytest.raises(ValueError, match="did you mean 'price'"):

@@ -89,6 +89,7 @@ class TableFiles:
 
     columns    how each column is read, the target's among them
     sources    the files, or one dataset
+    known      all columns that a file may have: those of the first, and dropped ones
     skip_gaps  whether rows without a target are passed over; otherwise they are an error
     left_out   numbers of rows that are not read, counted from 0 over those with a target
     """
@@ -97,6 +98,7 @@ class TableFiles:
     sources: tuple[Any, ...]
     target: str
     columns: dict[str, Recognised]
+    known: frozenset[str]
     options: FileOptions = AS_FOUND
     skip_gaps: bool = False
     left_out: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -183,10 +185,14 @@ class TableFiles:
 
     def _check_columns(self, file: TableFile) -> None:
         missing = [repr(name) for name in self.columns if name not in file.names]
-        if missing:
+        new = [repr(name) for name in file.names if name not in self.known]
+        if missing or new:
+            first = str(self.sources[0])
+            without, with_it = (file.name, first) if missing else (first, file.name)
             raise ValueError(
-                f"{file.name}: expected the columns of {self.name}, got none called "
-                f"{', '.join(missing)}; all files of a table need the same columns"
+                f"{without}: expected the columns of {with_it}, got none called "
+                f"{', '.join(missing or new)}; all files of a table need the same columns: add "
+                "what is missing, leave a file out, or drop the column (--drop on the command line)"
             )
 
 
@@ -223,11 +229,14 @@ def open_files(
             raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
         if file.is_text:
             head = pd.concat([head, *_rows_after(file, sources[1:], HEAD_ROWS - len(head))])
-        known = [one_of(name, file.names, f"the --drop column of {file.name}") for name in drop]
-        head = head.drop(columns=known)
+        name = str(where) if len(sources) > 1 and isinstance(where, str | Path) else file.name
+        known = frozenset([*file.names, *drop])
+        names = file.names if len(known) == len(file.names) else _all_names(sources, options)
+        for dropped in drop:
+            one_of(dropped, names, f"the --drop column of {name}")
+        head = head.drop(columns=list(drop), errors="ignore")
         columns = recognise(head, file, with_plain=with_plain)
         check_words(words, columns, head, file)
-        name = str(where) if len(sources) > 1 and isinstance(where, str | Path) else file.name
     if len(columns) < 2:
         raise ValueError(
             f"{name}: expected a column besides the target {target!r}, got none; add columns to "
@@ -237,7 +246,7 @@ def open_files(
         n: Recognised("category") if n in words else replace(c, numbers=None)
         for n, c in columns.items()
     }
-    return TableFiles(name, sources, target, columns, options, skip_gaps, seed=seed)
+    return TableFiles(name, sources, target, columns, known, options, skip_gaps, seed=seed)
 
 
 def _rows_after(first: TableFile, sources: tuple[Any, ...], n: int) -> Iterator[pd.DataFrame]:
@@ -252,6 +261,14 @@ def _rows_after(first: TableFile, sources: tuple[Any, ...], n: int) -> Iterator[
             n -= len(rows)
         if n <= 0:
             return
+
+
+def _all_names(sources: tuple[Any, ...], options: FileOptions) -> list[str]:
+    names: dict[str, None] = {}
+    for source in sources:
+        with opened(source, options) as file:
+            names |= dict.fromkeys(file.names)
+    return [*names]
 
 
 def has_rows(source: Any, options: FileOptions) -> bool:
