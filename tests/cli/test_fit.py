@@ -287,6 +287,18 @@ def test_a_column_that_the_first_file_lacks_is_not_ignored_without_a_word(shell)
     assert len(list(Path("out").glob("*.csv"))) == 3
 
 
+def test_times_with_and_without_a_zone_in_one_folder_are_refused(shell):
+    Path("mixed").mkdir()
+    frame = houses().dropna(subset="price")[["area", "price"]]
+    when = pd.Series(pd.date_range("2024-01-01", periods=len(frame), freq="h"), frame.index)
+    frame["when"] = when
+    frame[:40].to_parquet("mixed/p0.parquet")
+    frame[40:].assign(when=when[40:].dt.tz_localize("UTC")).to_parquet("mixed/p1.parquet")
+    said = plain_words(shell("fit", "mixed", "-t", "price", code=1).stderr)
+    assert "mixed/p1.parquet, row 1, column 'when': expected a time without a zone" in said
+    assert "as in mixed/p0.parquet" in said
+
+
 def test_codes_are_the_same_words_where_a_gap_makes_them_numbers_with_points(shell):
     random = np.random.default_rng(0)
     codes = random.choice([10115, 50667, 80331], 90)

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from batchensemble.data.columns import Kind
 from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.file_options import AS_FOUND, FileOptions
+from batchensemble.data.file_parts import refuse_zones
 from batchensemble.data.notation import Notation
 from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.reading import TableFile, open_table
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.tables import check_told_apart
-from batchensemble.data.text import read_as, zoned
+from batchensemble.data.text import read_as
 from batchensemble.data.units import doubt_about_column, doubts_about_series, numbers_of_fit
 from batchensemble.data.vocabulary import Spelling
 from batchensemble.estimators import Classifier, Forecaster, Regressor
@@ -184,24 +185,14 @@ def _check_zones(times: pd.Series, of_fit: Any, file: TableFile) -> None:
     """All times have a zone, or none has, as at fit."""
     if not isinstance(of_fit, pd.DatetimeIndex):
         return
-    _refuse_zones(times, file, had_zones=of_fit.tz is not None)
+    refuse_zones(times, file, had_zones=of_fit.tz is not None, place="at fit")
 
 
 def _check_dates(encoder: TableEncoder, rows: pd.DataFrame, file: TableFile) -> None:
     """The same of columns of dates, as far as they are there."""
     for name, had_zones in zones_of(encoder).items():
         if name in rows:
-            _refuse_zones(rows[name], file, had_zones=had_zones)
-
-
-def _refuse_zones(times: pd.Series, file: TableFile, *, had_zones: bool) -> None:
-    has_zone = zoned(times)
-    for row in has_zone.index[has_zone != had_zones][:1]:
-        raise ValueError(
-            f"{file.name}, {file.unit} {row}, column {times.name!r}: expected a time "
-            f"{'with' if had_zones else 'without'} a zone as at fit, got {times[row]}; write all "
-            "times alike"
-        )
+            refuse_zones(rows[name], file, had_zones=had_zones, place="at fit")
 
 
 def long_frame(

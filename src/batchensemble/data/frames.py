@@ -28,7 +28,7 @@ _NUMBERS = (numbers.Real, np.bool_, Decimal)
 _WORDS = (str, bytes, *_NUMBERS)  # words and numbers in one column are categories
 _REAL, _OF_CELLS = frozenset("biuf"), frozenset("biufMO")  # kinds of numpy types
 FEW_ROWS = 32  # cells of so few are read at once: calls take longer than the values
-_DURATIONS = (dt.timedelta, np.timedelta64, dt.time)
+DURATIONS = (dt.timedelta, np.timedelta64, dt.time)
 
 
 def read_columns(X: Any) -> Columns:
@@ -222,7 +222,7 @@ def _read_objects(name: str, values: NDArray[Any]) -> Column:
 
     if any(issubclass(kind, (complex, np.complexfloating)) for kind in kinds):
         raise ValueError(f"Complex data not supported, but column {name!r} holds complex numbers")
-    if all_are(*_NUMBERS) or all_are(*_DURATIONS):
+    if all_are(*_NUMBERS) or all_are(*DURATIONS):
         reals = np.array([scalars.real(value, name) for value in values])
         if kinds and all_are(bool, np.bool_):
             return Column(name, "boolean", reals)

@@ -170,12 +170,12 @@ def known_as_words(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> pd.DataFra
 
 def _recognise_zones(column: pd.Series, file: TableFile) -> Recognised:
     has_zone = zoned(column)
-    if not has_zone.any():
-        return Recognised("date")
-    if has_zone.all():
-        zone = zone_of(column)
+    zone = zone_of(column) if has_zone.all() else ""
+    if zone:
         note = f"the times of {column.name!r} have zones: they are read, and written, in {zone}"
         return Recognised("date", note, zone=zone)
+    if not has_zone.any():
+        return Recognised("date")
     return _as_words(
         column.name,
         "some of its times have zones and others do not, the first of these in "

@@ -19,6 +19,7 @@ import pandas as pd
 from batchensemble.data.arrow import ArrowDataset
 from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
+from batchensemble.data.file_parts import Parts
 from batchensemble.data.notation import Notation
 from batchensemble.data.reading import TableFile, is_table, open_table
 from batchensemble.data.recognition import Recognised, check_words, known_as_words, recognise
@@ -155,14 +156,17 @@ class TableFiles:
     def counted_batches(self) -> Iterator[tuple[pd.DataFrame, int]]:
         """The same, and how many rows without a target were passed over."""
         start = 0
+        zoned = {name: bool(column.zone) for name, column in self.columns.items()}
+        first = str(self.sources[0]) if len(self.sources) > 1 else self.name
+        parts = Parts(first, self.kinds, self.known, zoned)
         order = [*(name for name in self.columns if name != self.target), self.target]
         for source in self.sources:
             with opened(source, self.options) as file:
-                self._check_columns(file)
+                parts.check_names(file)
                 for rows in file.batches(BATCH):
                     read = read_as(rows, self.kinds, file, self.notations, codes=False)
-                    frame = read[order]
-                    frame = self._with_target(frame, file)
+                    parts.check_cells(rows, read, file)
+                    frame = self._with_target(read[order], file)
                     frame = frame.set_axis(pd.RangeIndex(start, start + len(frame)))
                     start += len(frame)
                     kept = frame[~np.isin(frame.index, self.left_out)]
@@ -182,18 +186,6 @@ class TableFiles:
     def _in_zones(self, frame: pd.DataFrame) -> pd.DataFrame:
         zoned = [n for n, c in self.columns.items() if c.zone and c.kind == "date"]
         return with_zone(frame, zoned)
-
-    def _check_columns(self, file: TableFile) -> None:
-        missing = [repr(name) for name in self.columns if name not in file.names]
-        new = [repr(name) for name in file.names if name not in self.known]
-        if missing or new:
-            first = str(self.sources[0])
-            without, with_it = (file.name, first) if missing else (first, file.name)
-            raise ValueError(
-                f"{without}: expected the columns of {with_it}, got none called "
-                f"{', '.join(missing or new)}; all files of a table need the same columns: add "
-                "what is missing, leave a file out, or drop the column (--drop on the command line)"
-            )
 
 
 def open_files(

@@ -121,13 +121,13 @@ def zoned(column: pd.Series) -> pd.Series:
 
 
 def zone_of(column: pd.Series) -> str:
-    """Of dates with zones: that of the column, or one whose clock texts show."""
+    """Of dates with zones, or without values: that of the column, or one whose clock texts show."""
     dtype = getattr(column.dtype, "pyarrow_dtype", column.dtype)
     if zone := getattr(dtype, "tz", None):
         return str(zone)
     texts, is_gap = trimmed(column.to_numpy(dtype=object))
     words = texts[~is_gap]
-    return zone_of_texts(words, date_texts.parse(words))
+    return zone_of_texts(words, date_texts.parse(words)) if len(words) else ""
 
 
 def with_zone(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:

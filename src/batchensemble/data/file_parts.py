@@ -1,0 +1,97 @@
+"""Whether the files of a table are alike: their columns, and what reading would not tell apart.
+
+Times with and without a zone are both dates, durations and numbers both numbers. A frame with both
+in one column is refused, too.
+"""
+
+from collections.abc import Collection, Mapping
+
+import pandas as pd
+
+from batchensemble.data.columns import Kind
+from batchensemble.data.frames import DURATIONS
+from batchensemble.data.reading import TableFile
+from batchensemble.data.scalars import is_missing
+from batchensemble.data.text import zoned
+
+DURATION_TYPES = ("duration", "time32", "time64", "timedelta64")  # of Arrow and numpy
+
+
+class Parts:
+    """What the files of a table must have in common.
+
+    first  the file that says what columns are
+    kinds  those of the columns that are read
+    known  all columns that a file may have
+    zoned  for each column of dates, whether they have a zone
+    """
+
+    def __init__(
+        self,
+        first: str,
+        kinds: Mapping[str, Kind],
+        known: Collection[str],
+        zoned: Mapping[str, bool],
+    ) -> None:
+        self._first, self._kinds, self._known, self._zoned = first, kinds, known, zoned
+        self._durations: dict[str, tuple[bool, str]] = {}  # whether they are, and in which file
+
+    def check_names(self, file: TableFile) -> None:
+        missing = [repr(name) for name in self._kinds if name not in file.names]
+        new = [repr(name) for name in file.names if name not in self._known]
+        if missing or new:
+            pair = (file.name, self._first) if missing else (self._first, file.name)
+            raise ValueError(
+                f"{pair[0]}: expected the columns of {pair[1]}, got none called "
+                f"{', '.join(missing or new)}; all files of a table need the same columns: add "
+                "what is missing, leave a file out, or drop the column (--drop on the command line)"
+            )
+
+    def check_cells(self, rows: pd.DataFrame, read: pd.DataFrame, file: TableFile) -> None:
+        """Rows of a file, as they are there and as they were read."""
+        durations = _durations(rows, file)
+        for name, kind in self._kinds.items():
+            if kind == "date":
+                place = f"in {self._first}"
+                refuse_zones(rows[name], file, had_zones=self._zoned[name], place=place)
+                continue
+            are, (were, place) = name in durations, self._durations.get(name, (None, ""))
+            row = read[name].first_valid_index() if are != were else None
+            if row is None:
+                continue
+            if were is None:
+                self._durations[name] = are, file.name
+                continue
+            some = "a duration or a time of day" if were else "neither a duration nor a time of day"
+            raise ValueError(
+                f"{file.name}, {file.unit} {row}, column {name!r}: expected {some}, as in {place}, "
+                f"got {rows.at[row, name]}; write all files alike"
+            )
+
+
+def refuse_zones(times: pd.Series, file: TableFile, *, had_zones: bool, place: str) -> None:
+    """Raise if a time has a zone where those of a place had none, or the other way round."""
+    has_zone = zoned(times)
+    for row in has_zone.index[has_zone != had_zones][:1]:
+        raise ValueError(
+            f"{file.name}, {file.unit} {row}, column {times.name!r}: expected a time "
+            f"{'with' if had_zones else 'without'} a zone as {place}, got {times[row]}; write all "
+            "times alike"
+        )
+
+
+def _durations(rows: pd.DataFrame, file: TableFile) -> set[str]:
+    """Columns of durations or times of day: by their types or, in a sheet, their first cells."""
+    if file.is_text:
+        return set()
+    types = dict(zip(rows, map(str, rows.dtypes), strict=True))
+    cells = {
+        name: next((cell for cell in rows[name] if not is_missing(cell)), None)
+        for name, type_ in types.items()
+        if type_ == "object"
+    }
+    return {
+        name
+        for name, type_ in types.items()
+        if type_.startswith(DURATION_TYPES) or isinstance(cells.get(name), DURATIONS)
+    }
