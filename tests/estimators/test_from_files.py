@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batchensemble import Classifier, Regressor
+from batchensemble import Classifier, Regressor, load
 from batchensemble.data import table_files
 from batchensemble.estimators import from_files
 from batchensemble.metrics import crps_gaussian
@@ -94,6 +94,18 @@ def test_calibrated_intervals_hold_as_many_new_rows_as_asked_for(files, small):
     lower, upper = model.predict_interval(new.drop(columns="y"), 0.9).T
     inside = ((lower <= new["y"]) & (new["y"] <= upper)).mean()
     assert 0.83 < inside < 0.97  # 140 rows: within 0.03 of 0.9 in two of three cases
+
+
+@pytest.mark.parametrize("estimator", [Regressor, Classifier])
+def test_a_new_fit_forgets_the_column_of_groups(tmp_path, small, estimator):
+    frame = table()
+    if estimator is Classifier:
+        frame["y"] = np.where(frame["y"] > 0, "high", "low")
+    frame.drop(columns="city").to_parquet(tmp_path / "a.parquet", index=False)
+    X, y = frame.drop(columns="y"), frame["y"]
+    model = estimator(**TINY, epochs=1).fit(X, y).calibrate(X, y, groups="city")
+    model.fit(tmp_path / "a.parquet", "y").save(tmp_path / "again.be")
+    assert load(tmp_path / "again.be").calibration_ is None
 
 
 @pytest.mark.parametrize("labels", [["no", "yes", "rare"], [0, 1, 5], [False, True, True]])

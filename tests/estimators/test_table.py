@@ -179,6 +179,20 @@ def test_a_new_fit_forgets_and_one_that_fails_does_not(estimator, fresh):
 
 
 @BOTH
+def test_a_model_fitted_again_without_its_column_of_groups_can_be_loaded(estimator, tmp_path):
+    x, y = table(estimator)
+    frame = pd.DataFrame(x).rename(columns=str).assign(group=np.arange(len(x)) % 2)
+    model = estimator(**TINY).fit(frame, y).calibrate(frame, y, groups="group")
+    with pytest.raises(ValueError, match="as many targets"):
+        model.fit(frame, y[:-1])
+    assert model.group_column_ == "group"
+    model.fit(frame.drop(columns="group"), y).save(tmp_path / "again.be")
+    assert load(tmp_path / "again.be").calibration_ is None
+    model.fit(frame, y).calibrate(frame, y, groups="group").update(frame, y)
+    assert "group_column_" not in vars(model)
+
+
+@BOTH
 def test_copies_are_calibrated_alike(estimator, fresh):
     model, (x, y) = fresh(estimator), table(estimator, 80, 1)
     model.calibrate(x, y)

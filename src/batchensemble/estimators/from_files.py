@@ -106,7 +106,7 @@ def fit_files(
     columns = read_columns(X)
     validate_data(estimator, X, skip_check_array=True)
     estimator.target_name_ = files.target
-    estimator.calibration_ = None
+    estimator._forget_calibration()
     estimator.__dict__.pop("origin_", None)
     values = _plain(values)
     examples = Examples(columns, values)

@@ -187,7 +187,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         seeds = draw_seeds(self.random_state, to_repeat=checkpoint is not None)
         learned, held_back = self._parted(every, calibrate, seeds.split)
         self.settings_ = self._resolved(len(learned))
-        self.calibration_ = None
+        self._forget_calibration()
         self.__dict__.pop("origin_", None)
         self._learn_target(every, learned)
         encoder = self._encoder()
@@ -244,7 +244,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
                 f"out to see whether an update helps, got {len(learned)}; collect more, pass "
                 "eval_set, or fit again with all rows"
             )
-        self.calibration_ = None
+        self._forget_calibration()
         if learned.censored is not None:
             self._allow_censored()
         x, before = model.encoder.transform(learned.columns), self.history_
@@ -468,6 +468,10 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         self.calibration_ = calibration
         self.group_column_ = groups if isinstance(groups, str) else None
         self.model_ = self._assembled(self.model_.encoder, self.model_.ensemble)
+
+    def _forget_calibration(self) -> None:
+        self.calibration_ = None
+        self.__dict__.pop("group_column_", None)
 
     def groups_in(self, X: Any, groups: Any = None) -> NDArray[Any] | None:
         """The groups of these rows, if intervals and sets are calibrated by groups."""
