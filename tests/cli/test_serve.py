@@ -5,10 +5,12 @@ import subprocess
 import sys
 import time
 import urllib.request
+import warnings
 
 import pytest
 
 from batchensemble.cli.serve import _listen
+from batchensemble.data.doubts import BatchEnsembleWarning
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
@@ -28,6 +30,19 @@ def test_a_port_that_is_taken_is_one_line_that_says_so(shell):
 def test_without_the_extra_it_says_what_to_install(shell, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert "pip install 'batchensemble[serve]'" in shell("serve", "price.be", code=1).stderr
+
+
+def test_a_warning_is_one_plain_line_of_the_log_once(shell, monkeypatch):
+    text = "column 'area' has numbers far from those of fit; " * 4
+
+    def run(_, sockets):
+        sockets[0].close()
+        for _ in range(2):
+            warnings.warn(text, BatchEnsembleWarning, stacklevel=1)
+
+    monkeypatch.setattr("uvicorn.Server.run", run)
+    said = shell("serve", "price.be", "--port", 0).stderr.splitlines()
+    assert said[1:] == [f"Warning: {text}"]
 
 
 def test_help_says_that_it_listens_here_alone(shell):

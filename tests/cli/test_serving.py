@@ -241,6 +241,30 @@ def test_a_forecaster_continues_its_series_or_those_of_the_request(shell):
         assert "column 'sales'" in answer.json()["detail"]
 
 
+def test_future_values_that_a_forecaster_does_not_know_are_refused_as_those_of_predict(shell):
+    ahead = [{"store": "north", "month": "2022-01-01"}]
+    with client("sales.be") as at:
+        answer = at.post("/predict", json={"ahead": ahead})
+    assert answer.status_code == 422
+    said = "the request: `ahead` is not needed: the model was fitted without --future; omit it"
+    assert answer.json()["detail"] == said
+
+
+def test_series_left_out_are_named_in_the_notes_of_the_answer(shell):
+    series = ("-t", "sales", "--time", "month", "--series", "store", "--horizon", "4")
+    shell("fit", "sales.csv", *series, "--future", "holidays", "-o", "f.be", *QUICK)
+    ahead = sales().query("'2022-01-01' <= month < '2022-05-01'").drop(columns="sales")
+    south = ahead.query("store == 'south'")
+    with client("f.be") as at:
+        whole = at.post("/predict", json={"ahead": ahead.to_dict("records")})
+        assert list(whole.json()) == ["predictions"]
+        with pytest.warns(BatchEnsembleWarning, match="1 series left out") as told:
+            answer = at.post("/predict", json={"ahead": south.to_dict("records")}).json()
+    assert {row["store"] for row in answer["predictions"]} == {"south"}
+    assert answer["notes"] == [str(one.message) for one in told]
+    assert "no row of the columns known ahead): 'north'" in answer["notes"][0]
+
+
 def test_a_forecast_that_would_take_long_is_a_422_that_names_the_horizon(shell):
     model = load("sales.be")
     n, paths, trained = len(model.panel_.ids), model.n_paths, model.model_.horizon

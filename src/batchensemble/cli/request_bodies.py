@@ -1,10 +1,11 @@
 """Requests -> the columns of a model -> what `predict` writes about them."""
 
 import asyncio
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 import pandas as pd
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from batchensemble.cli.columns import (
 from batchensemble.cli.predictions import forecast_columns
 from batchensemble.cli.request_values import NUMBERS, REQUEST, Rows, row_numbers, values_of
 from batchensemble.data.columns import Column, Columns, Kind
+from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.reading import open_csv
 from batchensemble.data.scalars import texts
 from batchensemble.estimators import Classifier, Forecaster, Regressor
@@ -48,6 +50,13 @@ class Limits:
     rows: int = 10_000
     megabytes: float = 10.0
     steps: int = 500_000  # of all paths together, beyond the horizon of fit
+
+
+class Answer(NamedTuple):
+    """What `predict` writes, and what a person should know about it."""
+
+    frame: pd.DataFrame
+    notes: tuple[str, ...] = ()
 
 
 class TooMuch(ValueError):
@@ -82,14 +91,14 @@ class TableRequests:
     def schema(self) -> dict[str, Any]:
         return _contents(self.body, self.kinds)
 
-    async def answer(self, body: bytes, is_csv: bool, coverage: float) -> pd.DataFrame:
+    async def answer(self, body: bytes, is_csv: bool, coverage: float) -> Answer:
         if is_csv:
             columns = await asyncio.to_thread(self._from_csv, body)
         else:
             given = self.body.validate_json(body)
             coverage = given.get("coverage", coverage)
             columns = self._from_rows(given["rows"])
-        return await self.batches(columns, coverage)
+        return Answer(await self.batches(columns, coverage))
 
     def _from_csv(self, body: bytes) -> Columns:
         with open_csv(body, REQUEST) as file:
@@ -145,13 +154,28 @@ class SeriesRequests:
     def schema(self) -> dict[str, Any]:
         return _contents(self.body, self.kinds)
 
-    async def answer(self, body: bytes, is_csv: bool, coverage: float) -> pd.DataFrame:
+    async def answer(self, body: bytes, is_csv: bool, coverage: float) -> Answer:
         fields: dict[str, Any] = {"history": body} if is_csv else self.body.validate_json(body)
         loop = asyncio.get_running_loop()
         given = {"coverage": coverage, **fields}
-        return await loop.run_in_executor(self.thread, self._forecast, given)
+        return await loop.run_in_executor(self.thread, self._with_notes, given)
+
+    def _with_notes(self, given: dict[str, Any]) -> Answer:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", BatchEnsembleWarning)
+            frame = self._forecast(given)
+        for each in caught:
+            warnings.warn(each.message, stacklevel=2)
+        return Answer(
+            frame,
+            tuple(str(one.message) for one in caught if one.category is BatchEnsembleWarning),
+        )
 
     def _forecast(self, given: dict[str, Any]) -> pd.DataFrame:
+        if given.get("ahead") and not self.model.future_columns:
+            raise ValueError(
+                f"{REQUEST}: `ahead` is not needed: the model was fitted without --future; omit it"
+            )
         past = self._read(given.get("history"), is_ahead=False)
         ahead = self._read(given.get("ahead"), is_ahead=True)
         if self.model.future_columns and ahead is None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from batchensemble.cli.errors import Terminal, plain_warnings
 from batchensemble.cli.options import DeviceOption, ModelArgument, option
 
 GRACE = 5  # seconds for open requests, once it is told to stop
@@ -60,7 +61,8 @@ def serve(
     typer.echo(f"Serving {Path(model).name} on {place} (Ctrl-C stops)", err=True)
     try:
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE)
-        uvicorn.Server(config).run(sockets=[listening])
+        with plain_warnings(Terminal(stderr=True, highlight=False, soft_wrap=True)):
+            uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:  # also of SIGTERM, after open requests were answered
         typer.echo("Stopped.", err=True)
 

@@ -59,10 +59,10 @@ def make_app(model: Regressor | Classifier | Forecaster, limits: Limits) -> Fast
             body = await _read(request, limits)
             is_csv = request.headers.get("content-type", "").split(";")[0].strip().lower() == CSV
             coverage = _coverage(request.query_params.multi_items(), is_csv=is_csv)
-            frame = await service.answer(body, is_csv, coverage)
+            frame, notes = await service.answer(body, is_csv, coverage)
             if is_csv:
                 return Response(frame.to_csv(index=False), media_type=CSV)
-            return Response(_as_json(frame), media_type=JSON)
+            return Response(_as_json(frame, notes), media_type=JSON)
 
     return app
 
@@ -132,8 +132,8 @@ def _coverage(parameters: list[tuple[str, str]], *, is_csv: bool) -> float:
     return value
 
 
-def _as_json(frame: pd.DataFrame) -> str:
-    """Rows as objects; what is not finite is null."""
+def _as_json(frame: pd.DataFrame, notes: tuple[str, ...]) -> str:
+    """Rows as objects, and notes if there are any; what is not finite is null."""
     names = list(frame)
     columns = [frame[name].tolist() for name in names]
     rows = [
@@ -143,4 +143,5 @@ def _as_json(frame: pd.DataFrame) -> str:
         }
         for row in zip(*columns, strict=True)
     ]
-    return json.dumps({"predictions": rows}, allow_nan=False)
+    noted = {"notes": notes} if notes else {}
+    return json.dumps({"predictions": rows, **noted}, allow_nan=False)
