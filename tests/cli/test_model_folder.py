@@ -118,3 +118,21 @@ def test_two_runs_do_not_write_to_one_folder(towns):
         other.kill()
         other.communicate()
     assert "Models" in towns(*FIT).output
+
+
+@pytest.mark.parametrize("hours", [0, 7])
+def test_groups_that_are_dates_of_a_csv_are_found_in_typed_files(towns, hours):
+    frame = pd.read_csv("towns.csv", dtype={"plot": str}).dropna(subset="price")
+    shift = pd.to_timedelta(hours * (np.arange(len(frame)) % 2), unit="h")
+    frame.assign(day=pd.Timestamp("2024-05-06") + shift).to_csv("days.csv", index=False)
+    towns("fit", "days.csv", "-t", "price", "--by", "day", "-o", "days", *QUICK)
+    towns("predict", "days", "days.csv", "-o", "expected.csv")
+    typed = pd.read_csv("days.csv", dtype={"plot": str}, parse_dates=["day"])
+    typed.to_parquet("days.parquet")
+    typed.to_excel("days.xlsx", index=False)
+    for path in ("days.parquet", "days.xlsx"):
+        towns("predict", "days", path, "-o", "out.csv")
+        pd.testing.assert_frame_equal(towns.read("out.csv"), towns.read("expected.csv"))
+    typed.assign(day=pd.Timestamp("2024-05-07")).to_parquet("other.parquet")
+    said = towns("predict", "days", "other.parquet", "-o", "out.csv", code=1).stderr
+    assert "1 group of 'day' not seen at fit: '2024-05-07'" in said

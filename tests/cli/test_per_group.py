@@ -350,6 +350,12 @@ def test_groups_are_not_for_torchrun(towns, monkeypatch):
     assert not Path("models").exists()
 
 
+def test_the_column_of_the_models_cannot_keep_rows_together_too(towns):
+    said = " ".join(towns(*FIT, "--groups", "town", code=2).stderr.replace("│", " ").split())
+    assert "--by and --groups name the same column town" in said
+    assert not Path("models").exists()
+
+
 @pytest.mark.parametrize(
     ("column", "words"),
     [

@@ -246,6 +246,11 @@ def fit(
         raise typer.BadParameter("--by needs a folder for its models: -o FOLDER")
     if by in target:
         raise typer.BadParameter(f"expected another column for --by than the target {by}")
+    if by and by == groups:
+        raise typer.BadParameter(
+            f"--by and --groups name the same column {by}, which is the same in all rows of a "
+            "model; name another column with --groups, or omit it"
+        )
     if adapt is not None and not time:
         raise typer.BadParameter("--adapt is for a forecast, not for a table")
     if adapt is False and not calibrate:

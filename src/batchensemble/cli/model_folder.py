@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from batchensemble.cli.format import counted, named
 from batchensemble.cli.predictions import table_predictions
 from batchensemble.data.reading import TableFile
-from batchensemble.data.text import read_as
+from batchensemble.data.text import read_as, text_columns, written_dates
 from batchensemble.estimators import load
 from batchensemble.modelfile.files import replacing
 
@@ -102,7 +102,12 @@ class ModelFolder:
         return frame.loc[rows.index]
 
     def _labels(self, rows: pd.DataFrame, file: TableFile) -> NDArray[Any]:
-        """Read as at fit; "" where there is none."""
+        """Read as at fit, dates as in a CSV; "" where there is none."""
+        column = text_columns(rows[[self.by]], file)[self.by]
+        if column.kind == "date" and not column.is_zoned:
+            dates = written_dates(column)
+            known = [d if d in self.groups else d.removesuffix(" 00:00:00") for d in dates]
+            return np.array(known, object)
         labels = read_as(rows, {self.by: "category"}, file)[self.by]
         return np.array(["" if label is None else label for label in labels], object)
 

@@ -234,6 +234,11 @@ def _parsed(words: NDArray[Any], kind: Kind, notation: Notation) -> Any:
     return [BOOLEANS.get(word.lower(), n) for word, n in zip(words, zero_one, strict=True)]
 
 
+def written_dates(column: Column) -> list[str]:
+    """Dates with their times, as a CSV has them; "" where there is none."""
+    return ["" if pd.isna(date) else str(date) for date in pd.DatetimeIndex(column.values)]
+
+
 def typed_values(column: Column) -> Any:
     """One pandas type for each kind, whatever the values are."""
     if column.kind == "boolean":
