@@ -55,6 +55,23 @@ def test_a_file_with_censored_rows_is_fitted_told_and_evaluated(folder):
     assert "missing the --censored column of fit: 'alive'" in said
 
 
+@pytest.mark.parametrize("at_fit", [(True, False), (1, 0), ("yes", "no")])
+def test_a_column_that_says_so_in_other_words_than_at_fit_is_scored_alike(folder, at_fit):
+    def alive(frame, words):
+        return frame.assign(alive=frame["alive"].map(dict(zip(("yes", "no"), words, strict=True))))
+
+    alive(folder.read("old.csv"), at_fit).to_csv("old.csv", index=False)
+    folder("fit", "old.csv", *FIT)
+    new, scores = folder.read("new.csv"), []
+    for words in ((True, False), (1, 0), ("yes", "no")):
+        alive(new, words).to_csv("words.csv", index=False)
+        alive(new, words).to_parquet("words.parquet")
+        for path in ("words.csv", "words.parquet"):
+            told = folder("evaluate", "old.be", path, "-o", "r.html", "--json").stdout
+            scores.append(json.loads(told)["scores"])
+    assert all(each == scores[0] for each in scores)
+
+
 def test_the_column_must_say_yes_or_no_about_a_number(folder):
     said = folder("fit", "old.csv", "-t", "days", "--censored", "age", code=1).stderr
     assert "expected true/false, yes/no or 1/0 in every row of the --censored column 'age'" in said

@@ -108,7 +108,7 @@ def _evaluate_table(
         check_columns([target], file, "the target", "add it, or name another with --target")
         check_columns(kinds, file)
         check_columns(said, file, "the --censored column of fit", "add it: 0 for known targets")
-        with_target |= said
+        with_target |= dict.fromkeys(said, "category")  # yes and no, too, after True and False
         parts = [read_rows(model, rows, file, with_target, notations) for rows in file.batches()]
         if not parts:
             raise ValueError(f"{file.name}: expected rows to evaluate, got none; add some")
