@@ -1,13 +1,14 @@
 import datetime as dt
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from batchensemble.data.reading import PIPE, open_table
-from batchensemble.data.writing import TableWriter, check_place
+from batchensemble.data.writing import TableWriter, check_place, check_written
 
 NAMES = ["f.csv", "f.csv.gz", "f.tsv", "f.parquet", "f.feather"]
 PARTS = [
@@ -134,6 +135,13 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path):
     ):
         check_place(tmp_path / "." / "f.csv", beside=[source])
     check_place(tmp_path / "g.csv", beside=[source])
+
+
+@pytest.mark.parametrize("name", ["out.json", "out", "/dev/null", "out.txt", "out.xlsx"])
+def test_an_ending_that_cannot_be_written_is_answered_with_those_that_can(name):
+    endings = r"expected a \.csv, \.csv\.gz, \.tsv, \.parquet or \.feather file to write, got "
+    with pytest.raises(ValueError, match=rf"^{endings}{name}; choose one of these endings$"):
+        check_written(Path(name))
 
 
 def test_a_folder_without_the_right_to_write_is_refused_before_any_work(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import pandas as pd
 from pandas.api.types import is_object_dtype
 
 from batchensemble.data.arrow import import_arrow
-from batchensemble.data.reading import CSV, EXCEL, PARQUET, PIPE, check_suffix
+from batchensemble.data.reading import CSV, EXCEL, PARQUET, PIPE, check_suffix, is_table
 from batchensemble.modelfile.files import check_writable, replacing
 
 DIGITS = "%.6g"  # of numbers on a terminal; files and pipes have all
@@ -30,10 +30,11 @@ def check_place(path: Path, *, beside: Sequence[Path] = ()) -> None:
 
 def check_written(path: Path) -> str:
     """How the file's name ends, one of those that can be written."""
-    suffix = check_suffix(path)
-    if suffix in (*EXCEL, ".txt"):
+    suffix = check_suffix(path) if path == PIPE or is_table(path) else ""
+    if suffix in ("", *EXCEL, ".txt"):
         raise ValueError(
-            f"expected a .csv, .csv.gz, .tsv, .parquet or .feather file to write, got {path}"
+            f"expected a .csv, .csv.gz, .tsv, .parquet or .feather file to write, got {path}; "
+            "choose one of these endings"
         )
     return suffix
 
