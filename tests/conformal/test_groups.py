@@ -52,6 +52,24 @@ def test_every_group_is_covered_as_asked_and_without_groups_it_is_not(transform)
     assert hard < 0.8
 
 
+@pytest.mark.parametrize(
+    ("known", "asked", "words"),
+    [
+        ([0, 1], ["1"], "such as 0, 1, got '1'; pass labels of the same type"),
+        (
+            ["a", "b"],
+            ["a", "c"],
+            "such as 'a', 'b', got 'c'; .*calibrate with rows of these groups",
+        ),
+        ([0.5, 1.5], [np.nan], "such as 0.5, 1.5, got nan; "),
+    ],
+)
+def test_a_group_that_calibrate_did_not_have_is_named_beside_some_it_had(known, asked, words):
+    groups = np.repeat(known, 50)
+    with pytest.raises(ValueError, match=f"expected groups that calibrate had, {words}"):
+        quantiles_by_group(np.arange(100.0), 0.9, groups=groups, of=np.array(asked))
+
+
 def class_rows(random, n):
     """Three classes, the last rare and hard to see."""
     labels = random.choice(3, n, p=[0.62, 0.3, 0.08])
@@ -146,7 +164,7 @@ def test_a_group_that_is_new_or_too_small_is_refused_by_name():
     scores, groups = np.arange(25.0), np.array(["a"] * 20 + ["b"] * 5)
     with pytest.raises(ValueError, match=r"at least 9 .* every group .* got fewer of 'b' \(5\)"):
         quantiles_by_group(scores, 0.9, groups=groups, of=["a", "b"])
-    with pytest.raises(ValueError, match=r"'abc' \(0\)"):  # not cut to the length of "a"
+    with pytest.raises(ValueError, match="such as 'a', 'b', got 'abc'; "):  # not cut as "a" is
         quantiles_by_group(scores, 0.5, groups=groups, of=["abc"])
     with pytest.raises(ValueError, match=r"fewer of 'b' \(5\)"):
         check_enough(groups, 0.9)

@@ -62,8 +62,16 @@ def check_enough(
     """Refuse groups with too few rows for a guarantee of their own."""
     known, counts = np.unique(groups, return_counts=True)
     rows = dict(zip(map(_key, known.tolist()), counts.tolist(), strict=True))
+    asked = [*map(_key, labels or rows)]
+    unknown = [one for one in asked if one not in rows]
+    if unknown and what == "group":
+        some, others = (", ".join(map(repr, [*each][:MOST_NAMED])) for each in (rows, unknown))
+        raise ValueError(
+            f"expected groups that calibrate had, such as {some}, got {others}; pass labels of "
+            "the same type, or calibrate with rows of these groups, too"
+        )
     need = fewest_rows(coverage)
-    few = {one: rows.get(one, 0) for one in map(_key, labels or rows) if rows.get(one, 0) < need}
+    few = {one: rows.get(one, 0) for one in asked if rows.get(one, 0) < need}
     if few:
         some = ", ".join(f"{one!r} ({n})" for one, n in list(few.items())[:MOST_NAMED])
         raise ValueError(
