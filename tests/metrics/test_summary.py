@@ -1,6 +1,7 @@
 """The summaries are the metrics by name, and say of which distribution."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -14,6 +15,15 @@ CLASSES = CategoricalPredictive(RNG.dirichlet(np.ones(3), size=(200, 4)))
 LABELS = CLASSES.sample(1, 2)[:, 0]
 WALKS = RNG.normal(size=(200, 4, 1, 3)) + RNG.normal(size=(200, 4, 101, 3)).cumsum(axis=-1)
 PATHS, TRUTH = SamplePredictive(WALKS[:, :, 1:]), WALKS[:, 0, 0]
+
+
+def test_a_frame_of_one_column_is_judged_as_its_column():
+    frame, row = pd.DataFrame({"y": Y}), metrics.summarise_regression(Y, GAUSSIAN)
+    assert metrics.summarise_regression(frame, GAUSSIAN) == row
+    row = metrics.summarise_classification(LABELS, CLASSES)
+    assert metrics.summarise_classification(pd.DataFrame({"y": LABELS}), CLASSES) == row
+    with pytest.raises(ValueError, match="shape"):
+        metrics.summarise_regression(pd.DataFrame({"a": Y, "b": Y}), GAUSSIAN)
 
 
 def test_regression_is_judged_by_the_matched_gaussian_but_crps_and_coverage_by_the_mixture():

@@ -2,18 +2,19 @@
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
+
+from batchensemble.metrics.summary import as_column
 
 
 def neg_crps(estimator: Any, X: Any, y: ArrayLike) -> float:
     """Minus the mean CRPS of a fitted Regressor, in units of y; higher is better."""
-    return -float(_predicted(estimator, X).crps(_column(y)).mean())
+    return -float(_predicted(estimator, X).crps(as_column(y)).mean())
 
 
 def neg_nll(estimator: Any, X: Any, y: ArrayLike) -> float:
     """Minus the mean negative log-likelihood, in nats, of numbers or classes; higher is better."""
-    return float(_predicted(estimator, X).log_prob(_column(y)).mean())
+    return float(_predicted(estimator, X).log_prob(as_column(y)).mean())
 
 
 def _predicted(estimator: Any, X: Any) -> Any:
@@ -21,9 +22,3 @@ def _predicted(estimator: Any, X: Any) -> Any:
     if hasattr(estimator, "steps"):
         estimator, X = estimator[-1], estimator[:-1].transform(X)
     return estimator.predict_dist(X)
-
-
-def _column(y: ArrayLike) -> ArrayLike:
-    """The one column of a frame as (rows,), as `fit` takes it."""
-    values = np.asarray(y)
-    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else y

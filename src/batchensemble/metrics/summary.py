@@ -26,7 +26,7 @@ def summarise_regression(
     (`dist.moment_matched()`), or the distribution itself where it has heavier tails than a
     Gaussian, or bounds; crps and coverage_90 always judge the distribution itself.
     """
-    mean, std = dist.mean, dist.std
+    y, mean, std = as_column(y), dist.mean, dist.std
     if dist.tail_share or isinstance(dist, TransformedPredictive):
         nll, curve = -float(dist.log_prob(y).mean()), pit_coverage_curve(dist.cdf(y))
     else:
@@ -49,7 +49,7 @@ def summarise_classification(y: ArrayLike, dist: CategoricalPredictive) -> dict[
 
     y holds labels as `dist` speaks them; ece has 15 bins.
     """
-    y = dist.encode(y)
+    y = dist.encode(as_column(y))
     return {
         "accuracy": accuracy(y, probabilities=dist.mean),
         "nll": categorical_nll(y, probabilities=dist.mean),
@@ -110,3 +110,9 @@ def _of_whole_paths(
 
 def _uncertainties(dist: Predictive) -> dict[str, float]:
     return {name: float(value.mean()) for name, value in dist.uncertainty()._asdict().items()}
+
+
+def as_column(y: ArrayLike) -> ArrayLike:
+    """The one column of a frame as (rows,), as `fit` takes it."""
+    values = np.asarray(y)
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else y
