@@ -188,6 +188,28 @@ def test_the_score_is_the_mean_r2_and_a_second_fit_may_go_on(related):
         model.fit(x, Y[["grams", "euros"]])
 
 
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_after_an_interrupt_the_targets_that_are_left_train_for_one_epoch(monkeypatch, warm_start):
+    x, Y = noisy_pair(0.8, 200)
+    Y["more"] = Y["euros"] ** 2
+    model = JointRegressor(**QUICK, keep_on_interrupt=True, warm_start=warm_start)
+    if warm_start:
+        model.fit(x, Y)
+    calls = iter(range(100))
+
+    def tired(*args):
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("batchensemble.training.loop.check_finite", tired)
+    model.fit(x, Y)
+    last = [one.history_[-1] for one in model.regressors_.values()]
+    assert [one.ended for one in last] == ["interrupt", "epochs", "epochs"]
+    assert [len(one.losses) for one in last] == [3, 1, 1]
+    assert [one.epochs for one in model.regressors_.values()] == [12] * 3
+    assert np.isfinite(model.predict(x)).all()
+
+
 def test_what_cannot_be_learned_is_refused_in_words(related):
     x, Y = noisy_pair(0.8, 60)
     with pytest.raises(ValueError, match="got 1; for one use Regressor"):

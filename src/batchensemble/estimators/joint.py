@@ -19,7 +19,7 @@ from batchensemble.data.frames import read_columns
 from batchensemble.data.table_files import is_in_files
 from batchensemble.estimators.copula import FEWEST_ROWS, learned_correlation
 from batchensemble.estimators.heads import read_numbers
-from batchensemble.estimators.joint_file import BY_NAME, stored_jointly
+from batchensemble.estimators.joint_file import BY_NAME, check_parts, stored_jointly
 from batchensemble.estimators.parameters import (
     NUMBER_CONSTRAINTS,
     NUMBER_PARAMETERS,
@@ -105,7 +105,8 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         Arguments are as in `Regressor.fit`; a time limit holds for each target. How errors go
         together is learned from at most about 1,000 of the rows that early stopping held out, each
         of which counts once, whatever its weight. Where there are fewer than 30, errors are taken
-        as independent, with a warning. A fit that fails leaves the estimator as it was.
+        as independent, with a warning. A fit that fails leaves the estimator as it was. After a
+        Ctrl-C with `keep_on_interrupt`, the targets that are left train for one epoch each.
         """
         self._validate_params()
         calibrate = true_or_false(calibrate, "calibrate")
@@ -125,7 +126,10 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
             regressors = {name: copy.copy(one) for name, one in self.regressors_.items()}
         parts: list[HeldOut[NumberPredictive]] = []
         said: dict[tuple[str, type[Warning]], dict[str, None]] = {}
+        is_interrupted = False
         for name, regressor in regressors.items():
+            asked = regressor.epochs
+            regressor.epochs = 1 if is_interrupted else asked
             y = pd.Series(targets[name], name=name)
             with (
                 warnings.catch_warnings(record=True) as caught,
@@ -138,6 +142,8 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
                 rows = regressor._examples(*told, is_first=not is_update)
                 learn = regressor._update if is_update else regressor._fit
                 held_out = learn(rows, calibrate, None)
+            regressor.epochs = asked
+            is_interrupted |= regressor.history_[-1].ended == "interrupt"
             for each in caught:
                 said.setdefault((str(each.message), each.category), {})[name] = None
             if held_out is not None:
@@ -250,17 +256,9 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
     def restore(self, learned: dict[str, Any], regressors: Sequence[Regressor]) -> None:
         """Become the estimator that learned this; for `load`."""
         set_fields(self, learned)
-        names = self.target_names_
-        fits = type(names) is list and all(type(name) is str for name in names)
-        if not fits or not len({*names}) == len(names) == len(regressors) >= 2:
-            raise ValueError(f"expected {len(regressors)} names of targets, got {names!r:.80}")
-        self.regressors_ = dict(zip(names, regressors, strict=True))
-        self.correlation_ = check_correlation(self.correlation_, len(names))
-        if type(self.n_held_out_) is not int:
-            raise ValueError(f"expected a number of rows, got {self.n_held_out_!r:.80}")
-        columns = [one.model_.encoder.names_ for one in regressors]
-        if columns.count(columns[0]) < len(columns):
-            raise ValueError("expected the same columns for every target")
+        check_parts(self, regressors)
+        self.regressors_ = dict(zip(self.target_names_, regressors, strict=True))
+        self.correlation_ = check_correlation(self.correlation_, len(regressors))
         self._copy_features()
 
     @property

@@ -1,6 +1,6 @@
 """What a file keeps of a model of several targets: its parts, each as if it were alone."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from batchensemble.estimators.forms import shown
@@ -9,6 +9,7 @@ from batchensemble.modelfile.codec import Arrays
 
 if TYPE_CHECKING:
     from batchensemble.estimators.joint import JointRegressor
+    from batchensemble.estimators.regressor import Regressor
 
 BY_NAME = ("target", "target_bounds")  # parameters that may differ between targets
 PREFIX = "target {}: "  # of the names of a target's arrays in a file
@@ -37,3 +38,16 @@ def stored_jointly(model: "JointRegressor") -> tuple[dict[str, Any], Arrays]:
         "settings": parts[0]["about"]["settings"] | {n: shown(parameters[n]) for n in BY_NAME},
     }
     return {"about": about, **contents, "targets": parts}, arrays
+
+
+def check_parts(model: "JointRegressor", regressors: Sequence["Regressor"]) -> None:
+    """Raise if what a file says about the targets does not fit their models."""
+    names = model.target_names_
+    fits = type(names) is list and all(type(name) is str for name in names)
+    if not fits or not len({*names}) == len(names) == len(regressors) >= 2:
+        raise ValueError(f"expected {len(regressors)} names of targets, got {names!r:.80}")
+    if type(model.n_held_out_) is not int:
+        raise ValueError(f"expected a number of rows, got {model.n_held_out_!r:.80}")
+    columns = [one.model_.encoder.names_ for one in regressors]
+    if columns.count(columns[0]) < len(columns):
+        raise ValueError("expected the same columns for every target")
