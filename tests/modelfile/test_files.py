@@ -136,6 +136,17 @@ def test_other_hidden_files_are_left_alone(tmp_path):
     assert {*os.listdir(tmp_path)} == others | {"file"}
 
 
+def test_a_place_that_takes_no_new_file_is_named_and_not_the_unfinished_file(tmp_path, monkeypatch):
+    def refused(self, *_):
+        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    monkeypatch.setattr("pathlib.Path.open", refused)
+    path = tmp_path / "x.be"
+    with pytest.raises(PermissionError, match=f"Permission denied: {path} was not written") as told:
+        replacing(path).__enter__()
+    assert ".part" not in str(told.value)
+
+
 def test_a_full_disk_names_the_file(tmp_path):
     def written():
         with replacing(tmp_path / "model.be"):

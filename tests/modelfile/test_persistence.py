@@ -206,6 +206,8 @@ def test_what_is_no_place_for_a_file_is_said(tmp_path):
         write_model(tmp_path / "nowhere" / "m.be", CONTENTS, ARRAYS)
     with pytest.raises(IsADirectoryError, match="got the folder"):
         write_model(tmp_path, CONTENTS, ARRAYS)
+    with pytest.raises(ModelFileError, match=r"got 'a\\x00b'; omit the \\0 in it"):
+        read_model("a\0b")
     with pytest.raises(FileNotFoundError, match=r"there is no model file .*m\.be; check the path"):
         read_model(tmp_path / "m.be")
     with pytest.raises(ModelFileError, match=r"got the folder .*; name a model inside it"):

@@ -53,7 +53,10 @@ class replacing:
         """A new file with the rights of any new file."""
         while True:
             part = self.path.with_name(f".{self.path.name[:50]}.{token_hex(8)}.part")
-            file = part.open("xb")
+            try:
+                file = part.open("xb")
+            except OSError as error:
+                raise _named(error, self.path) from error
             if fcntl is None:
                 return file
             with suppress(OSError):  # there are file systems without locks

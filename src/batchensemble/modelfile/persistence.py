@@ -67,6 +67,10 @@ def _number(value: Any) -> Any:
 def read_model(path: FilePath) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """What `write_model` wrote, checked byte by byte; otherwise a `ModelFileError`."""
     path = as_path(path)
+    if "\0" in str(path):
+        raise ModelFileError(
+            f"expected the path of a model file, got {str(path)!r}; omit the \\0 in it"
+        )
     if path.is_dir():
         inside = next((f", such as {name}" for name in sorted(path.glob("*.be"))), "")
         raise ModelFileError(
