@@ -64,14 +64,9 @@ def test_a_run_that_was_killed_goes_on_and_gives_the_same_models(towns, monkeypa
     assert Path("models.csv").read_text() == Path("again.csv").read_text()
 
 
-def test_groups_of_one_size_are_trained_together_and_are_the_models_of_each_alone(
-    shell, monkeypatch
-):
-    frame = houses(16 * 40)
-    frame["town"] = np.arange(len(frame)) % 16
-    frame = frame.dropna(subset="price")
-    frame = frame[frame.groupby("town").cumcount() < frame["town"].value_counts().min()]
-    frame.to_csv("towns.csv", index=False)
+@pytest.fixture
+def fitted_together(monkeypatch):
+    """How many groups were fitted together, each time."""
     sizes = []
 
     def counted(fits):
@@ -79,29 +74,37 @@ def test_groups_of_one_size_are_trained_together_and_are_the_models_of_each_alon
         return fit_together(fits)
 
     monkeypatch.setattr(per_group, "fit_together", counted)
+    return sizes
+
+
+def test_on_a_gpu_groups_are_trained_together_and_are_the_models_of_each_alone(
+    shell, monkeypatch, fitted_together
+):
+    frame = houses(400).dropna(subset="price")
+    frame["town"] = np.arange(len(frame)) % 10
+    frame.to_csv("towns.csv", index=False)
     shell(*FIT)
-    assert sizes == [4, 4, 4, 4]
-    monkeypatch.setattr(per_group, "MOST_GROUPS", 1)
-    shell(*FIT[:7], "alone", *FIT[8:])
-    assert sizes[4:] == [1] * 16
-    assert Path("alone/index.json").read_text() == Path("models/index.json").read_text()
-    for folder in ("models", "alone"):
+    assert fitted_together == [1] * 10
+    monkeypatch.setitem(per_group.MOST_GROUPS, "cpu", 4)  # as if it were one
+    shell(*FIT[:7], "together", *FIT[8:])
+    assert fitted_together[10:] == [4, 4, 2]
+    index = Path("models/index.json").read_text()
+    assert Path("together/index.json").read_text() == index
+    for folder in ("models", "together"):
         shell("predict", folder, "towns.csv", "-o", f"{folder}.csv")
-    pd.testing.assert_frame_equal(shell.read("models.csv"), shell.read("alone.csv"), rtol=1e-4)
+    pd.testing.assert_frame_equal(shell.read("models.csv"), shell.read("together.csv"), rtol=1e-4)
 
 
-@pytest.mark.parametrize(("jobs", "sizes"), [(1, [8, 8, 8, 8, 8]), (2, [5] * 8), (99, [1] * 40)])
-def test_parts_hold_groups_of_similar_size_and_are_enough_for_all_jobs(jobs, sizes, monkeypatch):
-    monkeypatch.setattr(per_group, "MOST_GROUPS", 8)
+def test_parts_hold_groups_of_similar_size_and_not_too_many_rows(monkeypatch):
     rows = {f"g{i}": (i * 7) % 40 + 1 for i in range(40)}
-    parts = per_group._parts(rows, jobs)
-    assert list(map(len, parts)) == sizes
-    in_order = [rows[name] for part in parts for name in part]
-    assert in_order == sorted(rows.values())
+    assert per_group._parts(rows, 1) == [[name] for name in rows]
+    parts = per_group._parts(rows, 8)
+    assert list(map(len, parts)) == [8] * 5
+    assert [rows[name] for part in parts for name in part] == sorted(rows.values())
     monkeypatch.setattr(per_group, "MOST_ROWS", 100)
-    assert all(
-        len(part) == 1 or sum(map(rows.get, part)) <= 100 for part in per_group._parts(rows, 1)
-    )
+    sums = [sum(map(rows.get, part)) for part in per_group._parts(rows, 8)]
+    assert max(sums) <= 100
+    assert sum(sums) == sum(rows.values())
 
 
 def test_a_folder_never_mixes_models_of_two_targets_or_tasks(towns):

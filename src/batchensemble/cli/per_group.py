@@ -25,14 +25,16 @@ from batchensemble.cli.model_folder import FORMAT, INDEX, alone, read_index, wri
 from batchensemble.cli.training_data import TrainingData
 from batchensemble.estimators import Classifier
 from batchensemble.estimators.answers import class_names
+from batchensemble.estimators.base import pick_device
 from batchensemble.modelfile.files import make_folder
 from batchensemble.modelfile.persistence import write_model
 from batchensemble.training.together import fit_together
 from batchensemble.training.workers import MapCalls, worker_processes
 
 FITTING = ".fitting-"  # a folder for models that workers hand over
-MOST_GROUPS, MOST_ROWS = 32, 50_000  # that are trained together: what a kill may cost
-FEWEST_PARTS = 4  # that a job is cut into
+# That are trained together, by device: what a kill may cost. A processor would gain little, and
+# numbers would depend, in their last digits, on the groups beside.
+MOST_GROUPS, MOST_ROWS = {"cuda": 32}, 50_000
 
 
 def fit_groups(
@@ -48,9 +50,9 @@ def fit_groups(
 ) -> dict[str, int]:
     """Fit those models that the folder does not have yet; how many were fitted, and kept.
 
-    Groups of about one size are fitted together, and `jobs` such parts at a time; on the cluster
-    `ray`, as many groups as it has processors. The index is written after each part, so a run that
-    was killed goes on where it was.
+    `jobs` groups are fitted at a time, or as many as the cluster `ray` has processors; on a GPU,
+    groups of about one size together. The index is written after each model, so a run that was
+    killed goes on where it was.
     """
     make_folder(folder)
     with alone(folder):
@@ -71,7 +73,9 @@ def fit_groups(
         ):
             place = None if ray else Path(made)
             wanted = {name: len(rows[name]) for name in digests}
-            parts = [[name] for name in wanted] if ray else _parts(wanted, jobs)
+            device = pick_device(settings.get("device", "auto")).type
+            most = 1 if ray else MOST_GROUPS.get(device, 1)
+            parts = _parts(wanted, min(most, -(-len(wanted) // max(1, jobs))))
             calls = (
                 ({name: _part(data, rows[name]) for name in names}, settings, how, place)
                 for names in parts
@@ -130,13 +134,11 @@ def _continued(folder: Path, data: TrainingData, by: str, groups: Container[str]
     return index | {"format": FORMAT, "columns": columns} | wanted
 
 
-def _parts(wanted: dict[str, int], jobs: int) -> list[list[str]]:
-    """Parts that are fitted together, of groups with similar numbers of rows."""
-    jobs = (os.cpu_count() or 1) if jobs < 0 else jobs
-    most = min(MOST_GROUPS, max(1, len(wanted) // (FEWEST_PARTS * jobs)))
+def _parts(wanted: dict[str, int], most: int) -> list[list[str]]:
+    """At most so many groups each, with similar numbers of rows, which `wanted` says."""
     parts: list[list[str]] = []
     n_rows = MOST_ROWS
-    for name in sorted(wanted, key=lambda name: (wanted[name], name)):
+    for name in sorted(wanted, key=lambda name: wanted[name]) if most > 1 else wanted:
         n_rows += wanted[name]
         if n_rows > MOST_ROWS or len(parts[-1]) == most:
             parts.append([])

@@ -23,9 +23,7 @@ from batchensemble.training.models import Rows, fit_models
 T = TypeVar("T")
 Trained = tuple[Bank, list[History]]
 
-# How much larger the largest batch of a bank may be than the smallest, for which the difference is
-# padding. Where padding costs nothing, launching a step does.
-MOST_PADDING = {"cpu": 1.0, "cuda": 2.0}
+MOST_PADDING = 2.0  # times the smallest batch of a bank is the largest: the others are padded
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +117,7 @@ def _banks(asked: dict[int, Request]) -> Iterator[list[int]]:
     for i in in_order:
         if bank:
             first, one = asked[bank[0]], asked[i]
-            most = first.batch * MOST_PADDING.get(first.data.device.type, 1.0)
-            if one.kind != first.kind or one.batch > most:
+            if one.kind != first.kind or one.batch > MOST_PADDING * first.batch:
                 yield bank
                 bank = []
         bank.append(i)
