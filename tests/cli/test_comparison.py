@@ -148,6 +148,12 @@ def test_a_label_that_is_almost_a_class_is_a_stranger(shell, labels, stranger, g
 def test_a_file_that_the_model_learned_from_is_told(shell):
     assert "so its scores are too good" in judged(shell, data="houses.csv").note
     assert judged(shell).note == ""
+    frame = pd.read_csv("houses.csv", dtype={"plot": str})
+    pd.concat([frame, frame[:9]]).to_csv("houses.csv", index=False)
+    grown = judged(shell, data="houses.csv").note
+    assert f"a file of this name with {len(frame)} rows; if they are among these" in grown
+    frame[:50].to_csv("houses.csv", index=False)
+    assert judged(shell, data="houses.csv").note == ""
 
 
 def test_a_file_without_truth_is_refused(shell):

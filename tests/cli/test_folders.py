@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -63,6 +64,31 @@ def test_parts_without_rows_have_no_predictions_and_stop_nobody(shell, new):
         (new / name).write_text((new / "0.csv").read_text())
     said = shell("predict", "price.be", "new", "-o", "other", code=1).stderr
     assert "expected rows to predict, got none in 3 files" in " ".join(said.split())
+
+
+def test_folders_that_come_and_go_change_no_place_of_predictions(shell, new):
+    for month, n in (("2024-01", 14), ("2024-02", 16)):
+        Path("in", month).mkdir(parents=True)
+        houses(n, seed=n).to_csv(f"in/{month}/part.csv", index=False)
+        shell("predict", "price.be", "in/*/part.csv", "-o", "out")
+    parts = sorted(str(path) for path in Path("out").rglob("*.csv"))
+    assert parts == ["out/2024-01/part.csv", "out/2024-02/part.csv"]
+    assert sum(len(shell.read(part)) for part in parts) == 30
+    Path("in/2024-01/part.csv").unlink()
+    before = Path("out/2024-01/part.csv").read_bytes()
+    shell("predict", "price.be", "in/*/part.csv", "-o", "out")
+    assert Path("out/2024-01/part.csv").read_bytes() == before
+    assert not Path("out/part.csv").exists()
+
+
+def test_a_file_that_has_lost_its_rows_has_no_predictions_any_more(shell):
+    Path("in").mkdir()
+    for name in ("a", "b"):
+        houses(15).to_csv(f"in/{name}.csv", index=False)
+    shell("predict", "price.be", "in", "-o", "out")
+    houses(15)[:0].to_csv("in/a.csv", index=False)
+    shell("predict", "price.be", "in", "-o", "out")
+    assert [path.name for path in Path("out").glob("*.csv")] == ["b.csv"]
 
 
 def test_a_run_that_was_stopped_goes_on_and_no_row_is_lost_or_there_twice(shell, new, monkeypatch):

@@ -265,6 +265,21 @@ def test_series_left_out_are_named_in_the_notes_of_the_answer(shell):
     assert "no row of the columns known ahead): 'north'" in answer["notes"][0]
 
 
+@pytest.mark.parametrize(
+    ("store", "factor", "words"),
+    [
+        ("North", 1, "the model knows no series of the request, such as North"),
+        ("north", 1000, "1,000 times smaller"),
+    ],
+)
+def test_series_and_units_that_fit_did_not_know_are_told_in_the_notes(shell, store, factor, words):
+    rows = sales().query("store == 'north'")[["store", "month", "sales"]]
+    rows = rows.assign(store=store, sales=rows["sales"] * factor).to_dict("records")
+    with client("sales.be") as at, pytest.warns(BatchEnsembleWarning, match=words):
+        answer = at.post("/predict", json={"history": rows}).json()
+    assert words in " ".join(answer["notes"])
+
+
 def test_a_forecast_that_would_take_long_is_a_422_that_names_the_horizon(shell):
     model = load("sales.be")
     n, paths, trained = len(model.panel_.ids), model.n_paths, model.model_.horizon

@@ -107,13 +107,18 @@ def read_series(
     """
     with open_new(path, options) as file:
         df, n_left_out = series_in(model, file, is_ahead=is_ahead)
-    doubts = [] if is_ahead else [*_doubts_about(model, df, path)]
-    for doubt in [*doubts, *_doubts_about_columns(model, df)]:
-        warnings.warn(doubt, BatchEnsembleWarning, stacklevel=2)
+    doubt_series(model, df, path, is_ahead=is_ahead)
     return df, n_left_out
 
 
-def _doubts_about(model: Forecaster, df: pd.DataFrame, path: Path) -> Iterator[str]:
+def doubt_series(model: Forecaster, df: pd.DataFrame, path: Any, *, is_ahead: bool) -> None:
+    """Warn of series that are not known, and of numbers that look like those of another unit."""
+    doubts = [] if is_ahead else [*_doubts_about(model, df, path)]
+    for doubt in [*doubts, *_doubts_about_columns(model, df)]:
+        warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
+
+
+def _doubts_about(model: Forecaster, df: pd.DataFrame, path: Any) -> Iterator[str]:
     """Sentences about the series of a file."""
     panel = model.panel_
     ids = np.asarray(df[model.id_col] if model.id_col in df else np.repeat(panel.ids, len(df)))

@@ -40,9 +40,10 @@ class Predictor:
             raise ValueError("a folder is for tables, and this model is a forecaster; name a file")
 
     def predict(self, source: Path, out: Path) -> int:
-        """How many rows were predicted; of none there is no file."""
+        """How many rows were predicted; of none there is no file, or no longer."""
         out.parent.mkdir(parents=True, exist_ok=True)
         if not has_rows(source, self.how["options"]):
+            out.unlink(missing_ok=True)
             return 0
         read = source.stat()
         n_rows = int(predict_file(self.model, source, out, **self.how)["n_rows"])
@@ -73,7 +74,7 @@ def predict_folder(
     """Predict every file whose predictions are not there yet; what was done, and what before."""
     if out == PIPE or out.is_file():
         raise ValueError("many files are predicted into a folder: add -o FOLDER")
-    outputs = _outputs(list_files(data), out)
+    outputs = _outputs(list_files(data), _fixed_part(data), out)
     how = {"coverage": coverage, "keep": list(keep), "options": options}
     make_folder(out)
     _claim(out, model, how, outputs.values())
@@ -129,12 +130,16 @@ def _on_ray(address: str, arguments: dict[str, Any], waiting: dict[Path, Path]) 
                 yield int(row["n_rows"])
 
 
-def _outputs(sources: Sequence[Path], out: Path) -> dict[Path, Path]:
-    """Where the predictions of each file go: under its name, and in its folder if it has one."""
-    common = Path(os.path.commonpath([source.parent for source in sources]))
+def _fixed_part(data: Path) -> Path:
+    """The folder, or that of a pattern: it stays, whatever files come and go."""
+    return next(folder for folder in (data, *data.parents) if folder.is_dir())
+
+
+def _outputs(sources: Sequence[Path], folder: Path, out: Path) -> dict[Path, Path]:
+    """Where the predictions of each file go: as it lies in its folder, so in the other one."""
     outputs: dict[Path, Path] = {}
     for source in sources:
-        file = out / source.relative_to(common)
+        file = out / source.relative_to(folder)
         if file.name.lower().endswith((*EXCEL, ".txt")):
             file = file.with_suffix(".csv")
         if file.exists() and file.samefile(source):

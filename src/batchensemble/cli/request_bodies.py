@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from batchensemble.cli.batching import Batches
 from batchensemble.cli.columns import (
     check_columns,
+    doubt_series,
     notations_of,
     read_rows,
     series_in,
@@ -222,6 +223,7 @@ class SeriesRequests:
             raise TooMuch(
                 f"expected at most {self.limits.rows:,} rows, got {len(frame):,}; send fewer"
             )
+        doubt_series(self.model, frame, REQUEST, is_ahead=is_ahead)
         return frame
 
     def _file(self, rows: list[dict[str, Any]]) -> Rows:

@@ -171,11 +171,12 @@ class SeriesModel:
         ]
 
     def paths_per_member(self, n_paths: int) -> int:
+        """At least two, which tell noise from disagreement."""
         if not is_count(n_paths):
             raise ValueError(f"expected n_paths to be a whole number above 0, got {n_paths!r:.80}")
         if n_paths > MOST_PATHS:
             raise ValueError(f"expected at most {MOST_PATHS:,} n_paths, got {n_paths:,}")
-        return -(-int(n_paths) // self.ensemble.members.n_members)
+        return max(2, -(-int(n_paths) // self.ensemble.members.n_members))
 
 
 def series_network(recipe: dict[str, Any], loss: Gaussian) -> MakeNetwork:

@@ -195,9 +195,6 @@ def _check_forecaster(model: Forecaster) -> None:
     lags = model.lags_
     require(lags == tuple(recipe["lags"]) and all(map(is_count, lags)), "the lags of the networks")
     require(is_count(model.season_) and model.season_ <= LONGEST, "a season of at least 1 step")
-    if model.calibration_ is not None:
-        n_each = model.model_.paths_per_member(model.n_paths)
-        require(n_each > 1, "at least two paths of each member")
     _check_panel(panel, model)
     columns = (*model.future_names, *model.past_columns, *model.static_columns)
     named = (*encoder.future, *encoder.past, *vars(encoder).get("static", ()))
