@@ -121,6 +121,15 @@ def test_times_with_zones_are_the_same_from_a_file_a_folder_and_in_memory(shell)
         assert "expected a time with a zone as at fit" in " ".join(said.split())
 
 
+def test_a_column_with_a_comma_in_its_name_can_be_kept(shell):
+    frame = pd.read_csv("new.csv", dtype=str)
+    frame.rename(columns={"id": "id, old"}).assign(old="x").to_csv("comma.csv", index=False)
+    shell("predict", "price.be", "comma.csv", "-o", "out.csv", "--keep", "id, old")
+    assert list(shell.read("out.csv"))[:2] == ["id, old", "mean"]
+    shell("predict", "price.be", "comma.csv", "-o", "out.csv", "--keep", "old,rooms")
+    assert list(shell.read("out.csv"))[:3] == ["old", "rooms", "mean"]
+
+
 def test_columns_to_keep_are_named_once_each_or_all_together(shell):
     together = shell("predict", "price.be", "new.csv", "--keep", "area,rooms").stdout
     assert (

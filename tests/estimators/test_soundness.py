@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fixtures import resigned
+from fixtures import long_frame, resigned
 from fuzz.model_files import altered, parts, saved, use
 from safetensors.numpy import save as bytes_of
 
 import batchensemble
+from batchensemble import Forecaster
 from batchensemble.modelfile.persistence import ModelFileError
 
 ENCODER = ["learned", "encoder_", "TableEncoder"]
@@ -92,6 +93,30 @@ def test_a_model_without_bounds_whose_outputs_are_not_finite_does_not_load(tmp_p
     (tmp_path / "m.be").write_bytes(resigned(bytes_of(arrays, {"batchensemble": text})))
     with pytest.raises(ModelFileError, match=r"m\.be cannot be built .*finite"):
         batchensemble.load(tmp_path / "m.be")
+
+
+@pytest.mark.parametrize("role", ["future_columns", "past_columns"])
+def test_names_of_columns_may_be_texts_of_numpy(tmp_path, role):
+    frame = long_frame(n_series=1, price=1.0)
+    frame["price"] = np.arange(len(frame)) % 3.0
+    names = list(np.array(["price"]))
+    assert type(names[0]) is not str
+    model = Forecaster(horizon=3, epochs=1, preset="fast", random_state=0, **{role: names})
+    model.fit(frame).save(tmp_path / "m.be")
+    assert list(getattr(batchensemble.load(tmp_path / "m.be"), role)) == ["price"]
+
+
+@pytest.mark.parametrize("n_paths", [1, 3])
+def test_a_calibrated_forecaster_of_few_paths_loads_and_knows_its_parts(tmp_path, n_paths):
+    frame = long_frame(n_series=1, n=80)
+    model = Forecaster(
+        horizon=3, epochs=1, preset="fast", n_members=3, n_paths=n_paths, random_state=0
+    )
+    model.fit(frame, calibrate=True).save(tmp_path / "m.be")
+    loaded = batchensemble.load(tmp_path / "m.be")
+    parts = [each.predict_dist().epistemic for each in (model, loaded)]
+    assert np.array_equal(*parts)
+    assert len(loaded.simulate(n_paths=n_paths)) == 3 * n_paths
 
 
 @pytest.mark.parametrize("model", sorted({model for model, _ in ALTERED.values()}))

@@ -14,7 +14,7 @@ from typing import Any
 
 from batchensemble.cli.errors import if_stopped
 from batchensemble.cli.format import counted
-from batchensemble.cli.predictions import predict_file
+from batchensemble.cli.predictions import in_commas, predict_file
 from batchensemble.data.file_options import FileOptions
 from batchensemble.data.reading import EXCEL, PIPE
 from batchensemble.data.table_files import has_rows, is_pattern, list_files
@@ -164,7 +164,8 @@ def _claim(out: Path, model: Path, how: dict[str, Any], files: Collection[Path])
     """Refuse a folder with predictions of another model, or with files made in another way."""
     with model.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    about = {"model": digest, **how, "options": asdict(how["options"])}
+    kept = [name for words in how["keep"] for name in in_commas(words)]
+    about = {"model": digest, **how, "keep": kept, "options": asdict(how["options"])}
     text, path = json.dumps(about, indent=1, sort_keys=True), out / ABOUT
     if not path.exists():
         for other in (file for file in files if file.exists()):

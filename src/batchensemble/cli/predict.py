@@ -108,7 +108,7 @@ def predict(
     options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
     how: Any = {
         "coverage": coverage,
-        "keep": [name.strip() for name in ",".join(keep or ()).split(",") if name.strip()],
+        "keep": keep or [],
         "options": options,
     }
     if ray and not is_many(data):

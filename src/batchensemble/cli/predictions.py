@@ -91,12 +91,7 @@ def _predicted_batches(
     """One row for each row of the file: the columns to keep, and the predictions."""
     n_rows = 0
     with open_new(data, options) as file:
-        every, what = list(keep) == ["all"], f"the --keep column of {file.name}"
-        kept = (
-            file.names
-            if every
-            else [one_of(name, file.names, what) for name in dict.fromkeys(keep)]
-        )
+        kept = file.names if list(keep) == ["all"] else _kept(keep, file)
         check_columns(needed, file)
         for rows in file.batches(batch):
             predictions = answer(rows, file)
@@ -111,6 +106,17 @@ def _predicted_batches(
             progress(n_rows, file.share_read())
         if not n_rows:
             raise ValueError(f"{file.name}: expected rows to predict, got none")
+
+
+def _kept(keep: Sequence[str], file: TableFile) -> list[str]:
+    """Names of columns, or several between commas."""
+    names = [n for words in keep for n in ([words] if words in file.names else in_commas(words))]
+    what = f"the --keep column of {file.name}"
+    return [one_of(name, file.names, what) for name in dict.fromkeys(names)]
+
+
+def in_commas(words: str) -> list[str]:
+    return [name.strip() for name in words.split(",") if name.strip()]
 
 
 def table_predictions(

@@ -199,7 +199,7 @@ def _check_forecaster(model: Forecaster) -> None:
     columns = (*model.future_names, *model.past_columns, *model.static_columns)
     named = (*encoder.future, *encoder.past, *vars(encoder).get("static", ()))
     require(
-        columns == named and all(type(name) is str for name in columns), "the encoder's columns"
+        columns == named and all(isinstance(name, str) for name in columns), "the encoder's columns"
     )
     require(type(encoder.calendar) is bool and is_count(encoder.period), "a calendar or none")
     require(encoder.period <= LONGEST, "a period of some steps")
