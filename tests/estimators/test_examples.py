@@ -115,10 +115,10 @@ def test_rows_of_an_eval_set_decide_when_to_stop_and_all_others_are_learned_from
 
     def spy(method, make, loss, data, training, *, rows, **more):
         seen.update(data=data, training=training, rows=rows)
-        return fit_models(method, make, loss, data, training, rows=rows, **more)
+        return fit(method, make, loss, data, training, rows=rows, **more)
 
-    fit_models = base.fit_models
-    monkeypatch.setattr(base, "fit_models", spy)
+    fit = base.fit_beside_others
+    monkeypatch.setattr(base, "fit_beside_others", spy)
     (x, y), (other, its) = regression_table(60), regression_table(30, 1)
     model = Regressor(**TINY, preset=preset, folds=3).fit(x, y, eval_set=(other, its))
     [rows] = seen["rows"]

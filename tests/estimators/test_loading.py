@@ -679,3 +679,17 @@ def asked(model, expected):
         "shift": lambda: model.shift_score(rows),
     }
     return {question: ask[question]() for question in expected}
+
+
+def test_a_model_that_could_not_be_loaded_is_not_saved_and_the_old_file_stays(tmp_path):
+    model = Forecaster(horizon=3, epochs=1, preset="fast", random_state=0).fit(long_frame())
+    model.save(tmp_path / "m.be")
+    before = (tmp_path / "m.be").read_bytes()
+    model.set_params(holidays="NO")
+    words = r"m\.be was not written: a file of this model could not be loaded .* changed since fit"
+    with pytest.raises(ValueError, match=words):
+        model.save(tmp_path / "m.be")
+    assert (tmp_path / "m.be").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["m.be"]
+    model.set_params(holidays=None).save(tmp_path / "again.be")
+    assert batchensemble.load(tmp_path / "again.be").predict().equals(model.predict())

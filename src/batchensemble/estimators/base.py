@@ -26,7 +26,7 @@ from batchensemble.estimators.stored import stored
 from batchensemble.estimators.usefulness import doubts_about_length
 from batchensemble.modelfile.codec import Arrays, set_fields
 from batchensemble.modelfile.files import as_path
-from batchensemble.modelfile.persistence import FilePath, write_model
+from batchensemble.modelfile.persistence import FilePath
 from batchensemble.plots.training import plot_training
 from batchensemble.training.bank import Bank
 from batchensemble.training.checkpoint import Checkpoint
@@ -228,7 +228,9 @@ class Estimator(Settings):
                 f"a file cannot keep the code of the subclass {type(self).__name__}; save a "
                 "Regressor, Classifier or Forecaster, or keep this one with joblib"
             )
-        write_model(path, *self.stored())
+        from batchensemble.estimators.loading import write_loadable  # which knows all estimators
+
+        write_loadable(path, *self.stored())
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         """What a file of the fitted model holds: JSON and arrays."""

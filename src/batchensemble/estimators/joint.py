@@ -30,7 +30,7 @@ from batchensemble.estimators.settings import NumberSettings
 from batchensemble.estimators.table_model import HeldOut
 from batchensemble.estimators.targets import about_target, read_targets
 from batchensemble.modelfile.codec import set_fields
-from batchensemble.modelfile.persistence import FilePath, write_model
+from batchensemble.modelfile.persistence import FilePath
 from batchensemble.predictive import JointPredictive, NumberPredictive
 from batchensemble.predictive.joint import check_correlation
 from batchensemble.training.history import History
@@ -251,7 +251,9 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
     def save(self, path: FilePath) -> None:
         """Write the fitted model to one file, for `batchensemble.load(path)`; see `Regressor`."""
         check_is_fitted(self, "regressors_")
-        write_model(path, *stored_jointly(self))
+        from batchensemble.estimators.loading import write_loadable  # which knows all estimators
+
+        write_loadable(path, *stored_jointly(self))
 
     def restore(self, learned: dict[str, Any], regressors: Sequence[Regressor]) -> None:
         """Become the estimator that learned this; for `load`."""

@@ -16,7 +16,14 @@ from batchensemble.estimators.joint_file import PREFIX
 from batchensemble.estimators.regressor import Regressor
 from batchensemble.estimators.requirements import require
 from batchensemble.estimators.soundness import check_described, check_sound
-from batchensemble.modelfile.persistence import FilePath, read_model, unusable
+from batchensemble.modelfile.codec import Arrays
+from batchensemble.modelfile.persistence import (
+    FilePath,
+    as_read,
+    read_model,
+    unusable,
+    write_model,
+)
 from batchensemble.training.precision import single_precision
 from batchensemble.words import one_of
 
@@ -44,6 +51,20 @@ def load(path: FilePath, device: str = "auto") -> FittedEstimator:
             return _built(contents, arrays, place)
     except Exception as error:  # whatever a file made in bad faith leads to
         raise unusable(path, contents["library"], error) from error
+
+
+def write_loadable(path: FilePath, contents: dict[str, Any], arrays: Arrays) -> None:
+    """Write a model unless `load` would refuse it: better now, while it is at hand."""
+    try:
+        with np.errstate(all="ignore"), single_precision():
+            _built(as_read(contents), dict(arrays), torch.device("cpu"))
+    except Exception as error:
+        raise ValueError(
+            f"{path} was not written: a file of this model could not be loaded "
+            f"({type(error).__name__}: {error}); if its parameters were changed since fit, change "
+            "them back or fit again, or keep the model with joblib"
+        ) from error
+    write_model(path, contents, arrays)
 
 
 def _built(

@@ -41,8 +41,7 @@ class ModelFileError(ValueError):
 
 def write_model(path: FilePath, contents: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     """Write JSON and arrays; an old file stays until the new one is complete."""
-    head = {"sha256": BLANK, "format": FORMAT, "library": VERSION}
-    text = json.dumps(head | contents, separators=(",", ":"), allow_nan=False, default=_number)
+    text = _as_json({"sha256": BLANK, "format": FORMAT, "library": VERSION} | contents)
     data = bytearray(bytes_of(arrays, {KEY: text}))
     length = 8 + int.from_bytes(data[:8], "little")
     if length > LONGEST_HEADER:
@@ -55,6 +54,15 @@ def write_model(path: FilePath, contents: dict[str, Any], arrays: dict[str, NDAr
     data[place] = hashlib.sha256(data).hexdigest().encode()
     with replacing(as_path(path)) as file:
         file.write(data)
+
+
+def as_read(contents: dict[str, Any]) -> dict[str, Any]:
+    """The JSON as it would be read again."""
+    return dict(json.loads(_as_json(contents)))
+
+
+def _as_json(contents: dict[str, Any]) -> str:
+    return json.dumps(contents, separators=(",", ":"), allow_nan=False, default=_number)
 
 
 def _number(value: Any) -> Any:
