@@ -152,6 +152,19 @@ def test_class_weights_are_sample_weights():
             Classifier(**RARE, class_weight={y[0]: weight}).fit(X, y)
 
 
+def test_rows_of_weight_0_are_ignored_when_classes_are_counted():
+    X, y = rare()
+    more, labels = np.concatenate([X, X[:300]]), np.append(y, ["yes"] * 300)
+    weight = np.repeat([1.0, 0.0], [600, 300])
+    without, ignored, counted = (
+        Classifier(**RARE, class_weight="balanced").fit(X, y, sample_weight=w).predict_proba(more)
+        for X, y, w in ((X, y, None), (more, labels, weight), (more, labels, None))
+    )
+    np.testing.assert_allclose(ignored, without, atol=1e-6)
+    assert np.abs(counted - without).max() > 0.1  # negative control
+    np.testing.assert_array_equal(weight, np.repeat([1.0, 0.0], [600, 300]))
+
+
 @pytest.mark.parametrize("class_weight", [None, "balanced", {1: 2.0}])
 def test_labels_of_two_kinds_are_refused_with_class_weights_as_without(class_weight):
     y = np.array([1, "a"] * 20, dtype=object)

@@ -78,3 +78,11 @@ def test_where_a_long_season_came_back_often_the_network_is_wider(
     told = setup("default", panel, hidden=(5,), dropout=0.0, lr=0.5).settings
     assert (told["hidden"], told["dropout"], told["lr"]) == ((5,), 0.0, 0.5)
     assert setup("fast", panel).settings["hidden"] == SERIES_PRESETS["fast"]["hidden"]
+
+
+@pytest.mark.parametrize(
+    ("n_days", "n_series", "blended"), [(99, 1, True), (100, 1, False), (99, 3, True)]
+)
+def test_smoothers_know_a_week_that_series_are_too_short_to_teach(n_days, n_series, blended):
+    panel = read_panel(long_frame(n_series, 24 * n_days, "h"))
+    assert setup("default", panel).recipe(covariates=3)["blended"] is blended

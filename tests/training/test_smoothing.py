@@ -1,8 +1,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.ndimage import uniform_filter1d
 
-from batchensemble.training.smoothing import ALPHAS, KINDS, smoothers
+from batchensemble.training.smoothing import ALPHAS, BLENDED, KINDS, smoothers
 
 
 def values(n=60, seed=0):
@@ -35,9 +36,10 @@ def test_a_season_on_a_line_is_found_exactly():
     np.testing.assert_allclose(np.diff(level), np.diff(season[72:]), atol=1e-9)
 
 
+@pytest.mark.parametrize("blended", [False, True])
 @pytest.mark.parametrize("seasons", [(1,), (12,), (4, 12)])
-def test_all_smoothers_follow_a_shift_and_forecast_a_constant_as_constant(seasons):
-    found = smoothers(60, 5, seasons)
+def test_all_smoothers_follow_a_shift_and_forecast_a_constant_as_constant(seasons, blended):
+    found = smoothers(60, 5, seasons, blended=blended)
     np.testing.assert_allclose(found.forecasts.sum(-1), 1)
     np.testing.assert_allclose(found.errors.sum(-1), 0, atol=1e-12)
 
@@ -55,3 +57,21 @@ def test_the_variance_of_a_random_walk_grows_with_the_steps():
     found = smoothers(60, 6, (1,))
     walk = ALPHAS.index(0.99) * len(KINDS) + KINDS.index("level")
     np.testing.assert_allclose(found.growth[walk], 1 + 0.99**2 * np.arange(6))
+
+
+def test_a_blended_season_is_the_short_one_and_most_of_what_the_long_one_adds_nearby():
+    y = np.random.default_rng(0).normal(size=337)
+    found = smoothers(337, 168, (24, 168), blended=True)
+    n_each = len(found.forecasts) // 4
+    assert found.seasons[::n_each].tolist() == [0, 24, 168, 168]
+    assert found.penalties[::n_each].tolist() == [0, 23, 23, 23]
+    forecasts = (found.forecasts @ y).reshape(4, n_each, 168)[:, 0]  # a level and its season
+    _, day, week, between = forecasts - forecasts.mean(-1, keepdims=True)
+    near = uniform_filter1d(week - day, 5, mode="wrap")  # a fifth of a day
+    np.testing.assert_allclose(between, day + BLENDED * near, atol=1e-9)
+
+
+def test_with_one_season_nothing_is_blended():
+    for seasons, reach in (((12,), 60), ((24, 168), 336)):  # a week must be there twice
+        plain, blended = (smoothers(reach, 3, seasons, blended=each) for each in (False, True))
+        assert all(map(np.array_equal, plain, blended))

@@ -158,10 +158,13 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
         if self.class_weight is None:
             return sample_weight
         check_labels(values)
-        weight = compute_sample_weight(self._known_weights(values), values)
-        return (
-            weight if sample_weight is None else weight * check_weight(sample_weight, len(values))
-        )
+        if sample_weight is None:
+            return compute_sample_weight(self._known_weights(values), values)
+        weight = np.array(check_weight(sample_weight, len(values)))
+        rows = np.flatnonzero(weight)  # the others are ignored, also when classes are counted
+        if len(rows):
+            weight[rows] *= compute_sample_weight(self._known_weights(values[rows]), values[rows])
+        return weight
 
     def _known_weights(self, values: NDArray[Any]) -> Any:
         if isinstance(self.class_weight, str):

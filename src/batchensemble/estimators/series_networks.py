@@ -71,6 +71,8 @@ class DirectSetup:
             settings["context"] or automatic_context(panel.freq, self.season, usual, len(panel))
         )
         n_seasons = int(panel.lengths.sum()) / self.season
+        # Of a week that came back seldom, networks learn little: the smoothers have to know it.
+        self.blended = usual < MANY_SEASONS * self.season
         has_much = self.context >= LONG and n_seasons >= MANY_SEASONS
         by_data = WIDE if has_much else NARROW
         self.settings = settings | {k: v for k, v in by_data.items() if settings[k] is None}
@@ -98,6 +100,7 @@ class DirectSetup:
             "adapters": by_layer(settings["adapters"], n_hidden, first=n_hidden),
             "init": by_layer(settings["init"], n_hidden, first=1),
             "seasons": seasons_of(self.freq, self.season),
+            "blended": self.blended,
         }
 
     def finished(self, ensemble: Ensemble, held_out: HeldOut) -> Ensemble:

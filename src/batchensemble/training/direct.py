@@ -51,6 +51,7 @@ class Direct(Network):
         context: int,
         horizon: int,
         seasons: Sequence[int],
+        blended: bool = False,
         lags: Sequence[int] = (1,),
         hidden: Sequence[int] = (128, 128),
         n_members: int = 1,
@@ -71,13 +72,13 @@ class Direct(Network):
             raise ValueError(f"expected a spread of {horizon} steps")
         self.n_members, self.dropout, self.draw = n_members, dropout, draw
         self.reach, self.n_steps = context, horizon
-        self.lags, self.seasons = tuple(lags), tuple(seasons)
+        self.lags, self.seasons, self.blended = tuple(lags), tuple(seasons), bool(blended)
         self.n_covariates = covariates
         self.spread = spread
         self.with_logs = context < LONG
         self.most_evidence = MOST_EVIDENCE if context < LONG else MOST_EVIDENCE_LONG
         self.penalty = PENALTY if context < LONG else PENALTY_LONG
-        found = smoothers(context, horizon, self.seasons)
+        found = smoothers(context, horizon, self.seasons, blended=self.blended)
         self.n_errors = found.errors.shape[1] // 2
         earlier = np.arange(context - self.n_errors, context) - found.seasons[:, None]
         self.earlier = earlier.clip(min=0)  # (K, n): places one season before each error
@@ -197,7 +198,7 @@ class Direct(Network):
         """(reach, K * horizon), (reach, K * 2 * n), (K, horizon), (K,) and (K, n)."""
         if (device, dtype) not in self._matrices:
             ahead, residual, growth, penalties, _ = smoothers(
-                self.reach, self.n_steps, self.seasons
+                self.reach, self.n_steps, self.seasons, blended=self.blended
             )
             self._matrices[device, dtype] = tuple(
                 torch.tensor(np.ascontiguousarray(array), dtype=dtype, device=device)

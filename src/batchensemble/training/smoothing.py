@@ -18,6 +18,8 @@ DAMPING, TREND_WEIGHT = 0.95, 0.2
 LEAST_DRIFT_ALPHA = 0.15
 MOST_ERRORS = 96  # the latest one-step errors, by which smoothers are judged
 MOST_ERRORS_LONG = 48
+BLENDED = 0.8  # of what the indices of a long season say beside those of a short one
+BLUR = 0.2  # of the short season, in which they are taken to say about the same
 
 
 class Smoothers(NamedTuple):
@@ -39,25 +41,39 @@ class Smoothers(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def smoothers(reach: int, horizon: int, seasons: tuple[int, ...]) -> Smoothers:
+def smoothers(
+    reach: int, horizon: int, seasons: tuple[int, ...], *, blended: bool = False
+) -> Smoothers:
     """A level, a level with half the trend's slope ("theta") and a damped trend, at several speeds.
 
     Each without a season and with those of the `seasons` that the values hold at least twice.
+    `blended`: if they hold two, also with one in between, and none of them is penalised for more
+    indices than the first has.
     """
     known = np.eye(reach)
+    held = [season for season in seasons if season > 1 and 2 * season < reach]
+    indices, penalties = [_seasonal_indices(known, season) for season in held], np.subtract(held, 1)
+    if blended and len(held) == 2:
+        indices.append(_between(*indices))
+        held, penalties = [*held, held[1]], np.repeat(penalties[:1], 3)
     found = [_kinds(known, 0.0 * known[:, :1], horizon)]
-    penalties, held = [0.0], [0]
-    for season in seasons:
-        if season > 1 and 2 * season < reach:
-            indices = _seasonal_indices(known, season)
-            level = known - indices[:, (np.arange(reach) - reach) % season]
-            found.append(_kinds(level, indices[:, np.arange(horizon) % season], horizon))
-            penalties.append(season - 1.0)
-            held.append(season)
+    for season, own in zip(held, indices, strict=True):
+        level = known - own[:, (np.arange(reach) - reach) % season]
+        found.append(_kinds(level, own[:, np.arange(horizon) % season], horizon))
     forecasts, errors, growth = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    n_each = len(forecasts) // len(held)
-    repeated = np.minimum(np.repeat(penalties, n_each), reach / 4)
-    return Smoothers(forecasts, errors, growth, repeated, np.repeat(held, n_each))
+    n_each = len(forecasts) // len(found)
+    repeated = np.minimum(np.repeat([0.0, *penalties], n_each), reach / 4)
+    return Smoothers(forecasts, errors, growth, repeated, np.repeat([0, *held], n_each))
+
+
+def _between(short: Floats, long: Floats) -> Floats:
+    """Indices of the long season: the short one's, and most of what neighbours add to them."""
+    n_short, n_long = short.shape[1], long.shape[1]
+    repeated = short[:, np.arange(n_long) % n_short]
+    n_near = round(BLUR * n_short) // 2
+    near = [np.roll(long - repeated, shift, axis=1) for shift in range(-n_near, n_near + 1)]
+    between: Floats = repeated + BLENDED * np.mean(near, axis=0)
+    return between
 
 
 def _kinds(level: Floats, season: Floats, horizon: int) -> tuple[Floats, Floats, Floats]:
