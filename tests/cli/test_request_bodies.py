@@ -1,6 +1,12 @@
-import pytest
+import asyncio
+import json
 
-from batchensemble import load
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import ValidationError
+
+from batchensemble import Regressor, load
 from batchensemble.cli.request_bodies import Limits, SeriesRequests, TableRequests
 
 pytest.importorskip("fastapi", reason="fastapi is not installed")
@@ -27,3 +33,30 @@ def test_a_json_number_is_what_it_is_also_where_the_file_of_fit_had_a_percent(sh
     rows = shell.read("sales.csv")[["store", "month", "sales"]].to_dict("records")
     read = SeriesRequests(model, Limits())._read(rows, is_ahead=False)
     assert read["sales"].tolist() == [row["sales"] for row in rows]
+
+
+def dated(zone):
+    times = pd.date_range("2026-01-01", periods=60, freq="7h", tz=zone)
+    frame = pd.DataFrame({"t": times, "x": np.arange(60.0)})
+    model = Regressor(preset="fast", epochs=1, random_state=0).fit(frame, times.hour + frame["x"])
+    return TableRequests(model, Limits())
+
+
+def asked(requests, **row):
+    body = json.dumps({"rows": [{"t": None, "x": 1.0}, row]}).encode()
+    return asyncio.run(requests.answer(body, False, 0.9)).frame["mean"].tolist()
+
+
+@pytest.mark.parametrize(("zone", "words"), [(None, "without"), ("Europe/Berlin", "with")])
+def test_times_of_json_have_a_zone_if_those_of_fit_had(zone, words):
+    times = {"without": "2026-03-01T12:00", "with": "2026-03-01T12:00+05:00"}
+    good, (bad,) = times.pop(words), times.values()
+    assert len(asked(dated(zone), t=good, x=1.0)) == 2
+    with pytest.raises(ValueError, match=f"the request, row 2, column 't': .* {words} a zone as"):
+        asked(dated(zone), t=bad, x=1.0)
+
+
+def test_true_is_no_number():
+    assert len(asked(dated(None), t=None, x=1)) == 2
+    with pytest.raises(ValidationError, match="valid number"):
+        asked(dated(None), t=None, x=True)

@@ -50,3 +50,16 @@ def test_a_future_with_holes_doubles_or_missing_columns_is_refused():
         read_future(panel, frame.head(0), 3, ["x"])
     with pytest.raises(TypeError, match=r"expected a frame with the next 3 times .*got NoneType"):
         read_future(panel, None, 3, ["x"])
+
+
+def test_a_row_belongs_to_its_period_where_times_were_moved_to_its_start():
+    months = pd.date_range("2020-01-01", periods=30, freq="MS")
+    panel = read_panel(pd.DataFrame({"unique_id": "a", "ds": months[:27], "y": np.arange(27.0)}))
+    ahead = pd.DataFrame({"unique_id": "a", "ds": months[27:], "x": [1.0, 2.0, 3.0]})
+    later = ahead.assign(ds=ahead["ds"] + pd.to_timedelta([3, 20, 11], "D"))
+    expected, found = (
+        read_future(panel, rows, 3, ["x"], at_start=True)[0].values for rows in (ahead, later)
+    )
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match="3 of 3 rows are missing"):
+        read_future(panel, later, 3, ["x"])

@@ -205,3 +205,13 @@ def test_integers_and_gaps_that_polars_alone_knows_are_refused_in_words():
     gap = pl.DataFrame({"ds": pl.Series([pd.NA, 1, 2], dtype=pl.Object), "y": [1.0, 2.0, 3.0]})
     with pytest.raises(ValueError, match="expected a time in every row, got none in row 0"):
         read_panel(gap)
+
+
+@pytest.mark.parametrize(
+    ("zone", "moment"),
+    [("Etc/GMT-2", "9999-12-31T23:00"), ("America/New_York", "0001-01-01T02:00")],
+)
+def test_times_that_a_clock_of_their_zone_cannot_show_are_refused_in_words(zone, moment):
+    times = pd.DatetimeIndex(np.array([moment], "M8[us]")).tz_localize("UTC").tz_convert(zone)
+    with pytest.raises(ValueError, match="between the years 1 and 9999, got one before or after"):
+        read_panel(pd.DataFrame({"unique_id": "a", "ds": times, "y": [1.0]}))

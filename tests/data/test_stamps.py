@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from batchensemble.data.panels import read_panel
-from batchensemble.data.stamps import rounding_advice
+from batchensemble.data.stamps import are_at_start, rounding_advice
 
 
 def stamped(freq, unit, most, n=24):
@@ -74,3 +74,13 @@ def test_times_without_a_pattern_get_no_advice():
     days = np.cumsum(np.random.default_rng(0).integers(1, 90, 30))
     assert rounding_advice(pd.Timestamp("2020-01-01") + pd.to_timedelta(days, "D")) == ""
     assert rounding_advice(pd.Index([1, 2, 4])) == ""
+
+
+@pytest.mark.parametrize("freq", ["D", "h", "MS"])
+def test_times_at_the_start_of_their_period_are_told_from_others(freq):
+    times = pd.date_range("2020-01-01", periods=5, freq=freq)
+    offset = pd.tseries.frequencies.to_offset(freq)
+    assert are_at_start(times, offset)
+    assert not are_at_start(times.insert(5, times[-1] + pd.Timedelta(minutes=8)), offset)
+    assert not are_at_start(pd.Index([1, 2]), 1)
+    assert not are_at_start(times, pd.offsets.BusinessDay())

@@ -606,6 +606,50 @@ def test_an_update_forecasts_as_the_longer_history_does(data):
     assert torch.equal(model.model_.ensemble.bank.theta, theta)
 
 
+@pytest.mark.parametrize("freq", ["D", "h"])
+def test_a_value_belongs_to_its_period_whatever_rows_come_with_it(freq):
+    """Series a is measured at any time within the period, b always at the same."""
+    random, grid = np.random.default_rng(0), pd.date_range("2023-01-02", periods=63, freq=freq)
+    unit = "h" if freq == "D" else "min"
+    a, b = (
+        pd.DataFrame({"unique_id": name, "ds": grid + pd.to_timedelta(late, unit), "y": y})
+        for name, late, y in (
+            ("a", random.integers(7, 18, 63), 10 + random.normal(size=63)),
+            ("b", np.full(63, 8), 20 + random.normal(size=63)),
+        )
+    )
+    model = Forecaster(**QUICK, freq=freq).fit(pd.concat([a[:60], b[:60]]))
+    both, alone = model.predict(df=pd.concat([a[:60], b[:60]])), model.predict(df=b[:60])
+    assert of(both, "b")["ds"].tolist() == alone["ds"].tolist()
+    assert_close(of(both, "b"), alone)
+    expected = model.predict(df=pd.concat([a, b]))
+    for row in range(60, 63):
+        model.update(pd.concat([a[row : row + 1], b[row : row + 1]]))
+    pd.testing.assert_frame_equal(model.predict(), expected)
+    plain = Forecaster(**QUICK).fit(b[:60])  # negative control: nobody said so
+    with pytest.raises(ValueError, match="expected times of the frequency"):
+        plain.update(a[60:61].assign(unique_id="b"))
+
+
+def test_answers_never_stand_in_the_columns_of_the_data(data):
+    named = data.rename(columns={"unique_id": "total"})
+    model = Forecaster(**QUICK, id_col="total").fit(named)
+    model.predict(level=[80])
+    with pytest.raises(ValueError, match="columns of ids, times and targets, got 'total'; rename"):
+        model.uncertainty()
+    named = data.rename(columns={"y": "sales-lo-80"})
+    model = Forecaster(**QUICK, target_col="sales-lo-80", alias="sales")
+    with pytest.raises(ValueError, match="got 'sales-lo-80'; rename the column, or choose another"):
+        model.cross_validation(named, level=[80])
+
+
+def test_levels_that_differ_little_have_columns_of_their_own():
+    answers = fitted().predict(level=[80, 80.00001, 99.99999], quantiles=[0.1, 0.10000001])
+    ends = ["80", "80.00001", "99.99999"]
+    assert [name.rsplit("-")[-1] for name in answers if "-lo-" in name] == ends
+    assert [name.rsplit("-")[-1] for name in answers if "-q-" in name] == ["10", "10.000001"]
+
+
 def test_an_update_in_another_unit_is_told(data):
     data = data.assign(y=data["y"] + 50)
     position = data.groupby("unique_id").cumcount()

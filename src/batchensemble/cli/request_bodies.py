@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, TypeAdapter, WrapValidator
+from pydantic import ConfigDict, Field, Strict, TypeAdapter, WrapValidator
 from typing_extensions import TypedDict
 
 from batchensemble.cli.batching import Batches
@@ -27,16 +27,17 @@ from batchensemble.cli.predictions import forecast_columns
 from batchensemble.cli.request_values import NUMBERS, REQUEST, Rows, row_numbers, values_of
 from batchensemble.data.columns import Column, Columns, Kind
 from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.file_parts import refuse_zones
 from batchensemble.data.reading import open_csv
 from batchensemble.data.scalars import texts
 from batchensemble.estimators import Classifier, Forecaster, Regressor
-from batchensemble.estimators.answers import with_shift
+from batchensemble.estimators.answers import with_shift, zones_of
 
 JSON, CSV = "application/json", "text/csv"
 # Texts are read later, as those of files are: pydantic would read 1.234 as less than two.
 AS_TEXT = WrapValidator(lambda cell, check: cell if isinstance(cell, str) else check(cell))
 TYPES: dict[Kind, Any] = {
-    "number": Annotated[float | None, Field(allow_inf_nan=False), AS_TEXT],
+    "number": Annotated[Annotated[float, Strict()] | None, Field(allow_inf_nan=False), AS_TEXT],
     "boolean": Annotated[bool | None, AS_TEXT],
     "category": str | bool | int | float | None,
     "date": str | None,
@@ -73,7 +74,7 @@ class TableRequests:
         self.kinds, self.notations = table_kinds(self.model), notations_of(self.model)
         encoder = self.model.model_.encoder
         self.usual = usual_numbers(encoder)
-        self.zoned = dict(zip(encoder.names_, getattr(encoder, "zoned_", ()), strict=False))
+        self.zoned = zones_of(encoder)
         calibration = self.model.calibration_
         if getattr(calibration, "groups", None) is not None and not self.model.group_column_:
             raise ValueError(
@@ -121,8 +122,11 @@ class TableRequests:
         )
 
     def _column(self, name: str, kind: Kind, cells: list[Any]) -> Column:
-        values = values_of(name, kind, self.notations, cells, self.usual)
-        return Column(name, kind, values, is_zoned=bool(self.zoned.get(name)))
+        values, is_zoned = values_of(name, kind, self.notations, cells, self.usual), False
+        if kind == "date" and name in self.zoned:
+            is_zoned, rows = self.zoned[name], pd.DataFrame({name: cells}, row_numbers(cells))
+            refuse_zones(rows[name], Rows(rows), had_zones=is_zoned, place="at fit")
+        return Column(name, kind, values, is_zoned)
 
 
 @dataclass(eq=False)

@@ -11,11 +11,17 @@ from batchensemble.data import grids, longframes
 from batchensemble.data.columns import Columns
 from batchensemble.data.frames import as_frame, read_columns
 from batchensemble.data.panel import Panel
+from batchensemble.data.stamps import starts_of_periods
 from batchensemble.data.time_words import when
 
 
-def read_future(panel: Panel, frame: Any, h: int, columns: Sequence[str]) -> Columns:
-    """The exogenous `columns` at `panel.future_times(h)`, in that order; other rows are ignored."""
+def read_future(
+    panel: Panel, frame: Any, h: int, columns: Sequence[str], *, at_start: bool = False
+) -> Columns:
+    """The exogenous `columns` at `panel.future_times(h)`, in that order; other rows are ignored.
+
+    `at_start`: a row belongs to its month, day, ..., wherever in it its time lies.
+    """
     table = as_frame(frame)
     if not isinstance(table, nw.DataFrame):
         raise TypeError(
@@ -33,6 +39,8 @@ def read_future(panel: Panel, frame: Any, h: int, columns: Sequence[str]) -> Col
     if needs_ids:
         series = panel.numbers_of(longframes.read_ids(table, panel.names))
     times = grids.alike(longframes.read_times(table[panel.names.time])[0], panel.times)
+    moved = starts_of_periods(times, panel.freq) if at_start else None
+    times = times if moved is None else moved
     # A row is found by series and time: one number for both, -1 for a series not in the panel.
     wanted = panel.future_times(h)
     moments, _ = pd.factorize(wanted.append(times))

@@ -157,6 +157,8 @@ def _dates(values: Any) -> pd.DatetimeIndex:
             times = times.as_unit("us")
     except (pd.errors.OutOfBoundsDatetime, OverflowError) as error:
         raise ValueError(f"{YEARS}: {error}") from None
+    except NotImplementedError:  # by the clock of its zone
+        raise ValueError(f"{YEARS}, got one before or after; correct it") from None
     except (ValueError, TypeError):
         raise ValueError(
             "expected times of one time zone, or all without, got a mixture; make them alike: "

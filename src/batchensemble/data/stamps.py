@@ -17,22 +17,32 @@ KINDS = {  # by pandas' word for the period: how it is called, and what differs
 }
 
 
-def moved_to_start(times: Any, starts: NDArray[np.int64], freq: Any) -> Any:
-    """Each time at the start of its month, day, ..., as `freq` has it.
-
-    None where two times of a series are in the same one, or where `freq` has no such starts.
-    """
+def starts_of_periods(times: Any, freq: Any) -> Any:
+    """Each time at the start of its month, day, ..., as `freq` has it; None if it has no such."""
     if not isinstance(times, pd.DatetimeIndex):
         return None
     for word, (_, start) in KINDS.items():
         if freq == pd.tseries.frequencies.to_offset(start):
             local = times.tz_localize(None).as_unit("s").to_period(word).start_time
             moved = local.tz_localize(times.tz, ambiguous="NaT", nonexistent="NaT")
-            later = np.diff(moved.asi8) > 0
-            later[starts[1:-1] - 1] = True  # the next series
-            if not moved.hasnans and later.all():
-                return moved.as_unit(times.unit)
+            return None if moved.hasnans else moved.as_unit(times.unit)
     return None
+
+
+def moved_to_start(times: Any, starts: NDArray[np.int64], freq: Any) -> Any:
+    """The same, unless two times of a series are in the same month, day, ..."""
+    moved = starts_of_periods(times, freq)
+    if moved is None:
+        return None
+    later = np.diff(moved.asi8) > 0
+    later[starts[1:-1] - 1] = True  # the next series
+    return moved if later.all() else None
+
+
+def are_at_start(times: Any, freq: Any) -> bool:
+    """Whether none of them lies inside of a month, day, ..."""
+    moved = starts_of_periods(times, freq)
+    return moved is not None and bool((moved == times).all())
 
 
 def rounding_advice(times: Any) -> str:

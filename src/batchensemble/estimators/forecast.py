@@ -79,8 +79,8 @@ class Forecast:
             intervals: dict[str, NDArray[np.float64]] = {self.alias: mean}
             for share in shares:
                 ends = widened(mean, std, self._factors(share / 100, mean, std))
-                intervals[f"{self.alias}-lo-{share:g}"] = ends[..., 0]
-                intervals[f"{self.alias}-hi-{share:g}"] = ends[..., 1]
+                intervals[f"{self.alias}-lo-{share:.10g}"] = ends[..., 0]
+                intervals[f"{self.alias}-hi-{share:.10g}"] = ends[..., 1]
             answers = intervals | answers
         lowest = self.ahead.encoded.lowest[self.ahead.starts + self.model.reach, None]
         return {name: np.maximum(values, lowest) for name, values in answers.items()}
@@ -132,16 +132,19 @@ class Forecast:
 
     def table(self, answers: Answers, *, with_truth: bool = False) -> dict[str, Any]:
         """The columns of that frame."""
-        known: dict[str, Any] = {}
-        if with_truth:
-            known = {"cutoff": self.ahead.cutoffs.repeat(self.ahead.h)}
-            known[self.names.target] = self.truth.ravel()
-        return {
+        known: dict[str, Any] = {
             self.names.id: np.repeat(self.ahead.ids, self.ahead.h),
             self.names.time: self.ahead.times,
-            **known,
-            **{name: values.ravel() for name, values in answers.items()},
         }
+        if with_truth:
+            known |= {"cutoff": self.ahead.cutoffs.repeat(self.ahead.h)}
+            known |= {self.names.target: self.truth.ravel()}
+        if taken := [name for name in answers if name in known]:
+            raise ValueError(
+                "expected other names than those of answers for the columns of ids, times and "
+                f"targets, got {taken[0]!r}; rename the column, or choose another alias"
+            )
+        return known | {name: values.ravel() for name, values in answers.items()}
 
     def simulated(self, seed: int | None = None) -> Any:
         """Joint paths, a frame with the rows id, time, sample_id, target."""
@@ -234,10 +237,10 @@ def asked_columns(
     """The question behind the columns <alias>, <alias>-lo-80, <alias>-hi-80 and <alias>-q-10."""
     levels: dict[str, float] = {}
     for share in read_levels(level):
-        levels[f"{alias}-lo-{share:g}"] = 0.5 - share / 200
-        levels[f"{alias}-hi-{share:g}"] = 0.5 + share / 200
+        levels[f"{alias}-lo-{share:.10g}"] = 0.5 - share / 200
+        levels[f"{alias}-hi-{share:.10g}"] = 0.5 + share / 200
     for q in _read_numbers(quantiles, "quantiles", 1):
-        levels[f"{alias}-q-{100 * q:g}"] = q
+        levels[f"{alias}-q-{100 * q:.10g}"] = q
 
     def question(dist: SamplePredictive) -> Answers:
         columns = {alias: dist.mean, **({STD: dist.std} if with_std else {})}

@@ -32,6 +32,7 @@ from batchensemble.data.panels import (
 from batchensemble.data.public_holidays import check_holidays, holiday_columns, holiday_names
 from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.series_encoder import SeriesEncoder
+from batchensemble.data.stamps import are_at_start
 from batchensemble.data.units import doubts_about_series
 from batchensemble.estimators.backtests import doubts_about_levels, past_forecasts
 from batchensemble.estimators.base import Estimator, pick_device
@@ -382,7 +383,8 @@ class Forecaster(Estimator):
                     f"expected X_df= with the columns {list(self.future_columns)} for the next {h} "
                     "times of every series, got none; they were named future_columns"
                 )
-            columns = read_future(panel, X_df, h, self.future_columns)
+            at_start = self._takes_starts(panel.times, panel.freq)
+            columns = read_future(panel, X_df, h, self.future_columns, at_start=at_start)
         elif X_df is not None:
             raise ValueError(
                 "expected no X_df=, since no columns were named future_columns at fit, got "
@@ -588,9 +590,14 @@ class Forecaster(Estimator):
             marks_gaps=fill is None and NETWORKS[kind or self._kind].reads_around_gaps,
             goes_on=goes_on,
             like=like,
+            at_start=like is not None and self._takes_starts(like, freq),
         )
         check_static(panel, self.static_columns)
         return self._with_holidays(panel) if has_dates else panel
+
+    def _takes_starts(self, times: Any, freq: Any) -> bool:
+        """Whether times of fit were moved to the start of their month, day, ..., or lay there."""
+        return self.freq is not None and are_at_start(times, freq)
 
     def _with_holidays(self, panel: Panel) -> Panel:
         if self.holidays is None:
