@@ -12,7 +12,9 @@ OF = {Regressor: PRESETS, Classifier: CLASSIFIER_PRESETS, Forecaster: SERIES_PRE
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by mkdocs for every page."""
-    return markdown.replace(PLACE, "\n\n".join(map(table, PRESETS)))
+    return markdown.replace(
+        PLACE, "\n\n".join(map(table, dict.fromkeys([*PRESETS, *SERIES_PRESETS])))
+    )
 
 
 def table(preset: str) -> str:
@@ -24,6 +26,7 @@ def table(preset: str) -> str:
             if name in signature(estimator).parameters
         }
         for estimator, presets in OF.items()
+        if preset in presets
     }
     names = dict.fromkeys(name for settings in columns.values() for name in settings)
     rows = [

@@ -216,6 +216,13 @@ def test_the_reference_explains_every_parameter_of_an_estimator_with_its_default
     assert len(set(sentences)) == len(sentences), "parameters share an entry"
 
 
+def test_the_reference_has_every_preset_once_and_only_estimators_that_have_it():
+    page = loaded("presets").on_page_markdown(read(DOCS / "reference.md"))
+    for preset in {*PRESETS, *SERIES_PRESETS}:
+        assert page.count(f'| `preset="{preset}"` |') == 1
+    assert '| `preset="recurrent"` | Forecaster |\n' in page
+
+
 @pytest.mark.parametrize("preset", ["default", "paper"])
 def test_the_reference_has_the_values_of_the_presets(preset):
     page = loaded("presets").on_page_markdown(read(DOCS / "reference.md"))

@@ -141,6 +141,8 @@ def test_the_same_generator_gives_the_same_layer_and_leaves_the_global_seed_alon
         ({"init": "sign"}, "did you mean"),
         ({"bias": False}, "without 'b'"),
         ({"n_members": 0}, "n_members of at least 1"),
+        ({"n_members": 2.5}, "a whole n_members of at least 1, got 2.5"),
+        ({"n_members": True}, "got True"),
         ({"n_in": 0}, "in_features of at least 1"),
     ],
 )

@@ -33,8 +33,8 @@ def test_a_member_axis_of_another_length_is_refused_also_one_of_length_1():
     check_members(torch.zeros(2, 4, 3), 4)
 
 
-@pytest.mark.parametrize("n_members", [0, -1])
-def test_an_ensemble_has_at_least_one_member(n_members):
+@pytest.mark.parametrize("n_members", [0, -1, 1.5, "2", True])
+def test_an_ensemble_has_a_whole_number_of_members(n_members):
     with pytest.raises(ValueError, match="at least 1"):
         expand_members(torch.zeros(2, 3), n_members)
 

@@ -125,9 +125,10 @@ TABLE_ATTRIBUTES = """n_parameters_ : int
         Losses and scores by epoch; with `one_by_one` a history for each network."""
 
 SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
-        Steps that the network reads before the first forecast; by default six seasons, three of
-        long ones, two weeks within a day. Shorter series are continued backwards by repeating
-        their first season. The recurrent network reads one season, between 12 and 60 steps.
+        Steps that the network reads before the first forecast; by default ten seasons (of fewer
+        than ten series six, or two thirds of their values), three of long ones, two weeks within a
+        day. Shorter series are continued backwards by repeating their first season. The recurrent
+        network reads one season, between 12 and 60 steps.
     horizon : int or None
         Steps that it is trained to forecast, and forecasts unless told otherwise.
     season : int or None

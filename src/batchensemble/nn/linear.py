@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from batchensemble.nn.members import (
+    check_count,
     check_members,
     gram_penalty,
     init_biases_,
@@ -60,8 +61,7 @@ class BatchEnsembleLinear(nn.Module):
             ("out_features", out_features),
             ("n_members", n_members),
         ):
-            if count < 1:
-                raise ValueError(f"expected {name} of at least 1, got {count}")
+            check_count(name, count)
         unknown = set(adapters) - set("wrsb")
         if unknown or len(set(adapters)) < len(adapters):
             raise ValueError(

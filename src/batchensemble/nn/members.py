@@ -1,6 +1,7 @@
 """The member axis: second to last, explicit, never guessed; and initialisation along it."""
 
 from collections.abc import Callable
+from numbers import Integral
 
 import torch
 from torch import Generator, Tensor
@@ -15,9 +16,14 @@ def expand_members(x: Tensor, n_members: int) -> Tensor:
 
     (..., features) -> (..., members, features)
     """
-    if n_members < 1:
-        raise ValueError(f"expected n_members of at least 1, got {n_members}")
+    check_count("n_members", n_members)
     return x.unsqueeze(-2).expand(*x.shape[:-1], n_members, x.shape[-1])
+
+
+def check_count(name: str, value: int) -> None:
+    is_whole = isinstance(value, Integral | torch.SymInt) and not isinstance(value, bool)
+    if not is_whole or value < 1:
+        raise ValueError(f"expected a whole {name} of at least 1, got {value!r}")
 
 
 def check_members(x: Tensor, n_members: int) -> None:
