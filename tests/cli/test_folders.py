@@ -1,3 +1,4 @@
+import json
 import os
 from pathlib import Path
 
@@ -151,6 +152,60 @@ def test_files_that_somebody_else_made_are_not_taken_for_predictions(shell, new)
     assert notes.read_text() == "my own notes"
 
 
+@pytest.mark.parametrize("is_empty", [False, True])
+@pytest.mark.parametrize("is_of_same_time", [False, True])
+def test_nor_are_they_in_a_folder_that_has_predictions(shell, new, is_empty, is_of_same_time):
+    shell("predict", "price.be", "new", "-o", "out")
+    houses(15)[: 0 if is_empty else 9].to_csv(new / "c.csv", index=False)
+    Path("out/c.csv").write_text("my own notes")
+    if is_of_same_time:
+        os.utime("out/c.csv", ns=(0, (new / "c.csv").stat().st_mtime_ns))
+    (new / "b.csv").touch()  # to be predicted again
+    before = {path: path.stat().st_mtime_ns for path in Path("out").iterdir()}
+    said = " ".join(shell("predict", "price.be", "new", "-o", "out", code=1).stderr.split())
+    assert "out/c.csv is there, and was not made by predicting a folder" in said
+    assert Path("out/c.csv").read_text() == "my own notes"
+    assert {path: path.stat().st_mtime_ns for path in Path("out").iterdir()} == before
+    Path("out/c.csv").unlink()
+    assert "(1 done before)" in shell("predict", "price.be", "new", "-o", "out").stderr
+
+
+@pytest.mark.parametrize("content", ["", "rooms\n3\n"])
+def test_what_was_not_made_after_all_is_not_taken_for_predictions(shell, new, content):
+    header = (new / "a.csv").read_text().partition("\n")[0] + "\n"
+    (new / "c.csv").write_text(content or header)
+    shell("predict", "price.be", "new", "-o", "out", code=1 if content else 0)
+    Path("out/c.csv").write_text("my own notes")
+    said = shell("predict", "price.be", "new", "-o", "out", code=1).stderr
+    assert "was not made by predicting a folder" in " ".join(said.split())
+    assert Path("out/c.csv").read_text() == "my own notes"
+
+
+def test_a_run_that_was_killed_knows_its_files_again(shell, new, monkeypatch):
+    monkeypatch.setattr(folders, "_keep_record", lambda *_: None)  # nothing is done any more
+    (new / "b.csv").write_text("rooms\n3\n")
+    shell("predict", "price.be", "new", "-o", "out", code=1)
+    houses(15).to_csv(new / "b.csv", index=False)
+    said = shell("predict", "price.be", "new", "-o", "out").stderr
+    assert "15 rows of 1 file (1 done before)" in said
+
+
+def test_a_folder_of_a_version_that_did_not_note_its_files_goes_on(shell, new):
+    shell("predict", "price.be", "new/**/*.csv", "-o", "out")
+    record = json.loads(Path("out/.predictions.json").read_text())
+    assert record.pop("made") == ["a.csv", "b.csv", "more/a.csv"]
+    Path("out/.predictions.json").write_text(json.dumps(record, indent=1, sort_keys=True))
+    houses(15).to_csv(new / "b.csv", index=False)
+    os.utime(new / "b.csv", (2e9, 2e9))
+    said = shell("predict", "price.be", "new", "-o", "out").stderr
+    assert "15 rows of 1 file (1 done before)" in said
+    said = shell("predict", "price.be", "new/**/*.csv", "-o", "out").stderr
+    assert "0 rows of 0 files (3 done before)" in said
+    Path("out/.predictions.json").write_text("{")
+    said = shell("predict", "price.be", "new", "-o", "out", code=1).stderr
+    assert "out has predictions of another model" in said
+
+
 def test_a_bad_file_is_named_and_those_before_it_stay(shell, new):
     (new / "b.csv").write_text("rooms\n3\n")
     said = shell("predict", "price.be", "new", "-o", "out", code=1).stderr
@@ -181,8 +236,6 @@ def test_a_cluster_is_for_many_files(shell, new):
 
 
 def test_json_says_how_many(shell, new):
-    import json
-
     said = json.loads(shell("predict", "price.be", "new", "-o", "out", "--json").stdout)
     assert (said["n_rows"], said["n_files"], said["n_before"]) == (41, 2, 0)
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from batchensemble.modelfile.files import check_writable, make_folder, replacing
+from batchensemble.modelfile.files import check_writable, locked, make_folder, replacing
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path):
@@ -199,3 +199,20 @@ def test_a_file_is_not_taken_for_stale_while_it_is_begun(tmp_path):
         stop.set()
         for thread in clearing:
             thread.join()
+
+
+def test_who_holds_a_folder_is_waited_for(tmp_path):
+    pytest.importorskip("fcntl")
+    order = []
+
+    def other():
+        with locked(tmp_path):
+            order.append("other")
+
+    waiting = threading.Thread(target=other)
+    with locked(tmp_path):
+        waiting.start()
+        waiting.join(0.2)
+        order.append("first")
+    waiting.join(10)
+    assert order == ["first", "other"]

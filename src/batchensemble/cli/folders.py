@@ -16,12 +16,12 @@ from batchensemble.cli.errors import if_stopped
 from batchensemble.cli.format import counted
 from batchensemble.cli.predictions import in_commas, predict_file
 from batchensemble.data.file_options import FileOptions
-from batchensemble.data.reading import EXCEL, PIPE
+from batchensemble.data.reading import EXCEL, PIPE, is_table
 from batchensemble.data.table_files import has_rows, is_pattern, list_files
 from batchensemble.estimators import Forecaster, load
-from batchensemble.modelfile.files import make_folder, replacing
+from batchensemble.modelfile.files import locked, make_folder, replacing
 
-ABOUT = ".predictions.json"  # in the folder: of which model they are, and how they were made
+ABOUT = ".predictions.json"  # in the folder: of which model they are, how and which were made
 COARSEST_TIME = 0.02  # in seconds, of common file systems
 Progress = Callable[[int, float | None], None]
 
@@ -77,7 +77,8 @@ def predict_folder(
     outputs = _outputs(list_files(data), _fixed_part(data), out)
     how = {"coverage": coverage, "keep": list(keep), "options": options}
     make_folder(out)
-    _claim(out, model, how, outputs.values())
+    about = _about(model, how)
+    _claim(out, about, outputs.values())
     waiting = {source: file for source, file in outputs.items() if not _is_done(source, file)}
     n_rows, arguments = 0, {"model": model, "device": device, "how": how}
     done = _on_ray(ray, arguments, waiting) if ray else _here(arguments, waiting)
@@ -89,10 +90,13 @@ def predict_folder(
             "same command again to predict the others."
         )
 
-    with if_stopped(left):
-        for i, n in enumerate(done, 1):
-            n_rows += n
-            progress(n_rows, i / len(waiting))
+    try:
+        with if_stopped(left):
+            for i, n in enumerate(done, 1):
+                n_rows += n
+                progress(n_rows, i / len(waiting))
+    finally:
+        _keep_record(out, about, outputs.values())
     missing = [str(s) for s, file in outputs.items() if not file.exists() and has_rows(s, options)]
     if missing:
         raise RuntimeError(
@@ -160,23 +164,61 @@ def _is_done(source: Path, file: Path) -> bool:
     return file.exists() and abs(file.stat().st_mtime - source.stat().st_mtime) < COARSEST_TIME
 
 
-def _claim(out: Path, model: Path, how: dict[str, Any], files: Collection[Path]) -> None:
-    """Refuse a folder with predictions of another model, or with files made in another way."""
+def _about(model: Path, how: dict[str, Any]) -> dict[str, Any]:
+    """What all predictions of a folder have in common, as its record has it."""
     with model.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     kept = [name for words in how["keep"] for name in in_commas(words)]
     about = {"model": digest, **how, "keep": kept, "options": asdict(how["options"])}
-    text, path = json.dumps(about, indent=1, sort_keys=True), out / ABOUT
-    if not path.exists():
-        for other in (file for file in files if file.exists()):
+    return dict(json.loads(json.dumps(about)))
+
+
+def _claim(out: Path, about: dict[str, Any], files: Collection[Path]) -> None:
+    """Note the files that are to be made; refuse those of another model, or of somebody else.
+
+    They are noted before, so that a run that is killed knows them again.
+    """
+    with locked(out):
+        noted, made = _record(out)
+        if noted not in ({}, about):
+            raise ValueError(
+                f"{out} has predictions of another model, or with other options; choose another "
+                "folder, or delete it"
+            )
+        for other in (f for f in files if f.exists() and _name(f, out) not in made):
             raise ValueError(
                 f"{other} is there, and was not made by predicting a folder; choose another "
                 "folder, or delete it"
             )
-        with replacing(path) as file:
-            file.write(text.encode())
-    elif path.read_text() != text:
-        raise ValueError(
-            f"{out} has predictions of another model, or with other options; choose another "
-            "folder, or delete it"
-        )
+        _write_record(out, about, made | {_name(file, out) for file in files})
+
+
+def _keep_record(out: Path, about: dict[str, Any], files: Collection[Path]) -> None:
+    """Forget those of the files that were not made after all: others may come to lie there."""
+    with locked(out):
+        made = _record(out)[1] - {_name(file, out) for file in files}
+        _write_record(out, about, made | {_name(file, out) for file in files if file.exists()})
+
+
+def _record(out: Path) -> tuple[dict[str, Any], set[str]]:
+    """How the predictions in a folder were made, nothing if there are none, and which these are."""
+    path = out / ABOUT
+    if not path.exists():
+        return {}, set()
+    try:
+        about = dict(json.loads(path.read_text()))
+    except ValueError:
+        about = {"model": "unknown"}
+    made = about.pop("made", None)
+    if made is None:  # versions before did not say: all tables that are there
+        made = [_name(file, out) for file in out.rglob("*") if is_table(file)]
+    return about, set(made)
+
+
+def _write_record(out: Path, about: dict[str, Any], made: Collection[str]) -> None:
+    with replacing(out / ABOUT) as file:
+        file.write(json.dumps(about | {"made": sorted(made)}, indent=1, sort_keys=True).encode())
+
+
+def _name(file: Path, out: Path) -> str:
+    return file.relative_to(out).as_posix()

@@ -2,7 +2,8 @@
 
 import errno
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, BinaryIO
@@ -130,3 +131,18 @@ def make_folder(path: Path) -> None:
             f"expected a folder to write into, got {path}: no write permission; choose another "
             "folder"
         )
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Wait for other processes that hold the folder, where there are such locks."""
+    if fcntl is None:
+        yield
+        return
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # there are file systems without locks
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
