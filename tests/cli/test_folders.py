@@ -54,6 +54,27 @@ def test_what_is_done_is_not_done_again_unless_its_rows_are_others(shell, new, t
     )
 
 
+@pytest.mark.parametrize("out", ["new/out", "new/more/../out", "link/out", "elsewhere"])
+def test_predictions_are_never_input_wherever_they_lie(shell, new, out):
+    Path("link").symlink_to(new)
+    Path("elsewhere").mkdir()
+    (new / "other").symlink_to(Path("elsewhere").resolve())
+    words = ("predict", "price.be", "new/**/*.csv", "-o", out, "--keep", "all")
+    for said in ("63 rows of 3 files", "0 rows of 0 files (3 done before)"):
+        assert said in shell(*words).stderr
+    assert files_in(shell.folder / out) == ["a.csv", "b.csv", "more/a.csv"]
+
+
+def test_a_folder_in_that_of_predictions_may_be_predicted(shell, new):
+    for said in ("41 rows of 2 files", "0 rows of 0 files (2 done before)"):
+        assert said in shell("predict", "price.be", "new/*.csv", "-o", ".").stderr
+    said = shell("predict", "price.be", "mo*/*.csv", "-o", "more", code=1).stderr
+    assert "there is no file mo*/*.csv" in " ".join(said.split())
+    shell("predict", "price.be", "new", "-o", "more")
+    said = shell("predict", "price.be", "mo*/*.csv", "-o", "more", code=1).stderr
+    assert "with files in the folder of predictions more alone" in " ".join(said.split())
+
+
 def test_parts_without_rows_have_no_predictions_and_stop_nobody(shell, new):
     (new / "0.csv").write_text((new / "a.csv").read_text().partition("\n")[0] + "\n")
     assert has_rows(new / "a.csv", AS_FOUND)

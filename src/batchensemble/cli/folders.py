@@ -74,7 +74,7 @@ def predict_folder(
     """Predict every file whose predictions are not there yet; what was done, and what before."""
     if out == PIPE or out.is_file():
         raise ValueError("many files are predicted into a folder: add -o FOLDER")
-    outputs = _outputs(list_files(data), _fixed_part(data), out)
+    outputs = _outputs(_inputs(data, out), _fixed_part(data), out)
     how = {"coverage": coverage, "keep": list(keep), "options": options}
     make_folder(out)
     about = _about(model, how)
@@ -137,6 +137,20 @@ def _on_ray(address: str, arguments: dict[str, Any], waiting: dict[Path, Path]) 
 def _fixed_part(data: Path) -> Path:
     """The folder, or that of a pattern: it stays, whatever files come and go."""
     return next(folder for folder in (data, *data.parents) if folder.is_dir())
+
+
+def _inputs(data: Path, out: Path) -> list[Path]:
+    """The files to predict: none in the folder of predictions, unless all of them lie there."""
+    sources, place = list_files(data), out.resolve()
+    if _fixed_part(data).resolve().is_relative_to(place):
+        return sources
+    others = [s for s in sources if not s.parent.resolve().is_relative_to(place)]
+    if not others:
+        raise ValueError(
+            f"expected files to predict, got {data} with files in the folder of predictions {out} "
+            "alone; name other files, or another folder with -o"
+        )
+    return others
 
 
 def _outputs(sources: Sequence[Path], folder: Path, out: Path) -> dict[Path, Path]:
