@@ -98,6 +98,31 @@ def test_groups_of_other_types_than_texts_are_found_again(towns):
         assert len(towns.read(f"{name}.csv")) == len(frame)
 
 
+WRITTEN = ("{}", "{}.0", "{:03d}", "{:.2f}")
+
+
+def shops(written):
+    """Rows of three shops, whose numbers are written in some way."""
+    frame = houses(90).dropna(subset="price").drop(columns="town")
+    return frame.assign(shop=[written.format(i % 3 + 1) for i in range(len(frame))])
+
+
+@pytest.mark.parametrize("first", WRITTEN[:3])
+def test_a_group_is_found_however_its_number_is_written(shell, first):
+    shops(first).to_csv("first.csv", index=False)
+    fit = ("-t", "price", "--by", "shop", "-o", "models", *QUICK)
+    shell("fit", "first.csv", *fit)
+    shell("predict", "models", "first.csv", "-o", "expected.csv")
+    for i, written in enumerate(WRITTEN):
+        shops(written).to_csv(f"{i}.csv", index=False)
+    typed = shops(first).astype({"shop": float})
+    typed.to_parquet("typed.parquet")
+    typed.to_excel("typed.xlsx", index=False)
+    for path in ("0.csv", "1.csv", "2.csv", "3.csv", "typed.parquet", "typed.xlsx"):
+        shell("predict", "models", path, "-o", "out.csv")
+        pd.testing.assert_frame_equal(shell.read("out.csv"), shell.read("expected.csv"))
+
+
 HOLD = """
 import fcntl, sys, time
 file = open(sys.argv[1], "wb")

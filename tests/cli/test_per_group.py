@@ -250,6 +250,22 @@ def test_groups_whose_names_look_alike_in_a_file_name_do_not_share_a_model(towns
     assert Path("models", before["file"]).read_bytes() == kept
 
 
+def test_groups_whose_numbers_are_written_otherwise_are_those_of_the_folder(towns):
+    frame = pd.read_csv("towns.csv", dtype={"plot": str})
+    number = frame["town"].map({"Bonn": 1, "Jena": 2, "Ulm": 3})
+    for written in ("{:02d}", "{}", "{}.0"):
+        frame.assign(town=number.map(written.format)).to_csv("towns.csv", index=False)
+        said = towns(*FIT).output
+        index = json.loads(Path("models/index.json").read_text())
+        assert [*index["groups"]] == ["01", "02", "03"]
+    assert "3 were there already" in said
+    both = np.where(number == 3, "1", number.map("{:02d}".format))
+    frame.assign(town=both).to_csv("both.csv", index=False)
+    for n_fitted in (3, 0):  # 1 is another group than 01 where a file has both
+        said = towns("fit", "both.csv", *FIT[2:7], "both", *FIT[8:]).output
+        assert f"(3 groups{'' if n_fitted else '; 3 were there already'})" in said
+
+
 def test_rows_in_another_order_or_other_groups_make_another_model(towns):
     data = read_training_table(Path("towns.csv"), "price", task=None, drop=(), by="town")
     twos = np.arange(len(data.frame)) // 2

@@ -16,6 +16,7 @@ from batchensemble.cli.format import counted, named
 from batchensemble.cli.predictions import table_predictions
 from batchensemble.data.reading import TableFile
 from batchensemble.data.text import read_as, text_columns, written_dates
+from batchensemble.data.vocabulary import Spelling
 from batchensemble.estimators import load
 from batchensemble.modelfile.files import replacing
 
@@ -76,6 +77,7 @@ class ModelFolder:
     def __post_init__(self) -> None:
         index = read_index(self.folder)
         self.by, self.groups = index["by"], index["groups"]
+        self._spelling = Spelling([*self.groups])
         self.needed = [self.by, *index["columns"]]
         self.classes = sorted({name for entry in self.groups.values() for name in entry["classes"]})
         self.has_sets = any(entry.get("is_calibrated", True) for entry in self.groups.values())
@@ -102,14 +104,15 @@ class ModelFolder:
         return frame.loc[rows.index]
 
     def _labels(self, rows: pd.DataFrame, file: TableFile) -> NDArray[Any]:
-        """Read as at fit, dates as in a CSV; "" where there is none."""
+        """Read as at fit, dates as in a CSV, and spelled as there; "" where there is none."""
         column = text_columns(rows[[self.by]], file)[self.by]
         if column.kind == "date" and not column.is_zoned:
             dates = written_dates(column)
             known = [d if d in self.groups else d.removesuffix(" 00:00:00") for d in dates]
             return np.array(known, object)
         labels = read_as(rows, {self.by: "category"}, file)[self.by]
-        return np.array(["" if label is None else label for label in labels], object)
+        spelled = {label: self._spelling(label) or "" for label in pd.unique(labels)}
+        return np.array([spelled[label] for label in labels], object)
 
     def _model(self, label: str) -> Any:
         if label not in self._loaded:

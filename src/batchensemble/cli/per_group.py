@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
@@ -23,6 +23,7 @@ from batchensemble.cli.format import counted, named
 from batchensemble.cli.holdout import train
 from batchensemble.cli.model_folder import FORMAT, INDEX, alone, read_index, write_index
 from batchensemble.cli.training_data import TrainingData
+from batchensemble.data.vocabulary import Spelling
 from batchensemble.estimators import Classifier
 from batchensemble.estimators.answers import class_names
 from batchensemble.estimators.base import pick_device
@@ -57,7 +58,7 @@ def fit_groups(
     make_folder(folder)
     with alone(folder):
         rows: dict[str, Any] = pd.Series(data.by).groupby(np.asarray(data.by)).indices
-        index = _continued(folder, data, by, rows)
+        index, rows = _continued(folder, data, by, rows)
         known, digests = index["groups"], dict[str, str]()
         for name in rows:
             digest, entry = _digest(_part(data, rows[name]), settings, how), known.get(name, {})
@@ -114,9 +115,14 @@ def _workers(jobs: int, ray: str | None) -> Iterator[MapCalls]:
         yield map_by_tasks
 
 
-def _continued(folder: Path, data: TrainingData, by: str, groups: Container[str]) -> dict[str, Any]:
-    """The index of a folder that has some of these models, or none."""
+def _continued(
+    folder: Path, data: TrainingData, by: str, rows: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The index of a folder that has some of these models, or none; groups as it spells them."""
     index = read_index(folder) if (folder / INDEX).is_file() else {"groups": {}}
+    spelling = Spelling([*index["groups"]])
+    known = {spelling(name) or name: part for name, part in rows.items()}
+    groups = known if len(known) == len(rows) else rows  # a file may tell 1 from 01
     target, columns = data.origin.target, list(data.origin.columns)
     wanted = {"by": by, "target": target, "task": data.origin.task}
     gone = sorted(name for name in index["groups"] if name not in groups)
@@ -131,7 +137,7 @@ def _continued(folder: Path, data: TrainingData, by: str, groups: Container[str]
         raise ValueError(f"{folder} holds {why}; choose another folder, or delete this one")
     if index.get("columns", columns) != columns:  # rows may not have what its models need
         index = {"groups": {}}
-    return index | {"format": FORMAT, "columns": columns} | wanted
+    return index | {"format": FORMAT, "columns": columns} | wanted, groups
 
 
 def _parts(wanted: dict[str, int], most: int) -> list[list[str]]:
