@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sample_files import houses
+from sample_files import BY_TOWN, houses
 
 from batchensemble.cli import folders
 from batchensemble.cli.folders import predict_folder
@@ -155,6 +155,21 @@ def test_a_duplicate_start_leaves_every_file_whole_and_once(shell, new, monkeypa
         both = [(shell.folder / folder / name).read_bytes() for folder in ("out", "alone")]
         assert both[0] == both[1]
     assert files_in(shell.folder / "out") == ["a.csv", "b.csv"]
+
+
+def test_a_folder_is_predicted_by_the_models_of_its_groups(towns, new):
+    towns(*BY_TOWN)
+    for path in new.glob("*.csv"):
+        frame = pd.read_csv(path, dtype={"plot": str})
+        frame.assign(town=frame["town"].fillna("Ulm")).to_csv(path, index=False)
+    for said in ("41 rows of 2 files", "0 rows of 0 files (2 done before)"):
+        assert said in towns("predict", "models", "new", "-o", "out").stderr
+    assert Path("out/b.csv").read_text() == towns("predict", "models", "new/b.csv").stdout
+    towns(*BY_TOWN, "--seed", "7")
+    said = towns("predict", "models", "new", "-o", "out", code=1).stderr
+    assert "out has predictions of another model" in said
+    said = towns("predict", "new", "new", "-o", "out", code=1).stderr
+    assert "expected models by group in new" in said
 
 
 def test_predictions_of_another_model_or_coverage_are_not_mixed_in(shell, new):

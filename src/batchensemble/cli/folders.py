@@ -14,11 +14,12 @@ from typing import Any
 
 from batchensemble.cli.errors import if_stopped
 from batchensemble.cli.format import counted
+from batchensemble.cli.model_folder import load_models, read_index
 from batchensemble.cli.predictions import in_commas, predict_file
 from batchensemble.data.file_options import FileOptions
 from batchensemble.data.reading import EXCEL, PIPE, is_table
 from batchensemble.data.table_files import has_rows, is_pattern, list_files
-from batchensemble.estimators import Forecaster, load
+from batchensemble.estimators import Forecaster
 from batchensemble.modelfile.files import locked, make_folder, replacing
 
 ABOUT = ".predictions.json"  # in the folder: of which model they are, how and which were made
@@ -35,7 +36,7 @@ class Predictor:
     """A loaded model that predicts files; one for each worker of a cluster."""
 
     def __init__(self, model: Path, device: str, how: dict[str, Any]) -> None:
-        self.model, self.how = load(model, device=device), how
+        self.model, self.how = load_models(model, device), how
         if isinstance(self.model, Forecaster):
             raise ValueError("a folder is for tables, and this model is a forecaster; name a file")
 
@@ -180,8 +181,11 @@ def _is_done(source: Path, file: Path) -> bool:
 
 def _about(model: Path, how: dict[str, Any]) -> dict[str, Any]:
     """What all predictions of a folder have in common, as its record has it."""
-    with model.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if model.is_dir():  # the index knows of what rows and settings its models are
+        digest = hashlib.sha256(json.dumps(read_index(model), sort_keys=True).encode()).hexdigest()
+    else:
+        with model.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     kept = [name for words in how["keep"] for name in in_commas(words)]
     about = {"model": digest, **how, "keep": kept, "options": asdict(how["options"])}
     return dict(json.loads(json.dumps(about)))

@@ -122,3 +122,8 @@ class ModelFolder:
                 self._loaded.popitem(last=False)
         self._loaded.move_to_end(label)
         return self._loaded[label]
+
+
+def load_models(path: Path, device: str) -> Any:
+    """The model in a file, or those in a folder of `fit --by`."""
+    return ModelFolder(path, device) if path.is_dir() else load(path, device=device)

@@ -100,10 +100,9 @@ def predict(
         raise typer.BadParameter("--json needs a file for the predictions: -o FILE")
     from batchensemble.cli.errors import plain_warnings
     from batchensemble.cli.folders import is_many, predict_folder
-    from batchensemble.cli.model_folder import ModelFolder
+    from batchensemble.cli.model_folder import load_models
     from batchensemble.cli.predictions import predict_file
     from batchensemble.data.file_options import FileOptions
-    from batchensemble.estimators import load
 
     options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
     how: Any = {
@@ -122,7 +121,7 @@ def predict(
             )
         else:
             done = predict_file(
-                ModelFolder(model, device) if model.is_dir() else load(model, device=device),
+                load_models(model, device),
                 data,
                 out,
                 horizon=horizon,
