@@ -179,6 +179,17 @@ def test_predictions_of_another_model_or_coverage_are_not_mixed_in(shell, new):
         assert "out has predictions of another model, or with other options" in said
 
 
+@pytest.mark.parametrize(
+    "words", [("price.be", "--keep", "none"), ("sales.be",), ("price.be", "--decimal", ",")]
+)
+def test_a_command_that_predicts_nothing_leaves_the_folder_to_the_next(shell, new, words):
+    if "--decimal" in words:
+        (new / "a.csv").write_text("rooms\n3\n")
+    shell("predict", words[0], "new", "-o", "out", *words[1:], code=1)
+    assert not any(Path("out").rglob("*.*"))
+    assert "21 rows" in shell("predict", "price.be", "new/b.csv*", "-o", "out").stderr
+
+
 def test_files_that_somebody_else_made_are_not_taken_for_predictions(shell, new):
     notes = shell.folder / "out" / "a.csv"
     notes.parent.mkdir()

@@ -77,8 +77,8 @@ def predict_folder(
         raise ValueError("many files are predicted into a folder: add -o FOLDER")
     outputs = _outputs(_inputs(data, out), _fixed_part(data), out)
     how = {"coverage": coverage, "keep": list(keep), "options": options}
-    make_folder(out)
     about = _about(model, how)
+    make_folder(out)
     _claim(out, about, outputs.values())
     waiting = {source: file for source, file in outputs.items() if not _is_done(source, file)}
     n_rows, arguments = 0, {"model": model, "device": device, "how": how}
@@ -198,7 +198,7 @@ def _claim(out: Path, about: dict[str, Any], files: Collection[Path]) -> None:
     """
     with locked(out):
         noted, made = _record(out)
-        if noted not in ({}, about):
+        if made and noted != about:
             raise ValueError(
                 f"{out} has predictions of another model, or with other options; choose another "
                 "folder, or delete it"
@@ -212,10 +212,17 @@ def _claim(out: Path, about: dict[str, Any], files: Collection[Path]) -> None:
 
 
 def _keep_record(out: Path, about: dict[str, Any], files: Collection[Path]) -> None:
-    """Forget those of the files that were not made after all: others may come to lie there."""
+    """Forget those of the files that were not made after all: others may come to lie there.
+
+    A run that made none, as with an option that is wrong, leaves the folder to any other.
+    """
     with locked(out):
         made = _record(out)[1] - {_name(file, out) for file in files}
-        _write_record(out, about, made | {_name(file, out) for file in files if file.exists()})
+        made |= {_name(file, out) for file in files if file.exists()}
+        if made:
+            _write_record(out, about, made)
+        else:
+            (out / ABOUT).unlink(missing_ok=True)
 
 
 def _record(out: Path) -> tuple[dict[str, Any], set[str]]:
