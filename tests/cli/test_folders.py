@@ -265,6 +265,7 @@ def test_a_bad_file_is_named_and_those_before_it_stay(shell, new):
     [
         (("price.be", "new"), "many files are predicted into a folder: add -o FOLDER"),
         (("price.be", "new", "-o", "price.be"), "many files are predicted into a folder"),
+        (("price.be", "new", "-o", "out.csv"), "into a folder, got the file out.csv: add"),
         (("price.be", "new", "-o", "new"), "would overwrite the input"),
         (("price.be", "none/*.csv", "-o", "out"), "there is no file none/*.csv"),
         (

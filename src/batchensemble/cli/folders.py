@@ -73,8 +73,9 @@ def predict_folder(
     progress: Progress = lambda n_rows, share: None,
 ) -> dict[str, Any]:
     """Predict every file whose predictions are not there yet; what was done, and what before."""
-    if out == PIPE or out.is_file():
-        raise ValueError("many files are predicted into a folder: add -o FOLDER")
+    if out == PIPE or out.is_file() or (is_table(out) and not out.is_dir()):
+        got = "" if out == PIPE else f", got the file {out}"
+        raise ValueError(f"many files are predicted into a folder{got}: add -o FOLDER")
     outputs = _outputs(_inputs(data, out), _fixed_part(data), out)
     how = {"coverage": coverage, "keep": list(keep), "options": options}
     about = _about(model, how)
