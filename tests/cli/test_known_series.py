@@ -31,6 +31,37 @@ def test_months_that_are_missing_in_between_are_read_around(forecast):
     pd.testing.assert_frame_equal(forecast(sales()[month > 48]), gap)
 
 
+@pytest.mark.parametrize(
+    ("n_missing", "dates", "so"),
+    [
+        (0, "", ""),
+        (1, "from 2021-12-01 to 2022-02-01", "what is between counts as missing"),
+        (600, "from 2021-12-01 to 2072-01-01", "forecast from the new rows alone"),
+    ],
+)
+@pytest.mark.parametrize("is_one", [False, True])
+def test_a_gap_after_fit_is_told_with_its_dates(shell, n_missing, dates, so, is_one):
+    rows = sales().query("month >= '2022-01-01'")
+    months = pd.to_datetime(rows["month"]) + pd.DateOffset(months=n_missing)
+    rows = rows.assign(month=months.dt.strftime("%Y-%m-%d"))
+    if is_one:  # the other goes on without one
+        rows = pd.concat([sales().query("store == 'south'"), rows.query("store == 'north'")])
+    rows.to_csv("rows.csv", index=False)
+    said = " ".join(shell("predict", "sales.be", "rows.csv", "-o", "out.csv").stderr.split())
+    names = "1 series with a gap after fit ('north')" if is_one else "('north', 'south')"
+    assert (f"{names}, the first {dates}: {so}" in said) == bool(n_missing)
+    assert ("gap after fit" in said) == bool(n_missing)
+
+
+def test_series_keep_the_order_of_the_file(forecast):
+    longer = sales()[::-1]
+    new = longer.assign(store="a new one")
+    tail = longer[longer["month"] >= "2022-01-01"]
+    for rows in (longer, tail, pd.concat([new, tail]), pd.concat([tail, new])):
+        answer = forecast(rows.drop_duplicates(["store", "month"]))
+        assert answer["store"].unique().tolist() == rows["store"].unique().tolist()
+
+
 def test_one_series_without_a_name_goes_on_as_well(forecast, shell):
     one = sales().query("store == 'north'").drop(columns=["store", "holidays"])
     one[:48].to_csv("one.csv", index=False)

@@ -12,27 +12,53 @@ from batchensemble.cli.format import named
 from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.panel import Panel
 from batchensemble.data.text import typed_values
+from batchensemble.data.time_words import when
 from batchensemble.estimators import Forecaster
+
+Gap = tuple[Any, Any, Any]  # a series, its last time at fit, and its first after that
 
 
 def with_history(model: Forecaster, df: pd.DataFrame) -> pd.DataFrame:
     """Rows of a file, after those that the model knows of the times before.
 
     Only where a series has fewer rows than a forecast reads, and begins no later than as many
-    steps after the end of what is known.
+    steps after the end of what is known: what was before could only be read through values that
+    are made up. Series stay in the order of the file, and those with a gap are named.
     """
     panel, reach = model.panel_, model.model_.reach
     ids = df[model.id_col] if model.id_col in df else pd.Series(panel.ids[0], df.index)
-    begins = df[model.time_col].groupby(ids).agg(["min", "size"])
-    begins = begins[begins["size"] < reach]
+    begins = df[model.time_col].groupby(ids, sort=False).agg(["min", "size"])
+    order, begins = begins.index, begins[begins["size"] < reach]
     which = panel.numbers_of(begins.index.to_numpy())
-    latest = panel.future_times(reach)[reach - 1 :: reach]
-    parts = [
-        _rows_before(model, panel, i, first)
-        for i, first in zip(which, begins["min"], strict=True)
-        if i >= 0 and first <= latest[i]
-    ]
-    return pd.concat([*parts, df], ignore_index=True)[list(df)] if parts else df
+    steps = max(reach, 2)
+    ahead = panel.future_times(steps)
+    parts, gaps, late = [], list[Gap](), list[Gap]()
+    for i, name, first in zip(which, begins.index, begins["min"], strict=True):
+        is_near = i >= 0 and first <= ahead[i * steps + reach - 1]
+        if i >= 0 and first >= ahead[i * steps + 1]:
+            (gaps if is_near else late).append((name, panel.last_times[i], first))
+        if is_near:
+            parts.append(_rows_before(model, panel, i, first))
+    _tell(gaps, "what is between counts as missing")
+    _tell(late, "forecast from the new rows alone, since what fit knew is too old")
+    if not parts:
+        return df
+    whole = pd.concat([*parts, df], ignore_index=True)
+    if model.id_col in df:
+        places = order.get_indexer(pd.Index(whole[model.id_col]))
+        whole = whole.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
+    return whole[list(df)]
+
+
+def _tell(gaps: list[Gap], so: str) -> None:
+    if gaps:
+        names, lasts, firsts = zip(*gaps, strict=True)
+        warnings.warn(
+            f"{len(gaps):,} series with a gap after fit ({named(names)}), the first from "
+            f"{when(lasts[0])} to {when(firsts[0])}: {so}; add the rows between if there are any",
+            BatchEnsembleWarning,
+            stacklevel=3,
+        )
 
 
 def _rows_before(model: Forecaster, panel: Panel, i: int, first: Any) -> pd.DataFrame:
