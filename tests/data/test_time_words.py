@@ -25,6 +25,11 @@ def test_midnight_is_left_out_of_a_date():
     assert when(7) == "7"
 
 
+def test_a_time_that_its_zone_moves_out_of_the_years_of_python_has_a_name():
+    time = pd.Series(["9999-12-31T23:00"]).astype("M8[s]").dt.tz_localize("UTC")
+    assert when(time.dt.tz_convert("Etc/GMT-2")[0]) == "9999-12-31T23:00:00"
+
+
 def test_of_many_times_five_are_named_and_the_others_counted():
     times = pd.Index(range(5))
     assert some(times) == "0, 1, 2, 3, 4"

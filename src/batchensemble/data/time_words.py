@@ -16,8 +16,11 @@ def shown(values: NDArray[Any], i: int) -> str:
 
 
 def when(time: Any) -> str:
-    midnight = isinstance(time, pd.Timestamp) and time == time.normalize()
-    return str(time.date()) if midnight else str(time)
+    try:
+        midnight = isinstance(time, pd.Timestamp) and time == time.normalize()
+        return str(time.date()) if midnight else str(time)
+    except (NotImplementedError, OverflowError):  # its zone moves it out of Python's years
+        return str(time.to_datetime64())
 
 
 def some(times: pd.Index, n: int | None = None) -> str:
