@@ -248,9 +248,10 @@ def test_a_folder_of_a_version_that_did_not_note_its_files_goes_on(shell, new):
     assert "15 rows of 1 file (1 done before)" in said
     said = shell("predict", "price.be", "new/**/*.csv", "-o", "out").stderr
     assert "0 rows of 0 files (3 done before)" in said
-    Path("out/.predictions.json").write_text("{")
-    said = shell("predict", "price.be", "new", "-o", "out", code=1).stderr
-    assert "out has predictions of another model" in said
+    for damaged in ("{", "[1]"):
+        Path("out/.predictions.json").write_text(damaged)
+        said = shell("predict", "price.be", "new", "-o", "out", code=1).stderr
+        assert "out has predictions of another model" in said
 
 
 def test_a_bad_file_is_named_and_those_before_it_stay(shell, new):

@@ -233,7 +233,7 @@ def _record(out: Path) -> tuple[dict[str, Any], set[str]]:
         return {}, set()
     try:
         about = dict(json.loads(path.read_text()))
-    except ValueError:
+    except (ValueError, TypeError):
         about = {"model": "unknown"}
     made = about.pop("made", None)
     if made is None:  # versions before did not say: all tables that are there
