@@ -648,6 +648,8 @@ def test_levels_that_differ_little_have_columns_of_their_own():
     ends = ["80", "80.00001", "99.99999"]
     assert [name.rsplit("-")[-1] for name in answers if "-lo-" in name] == ends
     assert [name.rsplit("-")[-1] for name in answers if "-q-" in name] == ["10", "10.000001"]
+    judged = Forecaster(**QUICK).cross_validation(long(), level=[100 / 3])
+    assert "BatchEnsemble-lo-33.33333333" in judged
 
 
 def test_an_update_in_another_unit_is_told(data):

@@ -9,6 +9,7 @@ from fixtures import TINY_FORECASTER, long_frame
 from batchensemble import Forecaster
 from batchensemble.estimators.path_spread import (
     PRIOR_WINDOWS,
+    WIDER,
     Errors,
     correlation,
     errors_of,
@@ -56,8 +57,16 @@ def test_the_naive_forecast_of_a_window_repeats_its_last_season():
 def test_the_fewer_windows_there_are_the_less_they_stretch_paths():
     wide = 2 * np.random.default_rng(0).normal(size=(4000, 3))
     errors = Errors(wide, np.ones_like(wide), wide)
-    factors = [path_spread(errors, n)["factors"].mean() for n in (0, PRIOR_WINDOWS, 1e9)]
+    factors = [path_spread(errors, n, 1e9)["factors"].mean() for n in (0, PRIOR_WINDOWS, 1e9)]
     assert factors == pytest.approx([1, 2**0.5, 2], rel=0.03)
+
+
+def test_what_was_learned_from_few_windows_is_wider_unless_held_out_ones_say_otherwise():
+    fitting = np.random.default_rng(0).normal(size=(4000, 3))
+    errors = Errors(fitting, np.ones_like(fitting), fitting)
+    by_learned = [path_spread(errors, 0, n)["factors"].mean() for n in (0, PRIOR_WINDOWS, 1e9)]
+    assert by_learned == pytest.approx([1 + WIDER, 1 + WIDER / 2, 1])
+    assert path_spread(errors, 1e9, 0)["factors"] == pytest.approx(np.ones(3), abs=0.05)
 
 
 def test_values_before_the_first_one_are_no_naive_forecast_to_compare_with():

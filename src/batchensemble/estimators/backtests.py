@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.data.panels import check_lengths
-from batchensemble.estimators.forecast import Answers, Forecast, read_levels
+from batchensemble.estimators.forecast import Answers, Forecast, names_of_ends, read_levels
 from batchensemble.estimators.usefulness import doubt_about_held
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def doubts_about_levels(
     n_values = len(np.unique(rows[is_known]))  # windows may overlap
     for share in read_levels(level) if n_values else ():
         lower, upper = (
-            np.concatenate([found[f"{alias}-{end}-{share:g}"] for found in answers])
-            for end in ("lo", "hi")
+            np.concatenate([found[name] for found in answers])
+            for name in names_of_ends(alias, share)
         )
         held = float(((lower <= truth) & (truth <= upper))[is_known].mean())
         if doubt := next(doubt_about_held(held, share / 100, n_values // h, n_values), ""):

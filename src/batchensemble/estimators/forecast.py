@@ -79,8 +79,8 @@ class Forecast:
             intervals: dict[str, NDArray[np.float64]] = {self.alias: mean}
             for share in shares:
                 ends = widened(mean, std, self._factors(share / 100, mean, std))
-                intervals[f"{self.alias}-lo-{share:.10g}"] = ends[..., 0]
-                intervals[f"{self.alias}-hi-{share:.10g}"] = ends[..., 1]
+                low, high = names_of_ends(self.alias, share)
+                intervals |= {low: ends[..., 0], high: ends[..., 1]}
             answers = intervals | answers
         lowest = self.ahead.encoded.lowest[self.ahead.starts + self.model.reach, None]
         return {name: np.maximum(values, lowest) for name, values in answers.items()}
@@ -237,8 +237,8 @@ def asked_columns(
     """The question behind the columns <alias>, <alias>-lo-80, <alias>-hi-80 and <alias>-q-10."""
     levels: dict[str, float] = {}
     for share in read_levels(level):
-        levels[f"{alias}-lo-{share:.10g}"] = 0.5 - share / 200
-        levels[f"{alias}-hi-{share:.10g}"] = 0.5 + share / 200
+        low, high = names_of_ends(alias, share)
+        levels |= {low: 0.5 - share / 200, high: 0.5 + share / 200}
     for q in _read_numbers(quantiles, "quantiles", 1):
         levels[f"{alias}-q-{100 * q:.10g}"] = q
 
@@ -250,6 +250,11 @@ def asked_columns(
         return columns
 
     return question
+
+
+def names_of_ends(alias: str, share: float) -> tuple[str, str]:
+    """The columns of an interval that holds so many per cent."""
+    return f"{alias}-lo-{share:.10g}", f"{alias}-hi-{share:.10g}"
 
 
 def read_levels(level: Any) -> list[float]:

@@ -228,7 +228,8 @@ class Forecaster(Estimator):
         )
         judged = rows if held_out is None else held_out
         n_apart = 0.0 if held_out is None else len(panel) + len(held_out) / horizon
-        ensemble = network.finished(ensemble, HeldOut(data, judged, self._loss(), n_apart))
+        counts = n_apart, len(panel) + len(rows) / horizon
+        ensemble = network.finished(ensemble, HeldOut(data, judged, self._loss(), *counts))
         self.model_ = with_demand(self._assembled(encoder, ensemble), panel)
         self.calibration_ = None
         self.__dict__.pop("origin_", None)

@@ -16,7 +16,8 @@ Floats = NDArray[np.float64]
 MOST_WINDOWS = 4000
 COVERAGE, IN_STDS = 0.8, 1.2815515655446004  # so many standard deviations hold so much of a normal
 LARGEST_ERROR = 4.0  # in standard deviations, that a correlation counts
-PRIOR_WINDOWS = 40.0  # how many the belief that nothing needs to change is worth
+PRIOR_WINDOWS = 40.0  # how many held-out ones the belief that little needs to change is worth
+WIDER = 0.2  # of what was learned from few windows, by which it is too narrow
 
 
 class Errors(NamedTuple):
@@ -27,10 +28,12 @@ class Errors(NamedTuple):
     naive: Floats  # of repeating the last season
 
 
-def path_spread(errors: Errors, n_apart: float) -> dict[str, Floats]:
+def path_spread(errors: Errors, n_apart: float, n_learned: float) -> dict[str, Floats]:
     """Factors by step, (horizon,), and a Cholesky factor of the correlation between steps.
 
-    `n_apart` is about how many of the rows do not overlap: the fewer, the less is changed.
+    `n_apart` is about how many of the rows do not overlap: the fewer, the less they change. What
+    was learned from `n_learned` windows that do not overlap is expected to be too narrow, by a
+    fifth if there was none.
     """
     z = errors.standardised
     z = z[~np.isnan(z).all(axis=1)]  # not windows without a known target
@@ -38,7 +41,8 @@ def path_spread(errors: Errors, n_apart: float) -> dict[str, Floats]:
         z, n_apart = np.zeros((1, z.shape[1])), 0.0
     trust = n_apart / (n_apart + PRIOR_WINDOWS)
     needed = np.array([_coverage(np.abs(step[~np.isnan(step)])) for step in z.T])
-    factors = np.exp(trust * np.log(np.clip(needed, 0.2, 5.0)))
+    expected = 1 + WIDER * PRIOR_WINDOWS / (PRIOR_WINDOWS + n_learned)
+    factors = np.clip(needed, 0.2, 5.0) ** trust * expected ** (1 - trust)
     return {"factors": factors, "cholesky": np.linalg.cholesky(correlation(z, n_apart))}
 
 

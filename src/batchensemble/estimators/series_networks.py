@@ -34,12 +34,16 @@ NARROW: dict[str, Any] = {"hidden": (64,), "lr": 0.001, "dropout": 0.3}
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Windows to judge trained networks by; `n_apart` is about how many do not overlap."""
+    """Windows to judge trained networks by.
+
+    About `n_apart` of them do not overlap, and `n_learned` of those that networks learned from.
+    """
 
     windows: Windows
     rows: Ints
     loss: Gaussian
     n_apart: float
+    n_learned: float
 
 
 @final
@@ -106,7 +110,7 @@ class DirectSetup:
     def finished(self, ensemble: Ensemble, held_out: HeldOut) -> Ensemble:
         """How wide paths must be, and how their steps hang together."""
         errors = _errors(ensemble, held_out, self.season)
-        spread = path_spread(errors, held_out.n_apart)
+        spread = path_spread(errors, held_out.n_apart, held_out.n_learned)
         found = errors.standardised * errors.stds, errors.stds * spread["factors"], errors.naive
         for doubt in doubts_about_windows(*found, held_out.n_apart, self.season):
             warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
