@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batchensemble.data.grids import (
-    alike,
     check_grid,
     grid,
     infer_freq,
@@ -184,16 +183,6 @@ def test_a_frequency_that_does_not_fit_dates_is_refused(freq, message):
 def test_a_frequency_that_does_not_fit_integers_is_refused(freq, message):
     with pytest.raises(ValueError, match=message):
         read(pd.Index([1, 2, 3]), freq=freq)
-
-
-def test_times_are_made_alike_unless_one_has_a_zone_or_is_a_number():
-    tokyo, utc = (days(2).tz_localize(zone) for zone in ("Asia/Tokyo", "UTC"))
-    same = alike(utc.as_unit("ns"), tokyo.as_unit("us"))
-    assert same.tolist() == utc.tolist()
-    assert (str(same.tz), same.unit) == ("Asia/Tokyo", "us")
-    for times, like in ((utc, days(2)), (pd.Index([1]), days(2)), (days(2), pd.Index([1]))):
-        with pytest.raises(ValueError, match=r"expected times of the type .* as at fit, got"):
-            alike(times, like)
 
 
 def test_words_that_pandas_will_forget_are_read_without_its_warning():

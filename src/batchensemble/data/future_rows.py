@@ -7,7 +7,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from batchensemble.data import grids, longframes
+from batchensemble.data import longframes
+from batchensemble.data.clocks import alike
 from batchensemble.data.columns import Columns
 from batchensemble.data.frames import as_frame, read_columns
 from batchensemble.data.panel import Panel
@@ -38,7 +39,7 @@ def read_future(
     series = np.zeros(len(table), np.int64)
     if needs_ids:
         series = panel.numbers_of(longframes.read_ids(table, panel.names))
-    times = grids.alike(longframes.read_times(table[panel.names.time])[0], panel.times)
+    times = alike(longframes.read_times(table[panel.names.time])[0], panel.times)
     moved = starts_of_periods(times, panel.freq) if at_start else None
     times = times if moved is None else moved
     # A row is found by series and time: one number for both, -1 for a series not in the panel.

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from batchensemble.data.clocks import localized, walls
 from batchensemble.data.stamps import rounding_advice
 from batchensemble.data.time_words import freq_word, refuse_written_dates, shown, some, when
 
@@ -129,15 +130,24 @@ def positions(times: Any, starts: Ints, freq: Any) -> Ints:
         since = now - now[starts[:-1]][series]
         return np.where(since % step, -1, since // step)
     at = np.full(len(times), -1, dtype=np.int64)
-    for anchor, rows, base in _phases(times[starts[:-1]], starts, freq):
-        on_calendar = _calendar(anchor, freq, end=times[rows].max()).get_indexer(times[rows])
+    shown_at = first_walls(times, starts)
+    for anchor, rows, base in _phases(times[starts[:-1]], shown_at, starts, freq):
+        on_calendar = _calendar(anchor, freq, times[rows].max()).get_indexer(times[rows])
         is_off = (on_calendar < 0) | (on_calendar < base)
         at[rows] = np.where(is_off, -1, on_calendar - base)
     return at
 
 
-def grid(firsts: Any, counts: Ints, freq: Any) -> Any:
-    """(sum of counts,): for each series, `counts` times of the grid from its first time on."""
+def first_walls(times: Any, starts: Ints) -> Any:
+    """(series,): what clocks show at the first time of each series."""
+    return walls(times, starts[:-1], np.minimum(starts[:-1] + 1, starts[1:] - 1))
+
+
+def grid(firsts: Any, counts: Ints, freq: Any, shown_at: Any = None) -> Any:
+    """(sum of counts,): for each series, `counts` times of the grid from its first time on.
+
+    `shown_at` is what clocks show then, or should show had they skipped nothing.
+    """
     starts = starts_of(counts)
     series = series_of(starts)
     since = np.arange(starts[-1]) - starts[series]
@@ -146,9 +156,10 @@ def grid(firsts: Any, counts: Ints, freq: Any) -> Any:
         _check_end(firsts, counts, step, freq)
         return _as_times(ticks(firsts)[series] + since * step, firsts)
     out = np.empty(starts[-1], dtype=np.int64)
-    for anchor, rows, base in _phases(firsts, starts, freq):
+    shown_at = firsts.tz_localize(None) if shown_at is None else shown_at
+    for anchor, rows, base in _phases(firsts, shown_at, starts, freq):
         steps = base + since[rows]
-        out[rows] = _calendar(anchor, freq, periods=int(steps.max()) + 1).asi8[steps]
+        out[rows] = _calendar(anchor, freq, int(steps.max()) + 1, firsts.tz).asi8[steps]
         for last in np.flatnonzero(out[rows] > LAST[firsts.unit])[:1]:
             raise _too_late(anchor, int(steps[last]), freq)
     return _as_times(out, firsts)
@@ -175,7 +186,9 @@ def _too_late(first: Any, n_steps: int, freq: Any) -> ValueError:
     )
 
 
-def _phases(firsts: Any, starts: Ints, freq: Any) -> Iterator[tuple[Any, Ints, Ints]]:
+def _phases(
+    firsts: Any, shown_at: Any, starts: Ints, freq: Any
+) -> Iterator[tuple[Any, Ints, Ints]]:
     """For each calendar grid: its first time, the rows of its series, and where these series start.
 
     One grid for all series is the rule; but every second week, say, has two. -1 starts nowhere.
@@ -183,25 +196,23 @@ def _phases(firsts: Any, starts: Ints, freq: Any) -> Iterator[tuple[Any, Ints, I
     todo = np.arange(len(firsts))
     while todo.size:
         left = firsts[todo]
-        anchor = left.min()
-        base = _calendar(anchor, freq, end=left.max()).get_indexer(left)
-        here = (base >= 0) | (left == anchor)
+        anchor = shown_at[todo[left.argmin()]]
+        base = _calendar(anchor, freq, left.max()).get_indexer(left)
+        here = (base >= 0) | (left == left.min())
         which = todo[here]
         rows = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in which])
         yield anchor, rows, np.repeat(base[here], np.diff(starts)[which])
         todo = todo[~here]
 
 
-def _calendar(first: Any, freq: Any, *, end: Any = None, periods: int | None = None) -> Any:
-    """Days, months, ... are steps of the clock on the wall: 23 or 25 hours where clocks change."""
-    last = None if end is None else end.tz_localize(None)
+def _calendar(first: Any, freq: Any, until: Any, zone: Any = None) -> Any:
+    """Until a moment, or so many: days are steps of the clock on the wall, also of 23 hours."""
     unit: Literal["us", "ns"] = first.unit
+    periods = until if isinstance(until, int) else None
+    zone, last = (zone, None) if periods else (until.tz, until.tz_localize(None))
     try:
-        dates = pd.date_range(first.tz_localize(None), last, periods=periods, freq=freq, unit=unit)
-        if first.tz is None:
-            return dates
-        summer = np.ones(len(dates), dtype=bool)
-        return dates.tz_localize(first.tz, ambiguous=summer, nonexistent="shift_forward")
+        dates = pd.date_range(first, last, periods=periods, freq=freq, unit=unit)
+        return dates if zone is None else localized(dates, zone)
     except (NotImplementedError, OverflowError, ValueError):  # the first for years past 9999
         raise _too_late(first, (periods or 2) - 1, freq) from None
 
@@ -285,15 +296,3 @@ def _as_times(values: Ints, like: Any) -> Any:
         return pd.Index(values)
     times = pd.DatetimeIndex(values.view(f"M8[{like.unit}]"))
     return times if like.tz is None else times.tz_localize("UTC").tz_convert(like.tz)
-
-
-def alike(times: Any, like: Any, *, in_unit: bool = True) -> Any:
-    """Times in the time zone of others, and in their unit; integers and dates do not mix."""
-    zones = [getattr(each, "tz", None) for each in (times, like)]
-    is_dated, *others = [isinstance(each, pd.DatetimeIndex) for each in (times, like)]
-    if others != [is_dated] or (zones[0] is None) is not (zones[1] is None):
-        raise ValueError(
-            f"expected times of the type {like.dtype} as at fit, got {times.dtype}; convert them"
-        )
-    times = times if zones[1] is None else times.tz_convert(zones[1])
-    return times.as_unit(like.unit) if is_dated and in_unit else times

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.data import grids
+from batchensemble.data.clocks import alike, walls
 from batchensemble.data.columns import Column, Columns
 from batchensemble.data.grids import Ints
 from batchensemble.data.longframes import Names
@@ -54,6 +55,12 @@ class Panel:
     def last_times(self) -> Any:
         """(series,), the end of each series."""
         return self.times[self.starts[1:] - 1]
+
+    @property
+    def last_walls(self) -> Any:
+        """(series,), what clocks show then."""
+        last = self.starts[1:] - 1
+        return walls(self.times, last, np.maximum(last - 1, self.starts[:-1]))
 
     @property
     def observed(self) -> NDArray[np.float64]:
@@ -133,7 +140,7 @@ class Panel:
                 f"expected new rows of the frequency {freq_word(self.freq)}, got "
                 f"{freq_word(new.freq)}; resample them to the frequency of the history"
             )
-        times = grids.alike(new.times, self.times)
+        times = alike(new.times, self.times)
         _check_joins(self, new, times, which)
         series = np.concatenate([grids.series_of(self.starts), which[grids.series_of(new.starts)]])
         order = np.argsort(series, kind="stable")
@@ -153,7 +160,8 @@ class Panel:
 
     def future_times(self, h: int) -> pd.Index:
         """(series * h,), series by series: the h times of the grid after each series' end."""
-        times = grids.grid(self.last_times, np.full(len(self), h + 1), self.freq)
+        counts = np.full(len(self), h + 1)
+        times = grids.grid(self.last_times, counts, self.freq, self.last_walls)
         return times[np.arange(len(times)) % (h + 1) > 0]
 
     def frame(self, columns: Mapping[str, ArrayLike]) -> Any:
@@ -213,7 +221,8 @@ def _check_joins(old: Panel, new: Panel, times: Any, which: Ints) -> None:
     for j in np.flatnonzero(steps < 0)[:1]:
         raise grids.off_grid(new.label(j), firsts[j], old.freq, lasts[j])
     for j in np.flatnonzero(steps > 1)[:1]:
-        missing = grids.grid(lasts[j : j + 1], steps[[j]], old.freq)[1:]
+        shown_at = old.last_walls[which[j : j + 1]]
+        missing = grids.grid(lasts[j : j + 1], steps[[j]], old.freq, shown_at)[1:]
         raise ValueError(
             f"{new.label(j)}: expected new rows right after its end at {when(lasts[j])}, "
             f"got none for {some(missing)}; add them, with NaN where the value is not known"

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data import grids, longframes
+from batchensemble.data.clocks import alike
 from batchensemble.data.columns import MISSING, Column, Columns
 from batchensemble.data.frames import as_frame, read_columns
 from batchensemble.data.grids import Ints
@@ -117,7 +118,7 @@ def _read(data: Any, names: Names, columns: list[str], like: Any) -> Panel:
     codes, unique = pd.factorize(ids)
     times, freq = longframes.read_times(table[names.time])
     if type(times) is type(like):
-        times = grids.alike(times, like, in_unit=False)
+        times = alike(times, like, in_unit=False)
     order = np.lexsort((grids.ticks(times), codes))
     panel = Panel(
         ids=np.asarray(unique),
@@ -214,7 +215,9 @@ def _check_complete(panel: Panel, at: Ints, counts: Ints) -> None:
         rows = panel.rows(i)
         # The first missing times: no need to make the whole grid, which may be very long.
         enough = np.minimum(counts[[i]], panel.lengths[[i]] + 5)
-        times = grids.grid(panel.times[rows.start : rows.start + 1], enough, panel.freq)
+        firsts = panel.times[rows.start : rows.start + 1]
+        shown_at = grids.first_walls(panel.times[rows], np.array([0, panel.lengths[i]]))
+        times = grids.grid(firsts, enough, panel.freq, shown_at)
         missing = times[np.setdiff1d(np.arange(enough[0]), at[rows])]
         n_missing = int(counts[i] - panel.lengths[i])
         also = f" (and {len(gaps) - 1} other series have gaps)" if len(gaps) > 1 else ""
@@ -259,7 +262,12 @@ def _without_gaps(panel: Panel, at: Ints, counts: Ints, fill: str | None) -> Pan
     return replace(
         panel,
         starts=starts,
-        times=grids.grid(panel.times[panel.starts[:-1]], counts, panel.freq),
+        times=grids.grid(
+            panel.times[panel.starts[:-1]],
+            counts,
+            panel.freq,
+            grids.first_walls(panel.times, panel.starts),
+        ),
         values=_filled(values, series, fill or "ffill"),
         is_filled=missing if fill is None and missing.any() else None,
         columns=panel.columns and Columns(tuple(map(spread, panel.columns))),

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batchensemble.data.clocks import localized
+
 REGULAR = 0.8  # of the steps lead to the next month, day or hour
 KINDS = {  # by pandas' word for the period: how it is called, and what differs
     "Y": ("yearly, but on different days", "YS"),
@@ -24,8 +26,8 @@ def starts_of_periods(times: Any, freq: Any) -> Any:
     for word, (_, start) in KINDS.items():
         if freq == pd.tseries.frequencies.to_offset(start):
             local = times.tz_localize(None).as_unit("s").to_period(word).start_time
-            moved = local.tz_localize(times.tz, ambiguous="NaT", nonexistent="NaT")
-            return None if moved.hasnans else moved.as_unit(times.unit)
+            moved = local if times.tz is None else localized(local, times.tz)
+            return moved.as_unit(times.unit)
     return None
 
 

@@ -16,9 +16,11 @@ def shown(values: NDArray[Any], i: int) -> str:
 
 
 def when(time: Any) -> str:
+    if not isinstance(time, pd.Timestamp):
+        return str(time)
     try:
-        midnight = isinstance(time, pd.Timestamp) and time == time.normalize()
-        return str(time.date()) if midnight else str(time)
+        shown = time.tz_localize(None)  # a clock may have skipped midnight
+        return str(time.date()) if shown == shown.normalize() else str(time)
     except (NotImplementedError, OverflowError):  # its zone moves it out of Python's years
         return str(time.to_datetime64())
 

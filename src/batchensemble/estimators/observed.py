@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from batchensemble.data.clocks import alike
 from batchensemble.data.doubts import BatchEnsembleWarning
-from batchensemble.data.grids import alike, series_of
+from batchensemble.data.grids import series_of
 from batchensemble.data.panels import Panel
 from batchensemble.data.time_words import when
 from batchensemble.estimators.series_model import Ints, SeriesModel

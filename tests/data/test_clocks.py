@@ -1,0 +1,69 @@
+"""Laws of clocks that skip an hour: a day begins as all others do, or right after."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from fixtures import TINY_FORECASTER
+
+from batchensemble import Forecaster, load
+from batchensemble.data.clocks import alike, localized, walls
+from batchensemble.data.panels import read_panel
+
+SKIPPED = [  # zones, the day whose first hour is skipped, and when series are measured
+    ("America/Santiago", "2024-09-08", "0h"),
+    ("Africa/Cairo", "2024-04-26", "0h"),
+    ("Asia/Beirut", "2024-03-31", "0h"),
+    ("Europe/Berlin", "2024-03-31", "2h"),
+]
+
+
+def days(first, last, zone, late="0h"):
+    times = localized(pd.date_range(first, last) + pd.Timedelta(late), zone)
+    values = 10 + 3 * np.sin(2 * np.pi * np.arange(len(times)) / 7)
+    return pd.DataFrame({"unique_id": "a", "ds": times, "y": values})
+
+
+def test_a_clock_shows_the_time_of_day_of_the_row_beside_where_it_was_skipped():
+    times = days("2024-09-06", "2024-09-09", "America/Santiago")["ds"]
+    times = pd.DatetimeIndex(times)
+    assert times[2].hour == 1
+    shown = walls(times, np.arange(4), np.array([1, 0, 1, 2]))
+    assert shown.tolist() == pd.date_range("2024-09-06", periods=4).tolist()
+    at_one = pd.date_range("2024-09-06 01:00", periods=4, tz="America/Santiago")  # negative control
+    assert (walls(at_one, np.arange(4), np.array([1, 0, 1, 2])).hour == 1).all()
+
+
+@pytest.mark.parametrize(("zone", "day", "late"), SKIPPED)
+def test_days_go_on_where_a_clock_skips_their_start(zone, day, late):
+    day = pd.Timestamp(day)
+    frame = days(day - pd.Timedelta("90D"), day + pd.Timedelta("5D"), zone, late)
+    every, n = frame["ds"].tolist(), 90
+    assert (every[n] - every[n - 1], every[n + 1] - every[n]) != (pd.Timedelta("1D"),) * 2
+    assert read_panel(frame[:n]).future_times(4).tolist() == every[n : n + 4]
+    assert read_panel(frame[: n + 1]).future_times(4).tolist() == every[n + 1 : n + 5]
+    assert read_panel(frame[n:]).times.tolist() == every[n:]
+    gappy = frame[n:].drop(index=n + 1)
+    assert read_panel(gappy, fill="ffill").times.tolist() == every[n:]
+
+
+@pytest.mark.parametrize("freq", [None, "D"])
+def test_a_model_is_updated_and_saved_over_a_day_without_midnight(freq, tmp_path):
+    frame = days("2024-05-01", "2024-09-12", "America/Santiago")
+    n = len(frame) - 5  # the next row is of the day
+    model = Forecaster(**TINY_FORECASTER, freq=freq).fit(frame[:n])
+    for row in range(n, n + 4):
+        model.update(frame[row : row + 1])
+        model.save(tmp_path / "m.be")
+        model = load(tmp_path / "m.be")
+        assert model.predict(h=1)["ds"].tolist() == frame["ds"][row + 1 : row + 2].tolist()
+
+
+def test_times_are_made_alike_unless_one_has_a_zone_or_is_a_number():
+    days = pd.date_range("2026-01-01", periods=2)
+    tokyo, utc = (days.tz_localize(zone) for zone in ("Asia/Tokyo", "UTC"))
+    same = alike(utc.as_unit("ns"), tokyo.as_unit("us"))
+    assert same.tolist() == utc.tolist()
+    assert (str(same.tz), same.unit) == ("Asia/Tokyo", "us")
+    for times, like in ((utc, days), (pd.Index([1]), days), (days, pd.Index([1]))):
+        with pytest.raises(ValueError, match=r"expected times of the type .* as at fit, got"):
+            alike(times, like)
