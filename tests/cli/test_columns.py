@@ -54,6 +54,22 @@ def test_series_that_lost_their_zeros_are_known_and_others_are_told_to_be_new(sh
     assert "such as x001, and forecasts" in " ".join(said[2].split())
 
 
+def test_series_without_any_value_are_named_and_a_file_of_such_is_refused(shell):
+    last = sales().groupby("store").tail(3)
+    name = last["store"].iloc[0]
+    last.assign(sales=last["sales"].where(last["store"] != name)).to_csv("last.csv", index=False)
+    said = " ".join(shell("predict", "sales.be", "last.csv", "-o", "out.csv").stderr.split())
+    assert f"left out 1 series without any value in 'sales' ('{name}'); fill some in" in said
+    assert name not in set(pd.read_csv("out.csv")["store"])
+    last.assign(sales=None).to_csv("empty.csv", index=False)
+    for command in ("predict", "evaluate"):
+        said = " ".join(shell(command, "sales.be", "empty.csv", code=1).stderr.split())
+        assert (
+            said
+            == "Error: empty.csv: expected values in 'sales', got empty cells only; fill some in"
+        )
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_times_with_a_zone_are_refused_where_fit_saw_none(shell, ending):
     frame = pd.DataFrame({"at": pd.date_range("2024-01-01", periods=60, freq="7h")})

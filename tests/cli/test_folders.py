@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -240,7 +241,8 @@ def test_a_run_that_was_killed_knows_its_files_again(shell, new, monkeypatch):
 def test_a_folder_of_a_version_that_did_not_note_its_files_goes_on(shell, new):
     shell("predict", "price.be", "new/**/*.csv", "-o", "out")
     record = json.loads(Path("out/.predictions.json").read_text())
-    assert record.pop("made") == ["a.csv", "b.csv", "more/a.csv"]
+    places = {name: f"../new/{name}" for name in ("a.csv", "b.csv", "more/a.csv")}
+    assert record.pop("made") == places
     Path("out/.predictions.json").write_text(json.dumps(record, indent=1, sort_keys=True))
     houses(15).to_csv(new / "b.csv", index=False)
     os.utime(new / "b.csv", (2e9, 2e9))
@@ -248,10 +250,23 @@ def test_a_folder_of_a_version_that_did_not_note_its_files_goes_on(shell, new):
     assert "15 rows of 1 file (1 done before)" in said
     said = shell("predict", "price.be", "new/**/*.csv", "-o", "out").stderr
     assert "0 rows of 0 files (3 done before)" in said
-    for damaged in ("{", "[1]"):
+    for damaged in ("{", "[1]", '{"made": [1]}'):
         Path("out/.predictions.json").write_text(damaged)
         said = shell("predict", "price.be", "new", "-o", "out", code=1).stderr
         assert "out has predictions of another model" in said
+
+
+def test_predictions_of_one_folder_are_not_those_of_another(shell, new):
+    shell("predict", "price.be", "new", "-o", "out")
+    before = Path("out/a.csv").read_text()
+    other = shutil.copytree(new, "other")  # files of the same names and times
+    said = " ".join(shell("predict", "price.be", other, "-o", "out", code=1).stderr.split())
+    assert "out/a.csv has the predictions of new/a.csv; choose another folder, or delete it" in said
+    assert Path("out/a.csv").read_text() == before
+    Path("moved").mkdir()
+    for folder in ("new", "out"):
+        shutil.move(folder, Path("moved") / folder)
+    assert "(2 done before)" in shell("predict", "price.be", "moved/new", "-o", "moved/out").stderr
 
 
 def test_a_bad_file_is_named_and_those_before_it_stay(shell, new):

@@ -234,6 +234,15 @@ def test_other_rows_or_settings_are_fitted_again_and_no_model_of_another_group_i
     assert "(3 groups)" in towns(*FIT, "--seed", "7").output
 
 
+def test_a_file_in_another_notation_is_fitted_again(towns):
+    frame = pd.read_csv("towns.csv", dtype={"plot": str})[["town", "area", "price"]]
+    days = pd.date_range("2024-01-01", periods=len(frame))
+    for form in ("%d/%m/%Y", "%m/%d/%Y"):
+        frame.assign(day=days.strftime(form)).to_csv("towns.csv", index=False)
+        assert "(3 groups)" in towns(*FIT).output
+    assert "3 were there already" in towns(*FIT).output  # negative control
+
+
 def test_groups_whose_names_look_alike_in_a_file_name_do_not_share_a_model(towns):
     frame = pd.read_csv("towns.csv", dtype={"plot": str})
     names = {"Bonn": "å 1", "Jena": "ø 1", "Ulm": "z"}

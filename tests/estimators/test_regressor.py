@@ -458,3 +458,11 @@ def test_the_rows_of_fit_decide_whether_a_calibration_has_two_sides():
         low, high = model.predict_interval(x[300:]).T
         middle = model.predict(x[300:])
         assert np.allclose(high - middle, middle - low) != is_skewed
+
+
+def test_numbers_that_become_too_small_stop_no_fit():
+    random = np.random.default_rng(1)
+    x = random.normal(size=(250, 3))
+    y = x[:, 0] + random.standard_t(2, 250)
+    with np.errstate(all="raise"):
+        Regressor(preset="fast", epochs=2, random_state=0).fit(x, y).predict(x)

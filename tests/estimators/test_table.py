@@ -579,6 +579,8 @@ def test_dates_that_a_frame_holds_as_texts_are_those_of_fit_everywhere(estimator
     assert model.score(texts, y) == model.score(X, y)
     again = copy.deepcopy(model).update(texts, y)
     np.testing.assert_array_equal(again.predict(X), model.update(X, y).predict(X))
+    watched = [estimator(**TINY).fit(X, y, eval_set=(each, y)).predict(X) for each in (X, texts)]
+    np.testing.assert_array_equal(*watched)
     many = pd.concat([texts[:12]] * 3000 + [texts[13:14]])  # days after the 12th come last
     assert len(model.predict(many)) == len(many)
     for odd in ("01/02/2020", 5.0, "soon"):

@@ -201,3 +201,12 @@ def test_a_second_pass_makes_no_tensor_from_numbers_of_python():
         net(x)
     assert first.found
     assert not second.found
+
+
+def test_what_is_missing_after_a_cutoff_changes_no_long_forecast():
+    x, noise = windows(n_steps=12), torch.randn(4, 6, 3, 12).double()
+    paths = network().simulate(x, noise)
+    x[:, REACH + 1 : REACH + 4, 2] = 0
+    assert torch.equal(network().simulate(x, noise), paths)
+    x[:, REACH - 4 : REACH, 2] = 0  # negative control
+    assert not torch.equal(network().simulate(x, noise), paths)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batchensemble.cli.format import named
 from batchensemble.data.columns import Kind
 from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.file_options import AS_FOUND, FileOptions
@@ -107,6 +108,10 @@ def read_series(
     """
     with open_new(path, options) as file:
         df, n_left_out = series_in(model, file, is_ahead=is_ahead)
+    if df.empty and not is_ahead:
+        raise ValueError(
+            f"{path}: expected values in {model.target_col!r}, got empty cells only; fill some in"
+        )
     doubt_series(model, df, path, is_ahead=is_ahead)
     return df, n_left_out
 
@@ -168,6 +173,14 @@ def series_in(
     names: Any = {"time": model.time_col, "series": series}
     zone = getattr(model.panel_.times, "tz", None)
     df = long_frame(frame, kinds, file.name, file.unit, **names, zone=zone)
+    lost = set() if series is None else set(every[series].dropna()) - set(frame[series])
+    if lost and len(frame):
+        warnings.warn(
+            f"{file.name}: left out {len(lost):,} series without any value in "
+            f"{model.target_col!r} ({named(sorted(lost))}); fill some in to have them forecast",
+            BatchEnsembleWarning,
+            stacklevel=2,
+        )
     if series is not None and kinds[series] == "category":
         df[series] = _known_names(df[series], model.panel_.ids)
     return df, len(every) - len(frame)

@@ -7,7 +7,7 @@ when it is started again; two runs at once write the same files twice, with the 
 import hashlib
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,8 @@ def predict_folder(
     how = {"coverage": coverage, "keep": list(keep), "options": options}
     about = _about(model, how)
     make_folder(out)
-    _claim(out, about, outputs.values())
+    wanted = {_name(file, out): _place(source, out) for source, file in outputs.items()}
+    _claim(out, about, wanted)
     waiting = {source: file for source, file in outputs.items() if not _is_done(source, file)}
     n_rows, arguments = 0, {"model": model, "device": device, "how": how}
     done = _on_ray(ray, arguments, waiting) if ray else _here(arguments, waiting)
@@ -98,7 +99,7 @@ def predict_folder(
                 n_rows += n
                 progress(n_rows, i / len(waiting))
     finally:
-        _keep_record(out, about, outputs.values())
+        _keep_record(out, about, wanted)
     missing = [str(s) for s, file in outputs.items() if not file.exists() and has_rows(s, options)]
     if missing:
         raise RuntimeError(
@@ -192,8 +193,8 @@ def _about(model: Path, how: dict[str, Any]) -> dict[str, Any]:
     return dict(json.loads(json.dumps(about)))
 
 
-def _claim(out: Path, about: dict[str, Any], files: Collection[Path]) -> None:
-    """Note the files that are to be made; refuse those of another model, or of somebody else.
+def _claim(out: Path, about: dict[str, Any], wanted: dict[str, str]) -> None:
+    """Note the files that are to be made, and of which; refuse those of others.
 
     They are noted before, so that a run that is killed knows them again.
     """
@@ -204,46 +205,63 @@ def _claim(out: Path, about: dict[str, Any], files: Collection[Path]) -> None:
                 f"{out} has predictions of another model, or with other options; choose another "
                 "folder, or delete it"
             )
-        for other in (f for f in files if f.exists() and _name(f, out) not in made):
-            raise ValueError(
-                f"{other} is there, and was not made by predicting a folder; choose another "
-                "folder, or delete it"
-            )
-        _write_record(out, about, made | {_name(file, out) for file in files})
+        for name, source in wanted.items():
+            if not (out / name).exists():
+                continue
+            if name not in made:
+                why = "is there, and was not made by predicting a folder"
+            elif made[name] in ("", source):
+                continue
+            else:
+                why = f"has the predictions of {os.path.normpath(out / made[name])}"
+            raise ValueError(f"{out / name} {why}; choose another folder, or delete it")
+        _write_record(out, about, made | wanted)
 
 
-def _keep_record(out: Path, about: dict[str, Any], files: Collection[Path]) -> None:
+def _keep_record(out: Path, about: dict[str, Any], wanted: dict[str, str]) -> None:
     """Forget those of the files that were not made after all: others may come to lie there.
 
     A run that made none, as with an option that is wrong, leaves the folder to any other.
     """
     with locked(out):
-        made = _record(out)[1] - {_name(file, out) for file in files}
-        made |= {_name(file, out) for file in files if file.exists()}
+        made = {
+            name: source
+            for name, source in (_record(out)[1] | wanted).items()
+            if name not in wanted or (out / name).exists()
+        }
         if made:
             _write_record(out, about, made)
         else:
             (out / ABOUT).unlink(missing_ok=True)
 
 
-def _record(out: Path) -> tuple[dict[str, Any], set[str]]:
-    """How the predictions in a folder were made, nothing if there are none, and which these are."""
+def _record(out: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """How the predictions in a folder were made, nothing if there are none, and of which files."""
     path = out / ABOUT
     if not path.exists():
-        return {}, set()
+        return {}, {}
     try:
         about = dict(json.loads(path.read_text()))
-    except (ValueError, TypeError):
+        made = about.pop("made", None)
+        if made is not None:
+            return about, {str(name): str(source) for name, source in made.items()}
+    except (ValueError, TypeError, AttributeError):
         about = {"model": "unknown"}
-    made = about.pop("made", None)
-    if made is None:  # versions before did not say: all tables that are there
-        made = [_name(file, out) for file in out.rglob("*") if is_table(file)]
-    return about, set(made)
+    # versions before did not say: all tables that are there
+    return about, {_name(file, out): "" for file in out.rglob("*") if is_table(file)}
 
 
-def _write_record(out: Path, about: dict[str, Any], made: Collection[str]) -> None:
+def _write_record(out: Path, about: dict[str, Any], made: dict[str, str]) -> None:
     with replacing(out / ABOUT) as file:
-        file.write(json.dumps(about | {"made": sorted(made)}, indent=1, sort_keys=True).encode())
+        file.write(json.dumps(about | {"made": made}, indent=1, sort_keys=True).encode())
+
+
+def _place(source: Path, out: Path) -> str:
+    """Seen from the other folder, so that both may be moved together."""
+    try:
+        return Path(os.path.relpath(source.resolve(), out.resolve())).as_posix()
+    except ValueError:  # on another drive
+        return source.resolve().as_posix()
 
 
 def _name(file: Path, out: Path) -> str:

@@ -228,9 +228,10 @@ def _part(data: TrainingData, rows: NDArray[np.int64]) -> TrainingData:
 
 
 def _digest(part: TrainingData, settings: dict[str, Any], how: dict[str, Any]) -> str:
-    """Of the rows and the settings, but for where it trains and whether somebody looks."""
+    """Of the rows, how they are written, and the settings, but for where it trains."""
     seen = {k: v for k, v in settings.items() if k not in ("device", "verbose")}
-    facts = [seen, how, asdict(part.origin)["columns"], part.order.in_time]
+    origin = asdict(part.origin)
+    facts = [seen, how, origin["columns"], origin["notations"], part.order.in_time]
     digest = hashlib.sha256(json.dumps(facts, default=str, sort_keys=True).encode())
     for cells in (part.frame, part.y, part.censored, part.order.groups):
         hashes = pd.util.hash_pandas_object(pd.DataFrame(cells), index=False)

@@ -62,7 +62,12 @@ class Estimator(Settings):
         """A fit that fails leaves the estimator as it was; any caller's modes will do."""
         before = dict(self.__dict__)
         try:
-            with torch.inference_mode(False), torch.enable_grad(), single_precision():
+            with (
+                torch.inference_mode(False),
+                torch.enable_grad(),
+                single_precision(),
+                np.errstate(under="ignore"),
+            ):
                 yield
         except BaseException:
             self.__dict__.clear()

@@ -316,6 +316,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
                 f"expected eval_set with the columns of X, {encoder.names_[:MOST_NAMED]}, got "
                 f"{columns.names[:MOST_NAMED]}"
             )
+        columns = with_written_dates(columns, encoder.names_, encoder.kinds_, encoder.date_formats_)
         values = read_target(y, columns.n_rows)
         self._check_new_target(values)
         mask = read_censored(censored[0], columns.n_rows) if censored else None

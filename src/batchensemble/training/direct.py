@@ -229,6 +229,9 @@ class Direct(Network):
         n_blocks = math.ceil(n_steps / self.n_steps)
         x = torch.nn.functional.pad(x, (0, 0, 0, n_blocks * self.n_steps - n_steps))
         noise = torch.nn.functional.pad(noise, (0, n_blocks * self.n_steps - n_steps))
+        if n_blocks > 1:  # what is drawn is known, whether or not the truth is
+            x = x.clone()
+            x[:, self.reach :, 2] = 1
         outputs = self(x.unsqueeze(-2).expand(-1, -1, n_members, -1), masks)
         paths = [self._drawn(outputs.unsqueeze(1), noise[..., : self.n_steps], shared=True)]
         rows = x.unsqueeze(1).unsqueeze(-2).expand(-1, n_paths, -1, n_members, -1)
