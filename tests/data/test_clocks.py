@@ -58,6 +58,16 @@ def test_a_model_is_updated_and_saved_over_a_day_without_midnight(freq, tmp_path
         assert model.predict(h=1)["ds"].tolist() == frame["ds"][row + 1 : row + 2].tolist()
 
 
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"])
+def test_hours_go_on_where_a_clock_shows_one_twice(zone):
+    times = pd.date_range("2024-10-26", "2024-10-28", freq="h", tz="Europe/Berlin").tz_convert(zone)
+    frame = pd.DataFrame({"unique_id": "a", "ds": times, "y": np.arange(float(len(times)))})
+    model = Forecaster(**TINY_FORECASTER, freq="h").fit(frame[:20])
+    for row in range(20, 40):
+        model.update(frame[row : row + 1])
+    assert model.panel_.times.tolist() == times[:40].tolist()
+
+
 def test_times_are_made_alike_unless_one_has_a_zone_or_is_a_number():
     days = pd.date_range("2026-01-01", periods=2)
     tokyo, utc = (days.tz_localize(zone) for zone in ("Asia/Tokyo", "UTC"))

@@ -25,9 +25,12 @@ def starts_of_periods(times: Any, freq: Any) -> Any:
         return None
     for word, (_, start) in KINDS.items():
         if freq == pd.tseries.frequencies.to_offset(start):
-            local = times.tz_localize(None).as_unit("s").to_period(word).start_time
-            moved = local if times.tz is None else localized(local, times.tz)
-            return moved.as_unit(times.unit)
+            shown = times.tz_localize(None)
+            start = shown.as_unit("s").to_period(word).start_time.as_unit(times.unit)
+            moved = times - (shown - start)
+            # Where clocks were changed in between, the start is another moment.
+            is_there = moved.tz_localize(None) == start
+            return moved if is_there.all() else moved.where(is_there, localized(start, times.tz))
     return None
 
 
