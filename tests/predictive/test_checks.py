@@ -149,7 +149,12 @@ def test_true_is_no_probability(q):
         GAUSSIAN.quantile(q)
 
 
-@pytest.mark.parametrize("y", ["a", {}, 1j, np.array(["2020"], "M8[D]"), [[1], [2, 3]], object()])
+TEXTS = ["1", ["1", "2"], [b"1"], np.array([1.0, "2"], dtype=object)]
+
+
+@pytest.mark.parametrize(
+    "y", ["a", {}, 1j, np.array(["2020"], "M8[D]"), [[1], [2, 3]], object(), *TEXTS]
+)
 def test_what_is_no_number_is_refused_by_name(y):
     with pytest.raises(ValueError, match="y: expected numbers, got"):
         GAUSSIAN.log_prob(y)

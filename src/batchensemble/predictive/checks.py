@@ -45,7 +45,9 @@ def _numbers(name: str, value: ArrayLike) -> Array:
     refuse_masked(name, value)
     try:
         given = np.asarray(value)
-        array = None if given.dtype.kind in "cmM" else np.array(given, dtype=np.float64)
+        cells = given.ravel().tolist() if given.dtype == object else []
+        is_other = given.dtype.kind in "cmMSUT" or any(isinstance(c, str | bytes) for c in cells)
+        array = None if is_other else np.array(given, dtype=np.float64)
     except (RuntimeError, TypeError, ValueError):  # tensors with gradients, texts, odd lengths
         array = None
     if array is None:
