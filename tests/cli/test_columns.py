@@ -6,7 +6,7 @@ import pytest
 from sample_files import houses, sales
 
 from batchensemble import load
-from batchensemble.cli.columns import table_kinds
+from batchensemble.cli.columns import _known_names, table_kinds
 
 
 def test_the_kinds_of_a_model_are_those_of_its_file(shell):
@@ -52,6 +52,12 @@ def test_series_that_lost_their_zeros_are_known_and_others_are_told_to_be_new(sh
     assert not answers[2].equals(answers[0])
     assert ["knows no series" in words for words in said] == [False, False, True]
     assert "such as x001, and forecasts" in " ".join(said[2].split())
+
+
+def test_series_that_a_file_tells_apart_stay_apart():
+    ids = np.array(["001", "002"], dtype=object)
+    assert _known_names(pd.Series(["1", "002"]), ids).tolist() == ["001", "002"]
+    assert _known_names(pd.Series(["1", "01", "2"]), ids).tolist() == ["1", "01", "002"]
 
 
 def test_series_without_any_value_are_named_and_a_file_of_such_is_refused(shell):

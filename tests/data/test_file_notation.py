@@ -13,6 +13,7 @@ from batchensemble.data.notation import BY_DECIMAL, COMMA, POINT, Notation
 from batchensemble.data.reading import open_table
 from batchensemble.data.text import read_as
 
+KINDS = {"a": "number", "b": "category"}
 SALES = [("1.234", "0,5"), ("2.345", "7"), ("3.456", "8")]
 
 
@@ -332,3 +333,12 @@ def test_numbers_of_another_country_are_the_same_or_asked_about(
         whole = read(path, 7, known, usual=usual)
         expected = np.column_stack([*numbers.values()])
         np.testing.assert_allclose(whole.to_numpy(), expected, atol=1e-9)
+
+
+def test_commas_that_only_semicolons_say_to_be_decimal_are_told(csv):
+    wide = {"a": np.geomspace(9, 60_000, 200)}  # either reading is usual
+    with pytest.warns(BatchEnsembleWarning, match=r"written otherwise .*'42,336' as 42.336"):
+        open_commas = read(csv([("42,336", "u"), ("12,500", "u")]), 2, {}, usual=wide, kinds=KINDS)
+    assert open_commas["a"].tolist() == [42.336, 12.5]
+    certain = read(csv([("42,5", "u"), ("12,25", "u")]), 2, {}, usual=wide, kinds=KINDS)
+    assert certain["a"].tolist() == [42.5, 12.25]  # a warning would be an error

@@ -1,6 +1,7 @@
 """The columns that a model needs, found and read in a file."""
 
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -177,7 +178,7 @@ def series_in(
     if lost and len(frame):
         warnings.warn(
             f"{file.name}: left out {len(lost):,} series without any value in "
-            f"{model.target_col!r} ({named(sorted(lost))}); fill some in to have them forecast",
+            f"{model.target_col!r} ({named(_shown(lost))}); fill some in to have them forecast",
             BatchEnsembleWarning,
             stacklevel=2,
         )
@@ -186,12 +187,24 @@ def series_in(
     return df, len(every) - len(frame)
 
 
+def _shown(ids: set[Any]) -> list[Any]:
+    """In order, whole numbers as such."""
+    return [int(i) if isinstance(i, float) and i.is_integer() else i for i in sorted(ids)]
+
+
 def _known_names(names: pd.Series, ids: NDArray[Any]) -> pd.Series:
     """Names of series in the words of fit: a spreadsheet makes 1 of 001."""
     different = set(names)
     known = Spelling(ids.tolist())
     spelled = {name: known(name) for name in different - {*ids}}
-    return names.replace({name: word for name, word in spelled.items() if word not in different})
+    n_spellings = Counter(spelled.values())  # a file may tell 1 from 01
+    return names.replace(
+        {
+            name: word
+            for name, word in spelled.items()
+            if word not in different and n_spellings[word] == 1
+        }
+    )
 
 
 def usual_numbers(encoder: TableEncoder) -> dict[str, NDArray[np.float64]]:

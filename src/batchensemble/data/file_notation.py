@@ -138,14 +138,14 @@ def _is_surprise(
     notation: Notation | None,
     file: TableFile,
 ) -> bool:
+    is_open = file.separator == ";" and getattr(file.found.guesses.get(name), "why", "") == "usual"
     if notation is None:  # decimal points are rare where semicolons part cells
-        guess = file.found.guesses.get(name)
-        return file.separator == ";" and guess is not None and guess.why == "usual"
+        return is_open
     if notation.sign != (known.sign if known else ""):
         return True
     if file.options.decimal_mark or (known and known.decimal):
         return known is not None and notation.decimal != known.decimal
-    if known is None and notation.decimal == "," and file.separator != ";":
+    if known is None and notation.decimal == "," and (is_open or file.separator != ";"):
         return True
     is_easy = column.numbers is not None and column.notation == notation
     return not is_easy and has_thousands(column.words, notation)
