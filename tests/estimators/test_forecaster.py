@@ -652,6 +652,21 @@ def test_levels_that_differ_little_have_columns_of_their_own():
     assert "BatchEnsemble-lo-33.33333333" in judged
 
 
+def test_columns_in_another_unit_are_told():
+    random = np.random.default_rng(1)
+    days = pd.DataFrame({"ds": pd.date_range("2022-01-01", periods=100)})
+    days["price"] = random.uniform(40, 60, 100)
+    days["y"] = 100 - days["price"]
+    model = Forecaster(**QUICK, future_columns=["price"]).fit(days[:90])
+    ahead = days[90:94].drop(columns="y")
+    model.predict(4, X_df=ahead)
+    with pytest.warns(BatchEnsembleWarning, match="column 'price': .* 1,000 times smaller"):
+        model.predict(4, X_df=ahead.assign(price=1000 * ahead["price"]))
+    with pytest.warns(BatchEnsembleWarning, match="column 'price': .* 1,000 times larger"):
+        copy.deepcopy(model).update(days[90:95].assign(price=days["price"] / 1000))
+    model.update(days[90:95])
+
+
 def test_an_update_in_another_unit_is_told(data):
     data = data.assign(y=data["y"] + 50)
     position = data.groupby("unique_id").cumcount()

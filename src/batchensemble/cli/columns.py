@@ -118,9 +118,13 @@ def read_series(
 
 
 def doubt_series(model: Forecaster, df: pd.DataFrame, path: Any, *, is_ahead: bool) -> None:
-    """Warn of series that are not known, and of numbers that look like those of another unit."""
-    doubts = [] if is_ahead else [*_doubts_about(model, df, path)]
-    for doubt in [*doubts, *_doubts_about_columns(model, df)]:
+    """Warn of series that are not known, and of numbers that look like those of another unit.
+
+    What is ahead, the model looks at itself.
+    """
+    if is_ahead:
+        return
+    for doubt in [*_doubts_about(model, df, path), *_doubts_about_columns(model, df)]:
         warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
 
 

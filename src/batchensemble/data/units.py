@@ -83,12 +83,14 @@ def misfit(numbers: Floats, known: Floats, factors: Sequence[float] = FACTORS) -
 
 
 def doubts_about_units(columns: Columns, encoder: TableEncoder) -> Iterator[str]:
-    """Sentences about columns of rows to predict."""
+    """Sentences about columns of rows to predict, found by their names; there may be others."""
     if columns.n_rows < FEWEST_ROWS:
         return
+    by_name = {column.name: column for column in columns}
     for j, known in numbers_of_fit(encoder):
-        if columns[j].kind == "number":
-            yield from doubt_about_column(columns[j].name, columns[j].values, known)
+        column = by_name.get(encoder.names_[j])
+        if column is not None and column.kind == "number":
+            yield from doubt_about_column(column.name, column.values, known)
 
 
 def doubt_about_column(name: str, values: Floats, known: Floats) -> Iterator[str]:

@@ -33,7 +33,7 @@ from batchensemble.data.public_holidays import check_holidays, holiday_columns, 
 from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.data.stamps import are_at_start
-from batchensemble.data.units import doubts_about_series
+from batchensemble.data.units import doubts_about_series, doubts_about_units
 from batchensemble.estimators.backtests import doubts_about_levels, past_forecasts
 from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.demand import intermittent, with_demand
@@ -386,6 +386,7 @@ class Forecaster(Estimator):
                 )
             at_start = self._takes_starts(panel.times, panel.freq)
             columns = read_future(panel, X_df, h, self.future_columns, at_start=at_start)
+            self._doubt_units(columns)
         elif X_df is not None:
             raise ValueError(
                 "expected no X_df=, since no columns were named future_columns at fit, got "
@@ -596,6 +597,14 @@ class Forecaster(Estimator):
         check_static(panel, self.static_columns)
         return self._with_holidays(panel) if has_dates else panel
 
+    def _doubt_units(self, columns: Columns | None) -> None:
+        """Warn of columns in other units than those of fit."""
+        if columns is None:
+            return
+        for encoder in self.model_.encoder.encoders_.values():
+            for doubt in doubts_about_units(columns, encoder):
+                warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
+
     def _takes_starts(self, times: Any, freq: Any) -> bool:
         """Whether times of fit were moved to the start of their month, day, ..., or lay there."""
         return self.freq is not None and are_at_start(times, freq)
@@ -622,6 +631,7 @@ class Forecaster(Estimator):
             new = self._read(df, fill=self.fill, freq=panel.freq, goes_on=True, like=panel.times)
         for doubt in doubts_about_series(panel, np.repeat(new.ids, new.lengths), new.observed):
             warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
+        self._doubt_units(new.columns)
         return joined(panel, new, self.fill)
 
     def _continued(self, panel: Panel) -> Self:
