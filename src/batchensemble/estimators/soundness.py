@@ -14,6 +14,7 @@ from batchensemble.data.embedded import REACH
 from batchensemble.data.grids import positions, series_of
 from batchensemble.data.panels import Panel
 from batchensemble.data.table_encoder import TableEncoder
+from batchensemble.data.units import numbers_of_fit
 from batchensemble.estimators.base import Estimator
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
@@ -173,6 +174,7 @@ def _check_encoder(encoder: TableEncoder) -> None:
     require(_are_whole(scaled), "places of scaled numbers")
     require(type(formats) is dict and {*formats} <= {*names}, "formats of columns")
     require(all(map(is_format, formats.values())), "formats of dates")
+    require(len([*numbers_of_fit(encoder)]) <= n, "numbers of fit that units are told by")
 
 
 def _are_whole(values: Any) -> bool:
