@@ -3,6 +3,7 @@ import asyncio
 import numpy as np
 import pandas as pd
 import pytest
+from loops import waited
 
 from batchensemble.cli.batching import Batches, joined
 from batchensemble.data.frames import read_columns
@@ -24,7 +25,7 @@ def ask(batches, requests):
         tasks = [batches(columns, share) for columns, share in requests]
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    return asyncio.run(all_of_them())
+    return waited(all_of_them())
 
 
 def rows(*values):

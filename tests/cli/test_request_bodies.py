@@ -1,9 +1,9 @@
-import asyncio
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
+from loops import waited
 from pydantic import ValidationError
 
 from batchensemble import Regressor, load
@@ -44,7 +44,7 @@ def dated(zone):
 
 def asked(requests, **row):
     body = json.dumps({"rows": [{"t": None, "x": 1.0}, row]}).encode()
-    return asyncio.run(requests.answer(body, False, 0.9)).frame["mean"].tolist()
+    return waited(requests.answer(body, False, 0.9)).frame["mean"].tolist()
 
 
 @pytest.mark.parametrize(("zone", "words"), [(None, "without"), ("Europe/Berlin", "with")])

@@ -1,10 +1,10 @@
 import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
 import pytest
+from loops import waited
 from sample_files import QUICK, sales
 
 from batchensemble import Regressor, load
@@ -309,8 +309,7 @@ def test_a_client_that_goes_away_in_the_middle_leaves_no_traceback(price):
     async def send(message):
         sent_back.append(message)
 
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(lambda: asyncio.run(price.app(scope, receive, send))).result()
+    waited(price.app(scope, receive, send))
     assert sent_back[0]["status"] == 400
 
 
@@ -325,6 +324,4 @@ def test_requests_that_come_together_all_get_their_own_answers(shell, rows):
 
     with client("price.be") as at:
         expected = sent(at, rows)
-    with ThreadPoolExecutor(1) as thread:  # this one may have a loop of its own already
-        together = thread.submit(lambda: asyncio.run(ask(rows))).result()
-    np.testing.assert_allclose(together, expected, rtol=1e-12)
+    np.testing.assert_allclose(waited(ask(rows)), expected, rtol=1e-12)
