@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_frames import as_polars, exogenous, long
 
-from batchensemble.data.future_rows import read_future
+from batchensemble.data.future_rows import doubts_about_future, read_future
 from batchensemble.data.panels import read_panel
 
 
@@ -63,3 +63,14 @@ def test_a_row_belongs_to_its_period_where_times_were_moved_to_its_start():
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(ValueError, match="3 of 3 rows are missing"):
         read_future(panel, later, 3, ["x"])
+
+
+def test_gaps_ahead_are_doubtful_where_there_were_none():
+    frame = long([8, 8], x=np.arange, w=exogenous).astype({"x": float})
+    known, ahead = read_panel(frame, columns=["x", "w"]).columns, frame.copy()
+    ahead.loc[[14, 15], "x"] = np.nan
+    gappy = read_panel(ahead, columns=["x", "w"]).columns
+    assert not [*doubts_about_future(known, known)]
+    assert not [*doubts_about_future(gappy, gappy)]
+    (doubt,) = doubts_about_future(gappy, known)
+    assert doubt.startswith("column 'x': 2 of 16 values ahead are missing, and none was before")

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from batchensemble.data.panels import read_panel
-from batchensemble.data.seasonal_gaps import seasonally_filled
+from batchensemble.data.seasonal_gaps import KEPT, seasonally_filled
 
 
 def gappy(*series):
@@ -17,10 +17,28 @@ def gappy(*series):
     return read_panel(pd.concat(parts), marks_gaps=True)
 
 
-def test_a_missing_value_changes_as_one_season_earlier():
-    values = [1.0, 5.0, 2.0, 3.0, 7.0, 4.0]
-    filled = seasonally_filled(gappy([*values[:4], np.nan, *values[5:]]), 3)
-    assert filled.values.tolist() == [1, 5, 2, 3, 3 + (5 - 1), 4]
+def test_a_missing_value_is_as_one_season_earlier_and_nearly_as_far_from_it_as_the_one_before():
+    values = [1.0, 5.0, 2.0, 3.0, np.nan, np.nan, np.nan, 4.0]
+    filled = seasonally_filled(gappy(values), 3).values
+    kept = KEPT * (3 - 1), KEPT**2 * (3 - 1), KEPT**3 * (3 - 1)
+    np.testing.assert_allclose(filled[4:7], [5 + kept[0], 2 + kept[1], 3 + kept[2]])
+    assert filled[[0, 1, 2, 3, 7]].tolist() == [1, 5, 2, 3, 4]
+
+
+@pytest.mark.parametrize("first", range(98, 105))
+def test_a_long_gap_is_filled_with_its_season_on_whatever_day_it_begins(first):
+    week = np.array([100.0] * 5 + [20.0] * 2)
+    values = np.tile(week, 20) + np.random.default_rng(first).normal(size=140)
+    values[first:130] = np.nan
+    filled = seasonally_filled(gappy(values), 7).values
+    assert np.abs(filled - np.tile(week, 20)).max() < 12
+
+
+def test_what_columns_explain_is_not_carried_over_to_other_times():
+    effect = np.array([0.0, 50.0, 0.0, 0.0, 0.0, 7.0, 0.0])
+    plain = seasonally_filled(gappy([1.0, 5.0, 2.0, 3.0, np.nan, np.nan, 4.0]), 3).values
+    panel = gappy([1.0, 55.0, 2.0, 3.0, np.nan, np.nan, 4.0])
+    np.testing.assert_allclose(seasonally_filled(panel, 3, effect).values, plain + effect)
 
 
 @pytest.mark.parametrize("period", [1, 5])

@@ -4,6 +4,7 @@ import pytest
 
 from batchensemble.data.future_rows import read_future
 from batchensemble.data.panels import read_panel
+from batchensemble.data.seasonal_gaps import KEPT
 from batchensemble.data.series_encoder import SCALINGS, SeriesEncoder
 
 
@@ -195,7 +196,7 @@ def test_an_extreme_value_that_fit_has_not_seen_is_held_without_a_warning():
     assert encoded.values[20] == encoded.values.max() > 1e20
 
 
-def test_a_missing_value_is_the_last_one_changed_as_a_season_before_and_marked():
+def test_a_missing_value_is_as_a_season_before_and_marked():
     y = np.tile([1.0, 5.0, 2.0], 6) + np.repeat(np.arange(6), 3)
     gappy = y.copy()
     gappy[[1, 10, 11]] = np.nan
@@ -205,7 +206,9 @@ def test_a_missing_value_is_the_last_one_changed_as_a_season_before_and_marked()
     encoded = coder.encode(marked)
     assert encoded.covariates[:, 0].tolist() == [float(i not in (1, 10, 11)) for i in range(18)]
     values = encoded.values * encoded.scale + encoded.location
-    np.testing.assert_allclose(values, np.where(np.arange(18) == 1, 1.0, y), rtol=1e-5)
+    expected = y.copy()
+    expected[[1, 10, 11]] = 1, 7 + KEPT, 4 + KEPT**2  # each season is 1 higher
+    np.testing.assert_allclose(values, expected, rtol=1e-5)
     whole = SeriesEncoder("difference", calendar=False, period=3, linear=True)
     assert whole.fit(read_panel(values)).scales_["y"] == pytest.approx(coder.scales_["y"])
 
@@ -220,5 +223,19 @@ def test_a_gap_at_the_beginning_of_a_window_reads_nothing_of_the_series_before_i
     own = encoder("difference", linear=True, period=7).fit(series)
     ahead = own.encode_ahead(series, 10, series.future_times(3), None)
     by_series = ahead.raw.reshape(2, -1)
-    assert by_series[0, 0] == 1e6 + 10  # as a week ago, 1 more than the day before
-    assert by_series[1, :3].tolist() == [10.0, 11.0, 12.0]
+    assert by_series[0, 0] == 1e6 + 3 + KEPT * 7  # as a week ago, and nearly 7 more
+    assert by_series[1, :3] == pytest.approx([3 + KEPT * 7, 4 + KEPT**2 * 7, 12.0])
+
+
+def test_columns_known_ahead_tell_nothing_where_nothing_was_observed():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"ds": pd.date_range("2020-01-01", periods=60)})
+    frame["promo"] = (random.random(60) < 0.3) * 1.0
+    frame["y"] = (100 + 30 * frame["promo"]).where((frame.index < 40) | (frame.index > 50))
+    read = [
+        encoder("difference", linear=True, period=7, future=["promo"])
+        .fit(read_panel(frame, columns=["promo"], marks_gaps=True))
+        .encode(read_panel(other, columns=["promo"], marks_gaps=True))
+        for other in (frame, frame.assign(promo=frame["promo"].where(frame["y"].notna(), 1.0)))
+    ]
+    np.testing.assert_allclose(read[0].values, read[1].values, atol=1e-6)

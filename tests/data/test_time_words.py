@@ -52,6 +52,31 @@ def test_dates_without_marks_are_no_numbers(times):
         refuse_written_dates(times.astype(int).to_numpy())
 
 
+def parts_of_years(unit, n):
+    return np.array([unit * year + part for year in (2019, 2020, 2021) for part in range(1, n + 1)])
+
+
+@pytest.mark.parametrize(
+    ("times", "parts"),
+    [
+        (parts_of_years(100, 52), "weeks"),
+        (parts_of_years(100, 53), "weeks"),
+        (parts_of_years(100, 52)[20:45], "weeks"),
+        (parts_of_years(10, 4), "quarters"),
+    ],
+)
+def test_weeks_and_quarters_of_years_are_no_numbers(times, parts):
+    with pytest.raises(ValueError, match=f"are years and {parts}; write the first day"):
+        refuse_written_dates(times)
+
+
+@pytest.mark.parametrize(
+    "times", [parts_of_years(100, 54), parts_of_years(100, 50), np.arange(20191, 20220)]
+)
+def test_numbers_that_skip_or_go_on_are_no_parts_of_years(times):
+    refuse_written_dates(times)
+
+
 @pytest.mark.parametrize(
     "numbers", [np.arange(50), np.arange(20201001, 20201050), np.arange(202000, 202030), [20201001]]
 )

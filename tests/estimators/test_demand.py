@@ -1,9 +1,12 @@
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
 from fixtures import TINY_FORECASTER
 
 from batchensemble import Forecaster, load
+from batchensemble.estimators.demand import with_demand
 
 
 def demand(n=60, ids=("a", "b"), share=0.3, seed=0):
@@ -65,3 +68,15 @@ def test_a_file_keeps_which_series_are_intermittent(tmp_path):
     model = Forecaster(**TINY_FORECASTER).fit(y)
     model.save(tmp_path / "model.be")
     assert load(tmp_path / "model.be").intermittent_ == model.intermittent_ == []
+
+
+@pytest.mark.filterwarnings("ignore:.*values are missing")
+@pytest.mark.parametrize("first", range(20, 27))
+def test_a_gap_does_not_turn_the_choice_round(first):
+    df = demand(ids=("a",))
+    df.loc[first : first + 20, "y"] = np.nan
+    model = Forecaster(**TINY_FORECASTER, season=7).fit(df)
+    odd = dataclasses.replace(model.panel_, values=model.panel_.observed)
+    odd.values[odd.is_filled] = -1000.0
+    for panel in (model.panel_, odd):
+        assert with_demand(model.model_, panel).encoder.draws_history

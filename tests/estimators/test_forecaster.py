@@ -664,7 +664,30 @@ def test_columns_in_another_unit_are_told():
         model.predict(4, X_df=ahead.assign(price=1000 * ahead["price"]))
     with pytest.warns(BatchEnsembleWarning, match="column 'price': .* 1,000 times larger"):
         copy.deepcopy(model).update(days[90:95].assign(price=days["price"] / 1000))
+    with pytest.warns(BatchEnsembleWarning, match="column 'price': 1 of 4 values ahead are miss"):
+        model.predict(4, X_df=ahead.assign(price=ahead["price"].where(ahead.index != 91)))
     model.update(days[90:95])
+
+
+def test_columns_in_other_words_are_told(data):
+    weather = np.where(np.random.default_rng(0).random(len(data)) < 0.5, "sun", "rain")
+    data = data.assign(weather=weather, wind=weather)
+    columns = {"future_columns": ["weather"], "past_columns": ["wind"]}
+    model = Forecaster(**QUICK, **columns).fit(data.groupby("unique_id").head(56))
+    ahead = data.groupby("unique_id").tail(4)
+    model.predict(4, X_df=ahead)
+    loud = {name: ahead[name].str.upper() for name in ("weather", "wind")}
+    with pytest.warns(BatchEnsembleWarning, match="column 'weather': fit knew none .* 'RAIN'"):
+        model.predict(4, X_df=ahead.assign(**loud))
+    with pytest.warns(BatchEnsembleWarning, match="'w.*': fit knew none of its words") as told:
+        model.predict(
+            2,
+            X_df=ahead,
+            df=data.groupby("unique_id").head(56).assign(wind=lambda df: df["wind"].str.upper()),
+        )
+    assert "'wind'" in str(told[0].message)
+    with pytest.warns(BatchEnsembleWarning, match="'w.*': fit knew none of its words"):
+        copy.deepcopy(model).update(ahead.assign(**loud))
 
 
 def test_an_update_in_another_unit_is_told(data):
@@ -889,8 +912,9 @@ def test_the_recurrent_network_refuses_gaps_and_the_default_says_that_it_reads_a
 ):
     with pytest.raises(ValueError, match=f"series 's0': .*{words}"):
         Forecaster(**RECURRENT).fit(change(data))
-    with pytest.warns(UserWarning, match="1 of 180 values are missing, .* 's0' at 2015-08-01"):
+    with pytest.warns(UserWarning, match="1 of 180 values are missing, .* 's0' at 20") as told:
         model = Forecaster(**QUICK).fit(change(data))
+    assert told[0].filename == __file__
     assert model.panel_.lengths.tolist() == [60, 60, 60]
     assert np.isfinite(numbers(model.predict(level=[80]))).all()
 
@@ -916,6 +940,15 @@ def test_a_file_keeps_which_values_are_missing(data, tmp_path):
     loaded = load(tmp_path / "model.be")
     assert_close(model.predict(), loaded.predict(), atol=0)
     assert loaded.panel_.is_filled.sum() == 2
+
+
+def test_gaps_of_another_history_are_told_as_far_as_forecasts_read_it(data):
+    model = Forecaster(**{**QUICK, "context": 20}).fit(data)
+    read = model.model_.reach
+    model.predict(df=data.drop(60 - read - 1))
+    with pytest.warns(BatchEnsembleWarning, match="1 of .* missing, .* forecasts do without") as w:
+        model.predict(df=data.drop(60 - read + 1))
+    assert w[0].filename == __file__
 
 
 def test_gaps_are_closed_if_asked_to(data):

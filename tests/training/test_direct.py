@@ -179,6 +179,29 @@ def test_a_season_that_was_seen_once_makes_no_forecast_certain():
     assert (widths().amin((1, 2)) > 0.3 * spread).all()
 
 
+@pytest.mark.parametrize("n_since", [1, 3, 6, 12])
+@pytest.mark.parametrize("n_missing", [24, 48, 72])
+def test_days_before_a_gap_are_believed_however_little_was_observed_since(n_since, n_missing):
+    made = Direct(
+        1,
+        (1, 1),
+        draw=GaussianCRPS().draw,
+        context=337,
+        horizon=24,
+        seasons=(24, 168),
+        blended=True,
+        n_members=1,
+    ).double()
+    hours = (torch.arange(337 + 24) + n_since + 17) % 24  # what is known since begins at 18
+    days = 20.0 * ((hours >= 8) & (hours < 18))
+    x = torch.zeros(1, 337 + 24, 1, 3, dtype=torch.float64)
+    x[..., 0] = (days + torch.randn(361, generator=torch.Generator().manual_seed(0)))[:, None]
+    x[..., 1], x[..., 2] = -1e9, 1
+    x[:, 337 - n_since - n_missing : 337 - n_since, :, 2] = 0
+    ahead = made.eval()(x)[0, :, 0, 0].detach()
+    assert (ahead - days[337:]).abs().max() < 5
+
+
 class Copies(TorchDispatchMode):
     """Keeps the names of operations that bring numbers from Python to a tensor."""
 

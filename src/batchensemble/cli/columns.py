@@ -13,16 +13,17 @@ from numpy.typing import NDArray
 
 from batchensemble.cli.format import named
 from batchensemble.data.columns import Kind
-from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.doubts import BatchEnsembleWarning, doubts_about_covariates
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.file_parts import refuse_zones
+from batchensemble.data.frames import read_columns
 from batchensemble.data.notation import Notation
 from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.reading import TableFile, open_table
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.tables import check_told_apart
 from batchensemble.data.text import read_as
-from batchensemble.data.units import doubt_about_column, doubts_about_series, numbers_of_fit
+from batchensemble.data.units import doubts_about_series, numbers_of_fit
 from batchensemble.data.vocabulary import Spelling
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import with_zones, zones_of
@@ -142,9 +143,9 @@ def _doubts_about(model: Forecaster, df: pd.DataFrame, path: Any) -> Iterator[st
 
 def _doubts_about_columns(model: Forecaster, df: pd.DataFrame) -> Iterator[str]:
     for encoder in model.model_.encoder.encoders_.values():
-        for name, known in usual_numbers(encoder).items():
-            if name in df and len(df):
-                yield from doubt_about_column(name, df[name].to_numpy(np.float64), known)
+        own = [name for name in encoder.names_ if name in df]
+        if own:
+            yield from doubts_about_covariates(read_columns(df[own]), encoder)
 
 
 def series_in(

@@ -173,7 +173,7 @@ class SeriesRequests:
             warnings.warn(each.message, stacklevel=2)
         return Answer(
             frame,
-            tuple(str(one.message) for one in caught if one.category is BatchEnsembleWarning),
+            tuple({str(one.message): 0 for one in caught if one.category is BatchEnsembleWarning}),
         )
 
     def _forecast(self, given: dict[str, Any]) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from batchensemble.data.columns import Column, Columns
 from batchensemble.data.notation import Survey
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.units import doubts_about_units
-from batchensemble.data.vocabulary import columns_of_strange_words
+from batchensemble.data.vocabulary import Spelling, strange_words
 
 FEWEST_ROWS, FEWEST_ROWS_OF_CLASSES = 50, 200  # from which on a relation can hardly be chance
 SCREENED_ROWS, SUSPICIOUS, LEAK = 200, 0.1, 0.002
@@ -83,9 +83,23 @@ def doubts_about_new(columns: Columns, encoder: TableEncoder) -> Iterator[str]:
     yield from doubts_about_units(columns, encoder)
     if columns.n_rows < FEWEST_NEW_ROWS:
         return
-    for name, words in columns_of_strange_words(columns, encoder.spellings()):
+    for j, spelling in encoder.spellings().items():
+        yield from _strange_words(columns[j], spelling)
+
+
+def doubts_about_covariates(columns: Columns, encoder: TableEncoder) -> Iterator[str]:
+    """Sentences about columns of series, found by their names; there may be others."""
+    yield from doubts_about_units(columns, encoder)
+    by_name = {column.name: column for column in columns}
+    for j, spelling in encoder.spellings().items():
+        if encoder.names_[j] in by_name:
+            yield from _strange_words(by_name[encoder.names_[j]], spelling)
+
+
+def _strange_words(column: Column, spelling: Spelling) -> Iterator[str]:
+    if words := strange_words(column, spelling):
         yield (
-            f"column {name!r}: fit knew none of its words, such as {words[0]!r:.40} and "
+            f"column {column.name!r}: fit knew none of its words, such as {words[0]!r:.40} and "
             f"{words[1]!r:.40}, so the model ignores it; write them as at fit"
         )
 

@@ -1,6 +1,6 @@
 """The rows of columns that are known ahead: one for each of the next times of every series."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -64,3 +64,15 @@ def read_future(
             f"{len(wanted)} rows are missing); add them"
         )
     return read_columns(table.select(columns).to_native()).take(kept[at])
+
+
+def doubts_about_future(ahead: Columns, known: Columns | None) -> Iterator[str]:
+    """Sentences about columns that have gaps ahead and had none before."""
+    had_gaps = {column.name: column.missing.any() for column in known or ()}
+    for column in ahead:
+        if column.missing.any() and not had_gaps.get(column.name, True):
+            yield (
+                f"column {column.name!r}: {column.missing.sum():,} of {ahead.n_rows:,} values "
+                "ahead are missing, and none was before, so a usual value stands for them; fill "
+                "them in"
+            )

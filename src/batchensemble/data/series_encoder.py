@@ -13,16 +13,16 @@ from batchensemble.data.columns import Columns
 from batchensemble.data.encoded_series import Encoded
 from batchensemble.data.grids import series_of
 from batchensemble.data.intermittent import is_intermittent, reordered
+from batchensemble.data.linear_effects import linear_effects
 from batchensemble.data.panels import Panel
 from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.data.windows import continued_back, series_scale, widest_change, window_scales
+from batchensemble.data.windows import continued_back, series_scale, window_scales
 from batchensemble.words import one_of
 
 Floats = NDArray[np.float64]
 
 SCALINGS = ("minmax", "standard", "window", "difference")
-RIDGE = 1e-3
 FARTHEST = 1e4  # from fit's location, in fit's scales: beyond it float32 blurs what is known
 SMALLEST = 1e-4  # of fit's numbers: a history below it is one in other units
 
@@ -72,7 +72,8 @@ class SeriesEncoder:
             self.encoders_["static"] = TableEncoder("robust").fit(self._of_series(panel))
         if self.linear and self.future:
             self.effects_ = np.zeros(self.encoders_["future"].n_features_out_)
-            self.effects_ = self._effects(panel)
+            columns = self._encoded("future", panel.columns)
+            self.effects_ = linear_effects(panel, columns, self.encode(panel).values)
         return self
 
     def drawing(self, *, history: bool) -> "SeriesEncoder":
@@ -102,22 +103,6 @@ class SeriesEncoder:
     def draws_history(self) -> bool:
         """Of intermittent series. Older files do not say: no."""
         return bool(vars(self).get("draws_history_", False))
-
-    def _effects(self, panel: Panel) -> Floats:
-        """(columns,), by which their changes multiply to those of the scaled series."""
-        is_later = np.ones(len(panel.values), dtype=bool)
-        is_later[panel.starts[:-1]] = False  # what a series begins with follows nothing
-        changes = [
-            np.diff(part, axis=0, prepend=part[:1])[is_later].astype(np.float64)
-            for part in (self._encoded("future", panel.columns), self.encode(panel).values)
-        ]
-        column, value = changes
-        if most := widest_change(np.abs(value)):
-            value = np.clip(value, -most, most)
-        square = column.T @ column
-        ridge = RIDGE * (np.trace(square) / len(square) + 1.0) * np.eye(len(square))
-        effects: Floats = np.linalg.solve(square + ridge, column.T @ value)
-        return effects
 
     def _scale(self, values: Floats) -> tuple[float, float]:
         return series_scale(values, scaling=self.scaling, period=self.period)
@@ -164,17 +149,9 @@ class SeriesEncoder:
         there, those that a forecast reads, are of another size than what fit has seen is scaled by
         these.
         """
-        source = seasonally_filled(learned_from or panel, self.period)
-        latest = source if reach is None else source.tail(reach)
-        panel = seasonally_filled(panel, self.period)
-        scales = [
-            self._scale_of(_key(i), latest.values[latest.rows(k)])
-            if _key(i) in self.scales_
-            else self._scale(source.values[source.rows(k)])
-            for k, i in enumerate(panel.ids)
-        ]
-        location, scale = np.repeat(np.array(scales), panel.lengths, axis=0).T
+        location, scale = self._scales_by_row(panel, learned_from or panel, reach)
         effect = self._effect(len(panel.values), panel.columns)
+        panel = seasonally_filled(panel, self.period, scale * effect)
         values = (panel.values - location) / scale - effect
         parts = self._known_ahead(panel.times, panel.freq, panel.columns)
         if panel.is_filled is not None and self.acts_linearly:
@@ -193,11 +170,34 @@ class SeriesEncoder:
         lowest = self._floors_before(panel)
         return Encoded(single, covariates, location, scale, effect, panel.values, lowest)
 
+    def filled(self, panel: Panel, *, reach: int | None = None, is_whole: bool = False) -> Panel:
+        """With something in the place of missing values, columns known ahead doing what they do."""
+        if panel.is_filled is None:
+            return panel
+        _, scale = self._scales_by_row(panel, panel, reach)
+        effect = scale * self._effect(len(panel.values), panel.columns)
+        return seasonally_filled(panel, self.period, effect, is_whole=is_whole)
+
+    def _scales_by_row(
+        self, panel: Panel, source: Panel, reach: int | None
+    ) -> tuple[Floats, Floats]:
+        """(rows,), location and scale of each row's series."""
+        source = seasonally_filled(source, self.period)
+        latest = source if reach is None else source.tail(reach)
+        scales = [
+            self._scale_of(_key(i), latest.values[latest.rows(k)])
+            if _key(i) in self.scales_
+            else self._scale(source.values[source.rows(k)])
+            for k, i in enumerate(panel.ids)
+        ]
+        location, scale = np.repeat(np.array(scales), panel.lengths, axis=0).T
+        return location, scale
+
     def encode_ahead(
         self, history: Panel, reach: int, times: pd.Index, columns: Columns | None
     ) -> Encoded:
         """The last `reach` rows of each series followed by times to forecast, without values."""
-        history = seasonally_filled(history, self.period)  # before it is cut: gaps repeat a season
+        history = self.filled(history, reach=reach)  # before it is cut: gaps repeat a season
         panel = history.tail(reach)
         rows, starts, repeated = continued_back(panel.starts, reach - panel.lengths, self.period)
         known = self.encode(panel, learned_from=history, reach=reach).take(rows, repeated)

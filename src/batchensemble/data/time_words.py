@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 LONGEST = 100  # letters of an id in a message
+PARTS_OF_YEARS = {"weeks": (100, 52, 53), "quarters": (10, 4, 4)}  # in 202401, 20241; the last ones
 
 
 def shown(values: NDArray[Any], i: int) -> str:
@@ -49,3 +50,19 @@ def refuse_written_dates(numbers: NDArray[np.int64]) -> None:
                 f'without marks; convert them: pd.to_datetime(times, format="{form}"), or write '
                 f"{dates[0]:%Y-%m-%d}; if they are numbers, say so with freq=1"
             )
+    for parts, (unit, *lasts) in PARTS_OF_YEARS.items():
+        if len(numbers) >= 3 and _are_parts_of_years(numbers, unit, *lasts):
+            raise ValueError(
+                f"expected times, got the numbers {numbers[0]}, {numbers[1]}, ..., which are years "
+                f"and {parts}; write the first day of each instead, such as 2024-01-01; if they "
+                "are numbers, say so with freq=1"
+            )
+
+
+def _are_parts_of_years(numbers: NDArray[np.int64], unit: int, usual: int, most: int) -> bool:
+    """Whether the last part of each year is followed by the first of the next."""
+    years, parts = np.divmod(numbers, unit)
+    is_turn = np.diff(years) > 0
+    is_whole = (parts[:-1][is_turn] >= usual) & (parts[1:][is_turn] == 1)
+    are_known = (years >= 1900) & (years < 2200) & (parts >= 1) & (parts <= most)
+    return bool(are_known.all() and is_whole.all())

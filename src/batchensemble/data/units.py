@@ -89,13 +89,10 @@ def doubts_about_units(columns: Columns, encoder: TableEncoder) -> Iterator[str]
     by_name = {column.name: column for column in columns}
     for j, known in numbers_of_fit(encoder):
         column = by_name.get(encoder.names_[j])
-        if column is not None and column.kind == "number":
-            yield from doubt_about_column(column.name, column.values, known)
-
-
-def doubt_about_column(name: str, values: Floats, known: Floats) -> Iterator[str]:
-    if found := misfit(values, known):
-        yield f"column {name!r}: all values lie far outside those of fit, {found}"
+        if column is None or column.kind != "number":
+            continue
+        if found := misfit(column.values, known):
+            yield f"column {column.name!r}: all values lie far outside those of fit, {found}"
 
 
 def numbers_of_fit(encoder: TableEncoder) -> Iterator[tuple[int, Floats]]:

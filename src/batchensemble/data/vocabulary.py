@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,16 +80,12 @@ def _meaning(word: str | None) -> str | None:
         return word
 
 
-def columns_of_strange_words(
-    columns: Columns, spellings: Mapping[int, Spelling]
-) -> Iterator[tuple[str, list[str]]]:
-    """Columns of several words and none that fit knew, and the words, where it knew few."""
-    for j, spelling in spellings.items():
-        if 1 < len(spelling) <= MOST_WORDS:
-            column = columns[j].as_kind("category")
-            words = {*column.values} - {None}
-            if len(words) > 1 and not any(map(spelling.knows, words)):
-                yield column.name, sorted(words)
+def strange_words(column: Column, spelling: Spelling) -> list[str]:
+    """Several words of a column of which fit knew none, where it knew few; or nothing."""
+    if not 1 < len(spelling) <= MOST_WORDS:
+        return []
+    words = {*column.as_kind("category").values} - {None}
+    return [] if len(words) < 2 or any(map(spelling.knows, words)) else sorted(words)
 
 
 def spelled(columns: Columns, spellings: Mapping[int, Spelling]) -> Columns:

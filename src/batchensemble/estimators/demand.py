@@ -37,7 +37,8 @@ def with_demand(model: SeriesModel, panel: Panel) -> SeriesModel:
     ]
     ahead = model.ahead_of(panel, panel, model.horizon, np.concatenate(rows))
     targets = ahead.origins[:, None] + np.arange(model.horizon)
-    scale = np.repeat([panel.values[panel.rows(i)].mean() for i in which], [*map(len, rows)])
+    means = [np.nanmean(panel.observed[panel.rows(i)]) for i in which]
+    scale = np.repeat(means, [*map(len, rows)])
     losses = []
     for draws_history in (False, True):
         encoder = model.encoder.drawing(history=draws_history)

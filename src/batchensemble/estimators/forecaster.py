@@ -18,8 +18,8 @@ from torch import Tensor
 
 from batchensemble.conformal import REPORTED, IntervalCalibration, fewest_rows
 from batchensemble.data.columns import Columns
-from batchensemble.data.doubts import BatchEnsembleWarning
-from batchensemble.data.future_rows import read_future
+from batchensemble.data.doubts import BatchEnsembleWarning, doubts_about_covariates
+from batchensemble.data.future_rows import doubts_about_future, read_future
 from batchensemble.data.panels import (
     Names,
     Panel,
@@ -33,7 +33,7 @@ from batchensemble.data.public_holidays import check_holidays, holiday_columns, 
 from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.data.stamps import are_at_start
-from batchensemble.data.units import doubts_about_series, doubts_about_units
+from batchensemble.data.units import doubts_about_series
 from batchensemble.estimators.backtests import doubts_about_levels, past_forecasts
 from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.demand import intermittent, with_demand
@@ -45,7 +45,7 @@ from batchensemble.estimators.forecast import (
     order_of_windows,
     read_levels,
 )
-from batchensemble.estimators.observed import Observed, say_gaps
+from batchensemble.estimators.observed import Observed, doubts_about_gaps
 from batchensemble.estimators.parameters import SERIES_CONSTRAINTS, SERIES_PARAMETERS
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
 from batchensemble.estimators.series_model import (
@@ -69,6 +69,10 @@ PLOTTED_LEVELS = (50, 80, 95)
 MOST_PLOTTED = 180  # past steps, where the context or the horizon needs no more
 MOST_HELD_OUT = 200_000  # values in the windows that stop training
 FORECASTS_KEPT = 100  # at least, of those that update adds
+NOT_LEARNED = (
+    "they are neither learned from nor counted. To fill them in, pass fill='interpolate' or 'ffill'"
+)
+NOT_READ = "these forecasts do without them"
 
 
 @final
@@ -174,7 +178,8 @@ class Forecaster(Estimator):
             self.settings_ = self._resolved()
             calibrate, adapt = true_or_false(calibrate, "calibrate"), true_or_false(adapt, "adapt")
             panel, held_back = self.read(df), None
-            say_gaps(panel)
+            for doubt in doubts_about_gaps(panel, NOT_LEARNED):
+                warnings.warn(doubt, BatchEnsembleWarning, stacklevel=2)
             if calibrate:
                 panel, held_back = self._held_back(panel)
             self._fit(panel)
@@ -208,6 +213,7 @@ class Forecaster(Estimator):
             past=self.past_columns,
             static=self.static_columns,
         ).fit(panel)
+        panel = encoder.filled(panel, is_whole=True)
         random = check_random_state(self.random_state)
         seed, prediction_seed = map(int, random.randint(2**31 - 1, size=2))
         encoded, starts = network.lengthened(encoder.encode(panel), panel)
@@ -377,6 +383,9 @@ class Forecaster(Estimator):
         if df is not None:
             panel = self._read(df, fill=self.fill, freq=panel.freq, like=panel.times)
             check_lengths(panel, self.model_.shortest)
+            for doubt in doubts_about_gaps(panel.tail(self.model_.reach), NOT_READ):
+                warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
+            self._doubt_columns(panel.columns)
         columns: Columns | None = None
         if self.future_columns:
             if X_df is None:
@@ -386,7 +395,9 @@ class Forecaster(Estimator):
                 )
             at_start = self._takes_starts(panel.times, panel.freq)
             columns = read_future(panel, X_df, h, self.future_columns, at_start=at_start)
-            self._doubt_units(columns)
+            self._doubt_columns(columns)
+            for doubt in doubts_about_future(columns, panel.columns):
+                warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
         elif X_df is not None:
             raise ValueError(
                 "expected no X_df=, since no columns were named future_columns at fit, got "
@@ -597,12 +608,12 @@ class Forecaster(Estimator):
         check_static(panel, self.static_columns)
         return self._with_holidays(panel) if has_dates else panel
 
-    def _doubt_units(self, columns: Columns | None) -> None:
-        """Warn of columns in other units than those of fit."""
+    def _doubt_columns(self, columns: Columns | None) -> None:
+        """Warn of columns in other units or words than those of fit."""
         if columns is None:
             return
         for encoder in self.model_.encoder.encoders_.values():
-            for doubt in doubts_about_units(columns, encoder):
+            for doubt in doubts_about_covariates(columns, encoder):
                 warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
 
     def _takes_starts(self, times: Any, freq: Any) -> bool:
@@ -631,11 +642,11 @@ class Forecaster(Estimator):
             new = self._read(df, fill=self.fill, freq=panel.freq, goes_on=True, like=panel.times)
         for doubt in doubts_about_series(panel, np.repeat(new.ids, new.lengths), new.observed):
             warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
-        self._doubt_units(new.columns)
+        self._doubt_columns(new.columns)
         return joined(panel, new, self.fill)
 
     def _continued(self, panel: Panel) -> Self:
-        filled = seasonally_filled(panel, self.season_)
+        filled = self.model_.encoder.filled(panel, reach=self.model_.reach)
         self._observed = dataclasses.replace(self._observed, panel=filled)
         seen = self.model_.encoder.having_seen(panel)
         self.model_ = dataclasses.replace(self.model_, encoder=seen)

@@ -1,14 +1,12 @@
 """What a forecaster has seen of its series, and what it may still be judged by."""
 
-import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from batchensemble.data.clocks import alike
-from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.grids import series_of
 from batchensemble.data.panels import Panel
 from batchensemble.data.time_words import when
@@ -105,16 +103,11 @@ class Observed:
                 )
 
 
-def say_gaps(panel: Panel) -> None:
-    """Warn of values that are missing, since nothing is learned from them."""
-    if panel.is_filled is None or not panel.is_filled.any():
-        return
-    row, n_missing = int(panel.is_filled.argmax()), int(panel.is_filled.sum())
-    first = f"{panel.label(int(series_of(panel.starts)[row]))} at {when(panel.times[row])}"
-    warnings.warn(
-        f"{n_missing:,} of {len(panel.values):,} values are missing, the first of {first}; "
-        "they are neither learned from nor counted. To fill them in, pass fill='interpolate' "
-        "or 'ffill'",
-        BatchEnsembleWarning,
-        stacklevel=4,
-    )
+def doubts_about_gaps(panel: Panel, so: str) -> Iterator[str]:
+    """A sentence about values that are missing, and what follows from it."""
+    if panel.is_filled is not None and panel.is_filled.any():
+        row, n_missing = int(panel.is_filled.argmax()), int(panel.is_filled.sum())
+        first = f"{panel.label(int(series_of(panel.starts)[row]))} at {when(panel.times[row])}"
+        yield (
+            f"{n_missing:,} of {len(panel.values):,} values are missing, the first of {first}; {so}"
+        )

@@ -173,15 +173,19 @@ def _linear(values: Value, is_known: Value, network: Direct) -> Smoothed:
     ahead, residual, growth, penalties, is_before = map(numbers, tensors)
     k, n = len(penalties), network.n_errors
     errors = (values @ residual).reshape(0, 0, k, 2, n)
-    earlier = is_known.gather(ints(*network.earlier.ravel().tolist()), axis=2).reshape(0, 0, k, n)
-    was_known = earlier.apply("Max", is_before)
-    counts = (is_known.slice(-n, None, axis=2).insert(2) * was_known).insert(3)
-    n_known = counts.sum(4)
-    n_counted = n_known.apply("Max", 1.0)
-    squares = (errors * errors * counts).sum(4) / n_counted + LEAST_ERROR**2
-    n_counted = n_counted.reshape(0, 0, k).apply("Min", network.most_evidence)
-    evidence = n_counted * -0.5 * squares.apply("Log").mean(3) - penalties * network.penalty
-    evidence = evidence.but(NO_EVIDENCE, where=n_known.reshape(0, 0, k) <= 0.0)
+    has_begun = is_known.apply("CumSum", np.array(2)).apply("Min", 1.0)
+    earlier = has_begun.gather(ints(*network.earlier.ravel().tolist()), axis=2)
+    was_known = earlier.reshape(0, 0, k, n).apply("Max", is_before)
+    counts, begun = (
+        flags.slice(-n, None, axis=2).insert(2) * was_known for flags in (is_known, has_begun)
+    )
+    n_known, n_begun = counts.sum(3), begun.sum(3)
+    squares = (errors * errors * counts.insert(3)).sum(4)
+    squares = squares / n_known.apply("Max", 1.0).insert(3) + LEAST_ERROR**2
+    n_counted, n_begun = (x.clip(1.0, network.most_evidence) for x in (n_known, n_begun))
+    penalized = n_counted / n_begun * (penalties * network.penalty)
+    evidence = n_counted * -0.5 * squares.apply("Log").mean(3) - penalized
+    evidence = evidence.but(NO_EVIDENCE, where=n_known <= 0.0)
     return Smoothed(
         evidence,
         (values @ ahead).reshape(0, 0, k, network.n_steps),

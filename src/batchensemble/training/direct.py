@@ -34,8 +34,10 @@ class Direct(Network):
     stands where their zero is: each smoother comes twice, also for the logarithms of a window above
     zero (not of a long one). The first covariate is 1 where a value was observed and 0 where
     something stands in its place: what smoothers make of those does not count. An error of a
-    seasonal smoother counts where the value one season earlier was observed, too: a season that was
-    seen once cannot be wrong about itself.
+    seasonal smoother counts where the series had begun one season earlier: before its first value
+    stands what follows it, and a season that was seen once cannot be wrong about itself. What a
+    smoother estimates counts against it in the measure in which its errors count: a gap in the last
+    season does not make the seasons before it doubtful.
 
     `spread` holds what held-out windows said: by how much to stretch the paths around their mean
     ("factors", (horizon,)), and a Cholesky factor of the correlation between steps ("cholesky").
@@ -183,14 +185,18 @@ class Direct(Network):
         ahead, residual, growth, penalties, is_before = self._on(values.device, values.dtype)
         n_smoothers = len(penalties)
         errors = (values @ residual).unflatten(-1, (n_smoothers, 2, self.n_errors))
-        was_known = torch.maximum(is_known[..., self._places(values.device)[1]], is_before)
-        counts = (is_known[..., None, -self.n_errors :] * was_known).unsqueeze(-2)
-        n_known = counts.sum(-1)
-        n_counted = n_known.clamp(min=1)
-        squares = (errors.square() * counts).sum(-1) / n_counted + LEAST_ERROR**2
-        n_counted = n_counted.squeeze(-1).clamp(max=self.most_evidence)
-        evidence = -0.5 * n_counted * squares.log().mean(-1) - self.penalty * penalties
-        evidence = torch.where(n_known.squeeze(-1) > 0, evidence, NO_EVIDENCE)
+        has_begun = is_known.cumsum(-1).clamp(max=1)
+        was_known = torch.maximum(has_begun[..., self._places(values.device)[1]], is_before)
+        counts, begun = (
+            flags[..., None, -self.n_errors :] * was_known for flags in (is_known, has_begun)
+        )
+        n_known, n_begun = counts.sum(-1), begun.sum(-1)
+        squares = (errors.square() * counts.unsqueeze(-2)).sum(-1)
+        squares = squares / n_known.clamp(min=1).unsqueeze(-1) + LEAST_ERROR**2
+        n_counted, n_begun = (n.clamp(1, self.most_evidence) for n in (n_known, n_begun))
+        penalties = self.penalty * penalties * (n_counted / n_begun)
+        evidence = -0.5 * n_counted * squares.log().mean(-1) - penalties
+        evidence = torch.where(n_known > 0, evidence, NO_EVIDENCE)
         forecasts = (values @ ahead).unflatten(-1, (n_smoothers, self.n_steps))
         return evidence, forecasts, squares[..., 0], growth
 
