@@ -13,7 +13,7 @@ from batchensemble.data.columns import Columns
 from batchensemble.data.encoded_series import Encoded
 from batchensemble.data.grids import series_of
 from batchensemble.data.intermittent import is_intermittent, reordered
-from batchensemble.data.linear_effects import linear_effects
+from batchensemble.data.linear_effects import learn_effects
 from batchensemble.data.panels import Panel
 from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.table_encoder import TableEncoder
@@ -72,8 +72,8 @@ class SeriesEncoder:
             self.encoders_["static"] = TableEncoder("robust").fit(self._of_series(panel))
         if self.linear and self.future:
             self.effects_ = np.zeros(self.encoders_["future"].n_features_out_)
-            columns = self._encoded("future", panel.columns)
-            self.effects_ = linear_effects(panel, columns, self.encode(panel).values)
+            columns, values = _chosen(panel.columns, self.future), self.encode(panel).values
+            self.encoders_["future"], self.effects_ = learn_effects(panel, columns, values)
         return self
 
     def drawing(self, *, history: bool) -> "SeriesEncoder":

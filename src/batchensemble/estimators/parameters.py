@@ -165,8 +165,8 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
         member draws one more than its share, and `simulate` drops the surplus.
     future_columns : sequence of str
         Exogenous columns whose future values are known; pass them to `predict` as X_df. By default
-        a series is taken to contain a multiple of each, found from changes, that flattens beyond
-        about four spreads from the column's median; the recurrent network reads them.
+        a series is taken to contain a multiple of each, found from changes, which flattens far
+        from the column's median if odd cells would spoil it; the recurrent network reads them.
     past_columns : sequence of str
         Exogenous columns that are known only up to the present.
     static_columns : sequence of str
