@@ -124,6 +124,23 @@ def test_crps_is_the_integral_of_its_definition(transform, tails):
             assert ours[row] == pytest.approx(integral(squares, cuts), rel=1e-8)
 
 
+def test_crps_keeps_its_digits_where_slopes_grow_far_or_little_is_inside():
+    transform = Transform.logarithmic(1.0, 1e4)
+    wide, far, outside = (5.0, 10.0, 0.0), (9.0, 0.01, 0.0), (-9.0, 2.0, 50.0)
+    for mean, std, y in (wide, far, outside, (9.0, 0.01, 1e5), (-45.0, 10.0, 0.0)):
+        dist = TransformedPredictive([[mean]], [[std**2]], 0.0, 1.0, transform)
+        z = np.linspace(0, transform.starts[-1], 99)
+        cuts = transform(np.concatenate([z, steps(np.array([mean]), np.array([std]))]))
+
+        def squares(t, dist=dist, y=y):
+            if y == 0:
+                return np.exp(2 * at(dist, 0, "log_survival", t))
+            return (at(dist, 0, "cdf", t) - (t >= y)) ** 2
+
+        found = dist.crps(y)[0]
+        assert found == pytest.approx(integral(squares, [*cuts, y]), rel=2e-9)
+
+
 def test_crps_of_a_plain_gaussian_above_zero_is_that_of_scoringrules():
     random = np.random.default_rng(0)
     mean, std, y = random.uniform(-1, 2, 50), random.uniform(0.2, 2, 50), random.uniform(0, 3, 50)

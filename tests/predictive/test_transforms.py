@@ -55,6 +55,18 @@ def test_the_slope_is_the_derivative_and_does_not_jump(transform):
         assert before == pytest.approx(after, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    "transform",
+    [*TRANSFORMS.values(), Transform.logarithmic(1.0, 1e30)],
+    ids=[*TRANSFORMS, "steep"],
+)
+def test_knots_are_the_bends_and_between_two_of_them_no_slope_grows_much(transform):
+    knots = transform.knots
+    assert (np.diff(knots) > 0).all()
+    assert {*transform.starts, transform.end} <= {*knots.tolist()}
+    assert np.abs(np.diff(transform.log_slope(knots[:-1]))).max(initial=0) <= 4 + 1e-9
+
+
 def test_between_its_bends_it_is_a_logarithm():
     transform, y = TRANSFORMS["logarithmic"], np.array([1.0, 2.0, 4.0, 8.0])
     steps = np.diff(transform.inverse(y))

@@ -12,6 +12,7 @@ from batchensemble.predictive.checks import Array
 
 MOST_PIECES = 8
 STEEPEST = 300.0  # log of the largest slope
+STEP = 4.0  # between knots, of the log of the slope
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,16 @@ class Transform:
         """(pieces,), at the starts."""
         lengths = np.diff(self.starts)
         return np.asarray(np.exp(np.concatenate([[0.0], np.cumsum(lengths * self.rates[:-1])])))
+
+    @cached_property
+    def knots(self) -> Array:
+        """The starts and the end, and places between, so that no slope grows much from one on."""
+        knots: list[float] = []
+        ends = (*self.starts[1:], self.end)
+        for start, end, rate in zip(self.starts, ends, self.rates, strict=True):
+            n = math.ceil(abs(rate) * (end - start) / STEP) if rate else 1
+            knots += [start, *(start + i / n * (end - start) for i in range(1, n))]
+        return np.array([*knots, self.end])
 
     @property
     def _lengths(self) -> list[tuple[float, float, float]]:
