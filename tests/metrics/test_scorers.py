@@ -3,16 +3,18 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from batchensemble import Classifier, Regressor, metrics
+from batchensemble import Classifier, JointRegressor, Regressor, metrics
 
 QUICK = {"epochs": 2, "hidden": (4,), "n_members": 2, "folds": 1, "random_state": 0}
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = X[:, 0] - 3
+Y_AND_NOISE = X + np.random.default_rng(1).normal(size=(60, 2))
 FOLDS = KFold(2)
 
 
@@ -43,6 +45,27 @@ def test_cross_validation_scores_the_distribution(scorer, score):
 def test_a_target_of_one_column_is_scored_as_it_is_fitted(scorer):
     model = Regressor(**QUICK).fit(X[:40], Y[:40])
     assert scorer(model, X, pd.DataFrame({"y": Y})) == scorer(model, X, Y)
+
+
+@pytest.mark.filterwarnings("ignore::batchensemble.BatchEnsembleWarning")
+@pytest.mark.parametrize("scorer", [metrics.neg_crps, metrics.neg_nll])
+def test_an_estimator_without_the_score_is_refused_in_words(scorer):
+    others = [
+        (JointRegressor(**QUICK).fit(X, Y_AND_NOISE), "JointRegressor; .*by their regressors_"),
+        (LinearRegression().fit(X, Y), "LinearRegression; score .*by a scorer of scikit-learn"),
+        (make_pipeline(StandardScaler(), LinearRegression()).fit(X, Y), "LinearRegression"),
+    ]
+    for model, got in others:
+        with pytest.raises(TypeError, match=f"^expected a Regressor.*, got {got}") as error:
+            scorer(model, X, Y)
+        assert "\n" not in str(error.value)
+
+
+def test_the_crps_of_classes_is_refused_and_leads_to_the_likelihood():
+    labels = Y_AND_NOISE[:, 0] > 0
+    model = Classifier(**QUICK).fit(X, labels)
+    with pytest.raises(TypeError, match="a Regressor, got Classifier; score classes by neg_nll"):
+        metrics.neg_crps(model, X, labels)
 
 
 def test_without_a_scorer_a_regressor_is_scored_by_r2():

@@ -43,7 +43,8 @@ def test_rows_are_selected_by_slice_mask_indices_or_integer(dist):
         np.testing.assert_array_equal(chosen.mean, expected)
         assert len(chosen) == len(expected)
         assert chosen.n_members == dist.n_members
-    assert len(dist[np.zeros(6, bool)]) == 0
+    for nothing in (np.zeros(6, bool), [], (), np.array([], int)):
+        assert len(dist[nothing]) == 0
     assert [len(row) for row in dist] == [1] * 6
 
 

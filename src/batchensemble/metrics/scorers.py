@@ -9,16 +9,24 @@ from batchensemble.metrics.summary import as_column
 
 def neg_crps(estimator: Any, X: Any, y: ArrayLike) -> float:
     """Minus the mean CRPS of a fitted Regressor, in units of y; higher is better."""
-    return -float(_predicted(estimator, X).crps(as_column(y)).mean())
+    dist = _predicted(estimator, X, "crps", "a Regressor", "classes by neg_nll, ")
+    return -float(dist.crps(as_column(y)).mean())
 
 
 def neg_nll(estimator: Any, X: Any, y: ArrayLike) -> float:
     """Minus the mean negative log-likelihood, in nats, of numbers or classes; higher is better."""
-    return float(_predicted(estimator, X).log_prob(as_column(y)).mean())
+    dist = _predicted(estimator, X, "log_prob", "a Regressor or Classifier")
+    return float(dist.log_prob(as_column(y)).mean())
 
 
-def _predicted(estimator: Any, X: Any) -> Any:
-    """The distribution, also of the last step of a Pipeline."""
+def _predicted(estimator: Any, X: Any, score: str, expected: str, classes: str = "") -> Any:
+    """The distribution, also of the last step of a Pipeline; refused if it has no such score."""
     if hasattr(estimator, "steps"):
         estimator, X = estimator[-1], estimator[:-1].transform(X)
-    return estimator.predict_dist(X)
+    dist = estimator.predict_dist(X) if hasattr(estimator, "predict_dist") else None
+    if not hasattr(dist, score):
+        raise TypeError(
+            f"expected {expected}, got {type(estimator).__name__}; score {classes}several targets "
+            "by their regressors_, other estimators by a scorer of scikit-learn"
+        )
+    return dist

@@ -32,6 +32,8 @@ class Predictive(ABC):
     def __getitem__(self, rows: Any) -> Self:
         """The chosen rows (slice, index array, mask); an integer keeps its row as a row."""
         chosen = rows if isinstance(rows, slice) else np.atleast_1d(np.asarray(rows))
+        if isinstance(rows, list | tuple) and not rows:  # which numpy takes for numbers
+            chosen = slice(0)
         arrays = {name: getattr(self, name)[chosen] for name in self._by_row}
         return replace(self, **arrays)  # type: ignore[type-var]
 
