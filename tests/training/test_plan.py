@@ -127,6 +127,18 @@ def test_losses_of_a_short_or_shortened_epoch_are_means_over_what_was_run():
     assert plan.epoch_means(losses[:2]) == [1.5, 5.0]
 
 
+def test_long_steps_are_cut_into_short_parts_between_which_time_is_checked(monkeypatch):
+    def parts():
+        plan = Plan(bank(1), data(), [torch.arange(150)], [generator()], batch_size=16)
+        return plan.multiplications, list(plan.epoch([True]))
+
+    size, (whole,) = parts()
+    monkeypatch.setattr("batchensemble.training.plan.MULTIPLICATIONS_AT_ONCE", 3 * size)
+    _, cut = parts()
+    assert [len(part.rows) for part in cut] == [3, 3, 3, 1]
+    assert torch.equal(torch.cat([part.rows for part in cut]), whole.rows)
+
+
 def planned(n_rows, epoch_steps, *, batching="shared", batch_size=16, n_networks=1, seed=0):
     rows = [torch.arange(100, 100 + n) for n in n_rows]
     return Plan(

@@ -59,7 +59,8 @@ PARAMETERS = """
         Train the networks of a deep ensemble one after the other instead of together, to see what
         that costs; without early stopping, time limit or interrupts.
     time_limit : float or None
-        Seconds after which training stops and keeps the best state so far; None for no limit.
+        Seconds after which training stops and keeps the best state so far; None for no limit. What
+        fit does before and after, as scoring held-out rows, takes seconds more.
     keep_on_interrupt : bool
         Whether Ctrl-C ends the training with a usable model instead of an error.
     random_state : int or RandomState or None

@@ -10,6 +10,7 @@ from batchensemble.training.engines import Source, Steps, Windows
 
 BATCHING = ("shared", "independent", "split")
 NOISE_BYTES, STEPS_AT_ONCE, WINDOW_STEPS_AT_ONCE = 2**24, 256, 16
+MULTIPLICATIONS_AT_ONCE = 2**30  # on a CPU, about a second
 
 
 class Plan:
@@ -69,6 +70,9 @@ class Plan:
         self.multiplications = bank.n_parameters * self.batch * n_members
         bytes_a_step = 4 * len(rows) * self.batch * n_members * self.module.noise_features
         self.segment = min(STEPS_AT_ONCE, max(1, NOISE_BYTES // max(1, bytes_a_step)))
+        if self.device.type == "cpu":
+            at_once = max(1, MULTIPLICATIONS_AT_ONCE // self.multiplications)
+            self.segment = min(self.segment, at_once)
         if epoch_steps and isinstance(data, Windows):  # of which steps take long
             self.segment = min(self.segment, WINDOW_STEPS_AT_ONCE)
 
