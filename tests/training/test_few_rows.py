@@ -41,6 +41,15 @@ def test_loops_compute_what_torch_computes(settings):
         assert same(np.broadcast_to(few, whole[:n].shape), whole[:n])
 
 
+def test_layers_too_wide_for_blas_to_add_in_one_go_differ_in_the_last_digits_alone():
+    x, y = table()
+    model = Regressor(epochs=1, random_state=0, hidden=(512, 512)).fit(x, y).model_
+    encoded, ensemble = model.encoder.transform(x), model.ensemble
+    whole = np.concatenate(list(predict_rows(ensemble.members, encoded, ensemble.device)))
+    few = ensemble.members.compiled(encoded[:FEW_ROWS])
+    np.testing.assert_allclose(few, whole[:FEW_ROWS], rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize("kind", [Regressor, Classifier])
 def test_a_row_is_answered_to_the_last_bit_as_among_others_before_and_after_loops_load(kind):
     x, y = table()

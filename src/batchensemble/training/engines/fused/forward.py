@@ -1,8 +1,8 @@
 """Predictions for a few rows, in loops that take less time than the calls of a framework.
 
 A sum adds products in the order of the inputs, each product and sum rounded once, then the bias:
-as matrix products of BLAS do, however many rows there are. Nothing is reordered, so a row gets the
-same bits alone and among others.
+as matrix products of BLAS do, however many rows there are (OpenBLAS up to some hundreds of inputs,
+then it adds in parts). Nothing is reordered, so a row gets the same bits alone and among others.
 """
 
 from functools import partial
