@@ -29,10 +29,10 @@ class Encoded:
     lowest: Floats
 
     def take(self, rows: NDArray[np.int64], is_repeated: NDArray[np.bool_]) -> "Encoded":
-        """These rows; of those that are repeated, the first covariate says that they are."""
+        """These rows; of those that are repeated, the first covariate is -1: later ones follow."""
         taken = Encoded(*(getattr(self, field.name)[rows] for field in fields(self)))
         if is_repeated.any():
-            taken.covariates[is_repeated, 0] = 0.0
+            taken.covariates[is_repeated, 0] = -1.0
         return taken
 
     def known(self, rows: slice) -> Floats:

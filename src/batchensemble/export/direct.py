@@ -30,13 +30,13 @@ class Window(NamedTuple):
     """What a forecast reads.
 
     values      (members or 1, rows, reach); is_shared: 1, the same for all members
-    is_known    (1, rows, reach), 0 where something stands in a value's place
+    flags       (1, rows, reach), 0 where something stands in a value's place, -1 before the first
     zero        (1, rows, 1), where zero is, in units of the values
     covariates  (1, rows, covariates) of the first step ahead, if there are any
     """
 
     values: Value
-    is_known: Value
+    flags: Value
     zero: Value
     covariates: Value | None
     is_shared: bool
@@ -55,14 +55,14 @@ def paths(
     members: Members,
     bounds: Bounds,
     values: Value,
-    is_known: Value,
+    flags: Value,
     zero: Value,
     covariates: Value | None,
     noise: Value,
 ) -> Value:
     """As `Direct.simulate`: (series, members, paths, steps).
 
-    values and is_known (series, reach), zero (series, 1), covariates (series, steps, features),
+    values and flags (series, reach), zero (series, 1), covariates (series, steps, features),
     noise (series, paths, members, steps). The first `horizon` steps are computed once for all paths
     of a series; what follows goes on from what each path has drawn.
     """
@@ -73,7 +73,7 @@ def paths(
         return None if covariates is None else covariates.gather(step, axis=1).insert(0)
 
     first = ahead(graph.constant(np.array(0)))
-    window = Window(values.insert(0), is_known.insert(0), zero.insert(0), first, is_shared=True)
+    window = Window(values.insert(0), flags.insert(0), zero.insert(0), first, is_shared=True)
     mean, log_variance = _forward(window, members, bounds)
     shape = noise.transpose(2, 0, 1, 3).shape()  # (members, series, paths, steps)
     n_paths, steps = shape.slice(2, 3, axis=0), shape.slice(3, None, axis=0)
@@ -84,17 +84,17 @@ def paths(
     own = noise.slice(0, h, axis=0).transpose(1, 2, 3, 0)
     drawn = _drawn(mean.insert(2), log_variance.insert(2), own, network, is_shared=True)
     noise = noise.reshape(0, 0, -1)  # (steps, members, series * paths)
-    known, zero = repeated(window.is_known, n_paths, 1, reach), repeated(window.zero, n_paths, 1, 1)
+    known, zero = repeated(window.flags, n_paths, 1, reach), repeated(window.zero, n_paths, 1, 1)
     before = repeated(window.values, n_paths, n_members, reach)
     state = [graph.concat([before, drawn.reshape(0, -1, h)], 2), _followed_by_ones(known, h)]
 
     def block(i: Value, state: Sequence[Value]) -> list[Value]:
-        values, is_known = (x.slice(-reach, None, axis=2) for x in state)
+        values, flags = (x.slice(-reach, None, axis=2) for x in state)
         begin = (i + 1) * h
         columns = ahead(begin)
         if columns is not None:
             columns = repeated(columns, n_paths, 1, network.n_covariates - 1)
-        window = Window(values, is_known, zero, columns, is_shared=n_members == 1)
+        window = Window(values, flags, zero, columns, is_shared=n_members == 1)
         mean, log_variance = _forward(window, members, bounds)
         own = noise.apply("Slice", begin.reshape(1), (begin + h).reshape(1), ints(0))
         drawn = _drawn(mean, log_variance, own.transpose(1, 2, 0), network, is_shared=False)
@@ -117,12 +117,13 @@ def _forward(x: Window, members: Members, bounds: Bounds) -> tuple[Value, Value]
     graph, h, lanes = x.values.graph, network.n_steps, 1 if x.is_shared else members.n_members
     level = x.values.slice(-network._recent, None, axis=2).mean(2, keepdims=True)
     values = x.values - level
-    by = _smoothed(values, x.is_known, level - x.zero, network)
+    by = _smoothed(values, x.flags, level - x.zero, network)
     weights = by.evidence.apply("Softmax", axis=-1)
     base = _mixed(weights, by.forecasts, x.is_shared)
     error = (weights * by.squares).sum(2).insert(2).apply("Sqrt")
     near = graph.concat([values.gather(ints(*network.read), axis=2), base, level], 2)
-    others = [x.is_known.mean(2, keepdims=True), *([] if x.covariates is None else [x.covariates])]
+    share = x.flags.apply("Max", 0.0).mean(2, keepdims=True)
+    others = [share, *([] if x.covariates is None else [x.covariates])]
     inputs = graph.concat(
         [
             near.clip(-LARGEST_INPUT, LARGEST_INPUT),
@@ -141,9 +142,9 @@ def _forward(x: Window, members: Members, bounds: Bounds) -> tuple[Value, Value]
     return level + base + error * mean * CORRECTION, bounded(raw + variance.apply("Log"), bounds)
 
 
-def _smoothed(values: Value, is_known: Value, above_zero: Value, network: Direct) -> Smoothed:
+def _smoothed(values: Value, flags: Value, above_zero: Value, network: Direct) -> Smoothed:
     """As `Direct._smoothed`: the smoothers of the values and, of a short window, of logarithms."""
-    plain = _linear(values, is_known, network)
+    plain = _linear(values, flags, network)
     if not network.with_logs:
         return plain
     graph, n = values.graph, network.n_errors
@@ -152,8 +153,8 @@ def _smoothed(values: Value, is_known: Value, above_zero: Value, network: Direct
     unit = above_zero.but(FAR, where=is_not_positive).apply("Min", FAR)
     ratio = (values / unit).apply("Max", LEAST_RATIO - 1)
     logs = (ratio.cast(np.float64) + 1.0).apply("Log").cast(np.float32)
-    others = _linear(unit * logs, is_known, network)
-    counts = is_known.slice(-n, None, axis=2)
+    others = _linear(unit * logs, flags, network)
+    counts = flags.slice(-n, None, axis=2).apply("Max", 0.0)
     n_known = counts.sum(2).apply("Max", 1.0)
     mean_log = (logs.slice(-n, None, axis=2) * counts).sum(2) / n_known
     evidence = others.evidence - (n_known.apply("Min", network.most_evidence) * mean_log).insert(2)
@@ -167,17 +168,17 @@ def _smoothed(values: Value, is_known: Value, above_zero: Value, network: Direct
     )
 
 
-def _linear(values: Value, is_known: Value, network: Direct) -> Smoothed:
+def _linear(values: Value, flags: Value, network: Direct) -> Smoothed:
     """As `Direct._linear`."""
     tensors = network._on(torch.device("cpu"), torch.float32)
     ahead, residual, growth, penalties, is_before = map(numbers, tensors)
     k, n = len(penalties), network.n_errors
     errors = (values @ residual).reshape(0, 0, k, 2, n)
-    has_begun = is_known.apply("CumSum", np.array(2)).apply("Min", 1.0)
+    is_known, has_begun = flags.apply("Max", 0.0), flags.clip(-1.0, 0.0) + 1.0
     earlier = has_begun.gather(ints(*network.earlier.ravel().tolist()), axis=2)
     was_known = earlier.reshape(0, 0, k, n).apply("Max", is_before)
     counts, begun = (
-        flags.slice(-n, None, axis=2).insert(2) * was_known for flags in (is_known, has_begun)
+        each.slice(-n, None, axis=2).insert(2) * was_known for each in (is_known, has_begun)
     )
     n_known, n_begun = counts.sum(3), begun.sum(3)
     squares = (errors * errors * counts.insert(3)).sum(4)

@@ -124,7 +124,10 @@ def _series_slots(model: Forecaster) -> list[Slot]:
     )
     slots = [Slot("values", ("series", network.reach), meaning)]
     if is_direct:
-        meaning = "1 where a value was observed, 0 where something stands in its place"
+        meaning = (
+            "1 where a value was observed, 0 where something stands in its place, -1 before the "
+            "series began"
+        )
         slots.append(Slot("observed", ("series", network.reach), meaning, np.float32))
     slots += [
         Slot("location", ("series",), f"{location} {learned}"),

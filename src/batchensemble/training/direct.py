@@ -32,10 +32,10 @@ class Direct(Network):
     smoothers' one-step error; so is the standard deviation. The MLP reads the values, the
     smoothers' forecast and weights, and the covariates of the first step ahead. Beside the values
     stands where their zero is: each smoother comes twice, also for the logarithms of a window above
-    zero (not of a long one). The first covariate is 1 where a value was observed and 0 where
-    something stands in its place: what smoothers make of those does not count. An error of a
-    seasonal smoother counts where the series had begun one season earlier: before its first value
-    stands what follows it, and a season that was seen once cannot be wrong about itself. What a
+    zero (not of a long one). The first covariate is 1 where a value was observed, 0 where something
+    stands in its place, and -1 where the series had not begun: what smoothers make of those does
+    not count. An error of a seasonal smoother counts where the series had begun one season earlier:
+    before that stands what follows, and a season cannot be wrong about itself. What a
     smoother estimates counts against it in the measure in which its errors count: a gap in the last
     season does not make the seasons before it doubtful.
 
@@ -125,9 +125,10 @@ class Direct(Network):
         values = shown[..., : self.reach, :, 0].transpose(-1, -2)
         level = values[..., -self._recent :].mean(-1, keepdim=True)
         values = values - level
-        is_known = shown[..., : self.reach, :, 2].transpose(-1, -2)
+        flags = shown[..., : self.reach, :, 2].transpose(-1, -2)
+        is_known = flags.clamp(min=0)
         above_zero = level - shown[..., 0, :, 1:2]
-        evidence, by_smoother, squares, growth = self._smoothed(values, is_known, above_zero)
+        evidence, by_smoother, squares, growth = self._smoothed(values, flags, above_zero)
         weights = torch.softmax(evidence, -1)
         base = _mixed(weights, by_smoother)
         error = (weights * squares).sum(-1, keepdim=True).sqrt()
@@ -152,23 +153,23 @@ class Direct(Network):
         return min(self.seasons[0], self.reach)
 
     def _smoothed(
-        self, values: Tensor, is_known: Tensor, above_zero: Tensor
+        self, values: Tensor, flags: Tensor, above_zero: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """(..., reach) -> log-weights (..., K), forecasts (..., K, horizon), squares (..., K).
 
         The squares are mean squared errors of one step; the last is their growth, (..., K,
         horizon). `above_zero` is the level that the values are relative to.
         """
-        evidence, forecasts, squares, growth = self._linear(values, is_known)
+        evidence, forecasts, squares, growth = self._linear(values, flags)
         if not self.with_logs:
             return evidence, forecasts, squares, growth
         lowest = values.amin(-1, keepdim=True) + above_zero
         is_positive = lowest > LEAST_RATIO * above_zero.clamp(min=0)
         unit = torch.where(is_positive, above_zero, FAR).clamp(max=FAR)
         logs = torch.log1p((values / unit).clamp(min=LEAST_RATIO - 1))
-        others, ahead, log_squares, log_growth = self._linear(unit * logs, is_known)
+        others, ahead, log_squares, log_growth = self._linear(unit * logs, flags)
         # A density of logarithms is one of values times the values' share of the level.
-        counts = is_known[..., -self.n_errors :]
+        counts = flags[..., -self.n_errors :].clamp(min=0)
         mean_log = (logs[..., -self.n_errors :] * counts).sum(-1) / counts.sum(-1).clamp(min=1)
         n_counted = counts.sum(-1).clamp(1, self.most_evidence)
         others = others - (n_counted * mean_log).unsqueeze(-1)
@@ -180,15 +181,15 @@ class Direct(Network):
             torch.cat([growth.expand_as(ratios), log_growth * ratios.square()], -2),
         )
 
-    def _linear(self, values: Tensor, is_known: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _linear(self, values: Tensor, flags: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """What the smoothers make of values, in the order of `_smoothed`."""
         ahead, residual, growth, penalties, is_before = self._on(values.device, values.dtype)
         n_smoothers = len(penalties)
         errors = (values @ residual).unflatten(-1, (n_smoothers, 2, self.n_errors))
-        has_begun = is_known.cumsum(-1).clamp(max=1)
+        is_known, has_begun = flags.clamp(min=0), flags.clamp(-1, 0) + 1
         was_known = torch.maximum(has_begun[..., self._places(values.device)[1]], is_before)
         counts, begun = (
-            flags[..., None, -self.n_errors :] * was_known for flags in (is_known, has_begun)
+            each[..., None, -self.n_errors :] * was_known for each in (is_known, has_begun)
         )
         n_known, n_begun = counts.sum(-1), begun.sum(-1)
         squares = (errors.square() * counts.unsqueeze(-2)).sum(-1)
