@@ -126,3 +126,22 @@ def test_dates_known_ahead_have_a_zone_only_if_those_of_fit_had_one(shell):
     ahead.assign(sent=ahead["sent"].dt.tz_localize("Asia/Tokyo")).to_csv("zoned.csv", index=False)
     said = shell("predict", "days.be", "--ahead", "zoned.csv", "-o", "out.csv", code=1).stderr
     assert "column 'sent': expected a time without a zone" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("freq", [(), ("--freq", "D")])
+def test_days_of_summer_are_refused_where_fit_saw_the_clock_of_winter_alone(shell, freq):
+    times = pd.date_range("2024-01-01", "2024-04-20", tz="Europe/Berlin")
+    days = pd.DataFrame({"day": [t.isoformat() for t in times], "y": times.day_of_week + 1.0})
+    is_winter = times < "2024-03-31"
+    days[is_winter].to_csv("winter.csv", index=False)
+    days[~is_winter][2:].to_csv("april.csv", index=False)
+    days[: len(days) - 10].to_csv("both.csv", index=False)
+    words = ("-t", "y", "--time", "day", "--horizon", 2, "--preset", "fast", "--epochs", 1)
+    for name in ("winter", "both"):
+        shell("fit", f"{name}.csv", *words, *freq, "-o", f"{name}.be")
+    for command in ("predict", "evaluate"):
+        said = " ".join(shell(command, "winter.be", "april.csv", code=1).stderr.split())
+        assert "april.csv: expected times by the clock of fit, such as 2024-03-30 00:00:00+" in said
+        assert "fit again with times of summer and winter in one file" in said
+    shell("predict", "both.be", "april.csv", "-o", "out.csv")
+    assert shell.read("out.csv")["day"][0] == "2024-04-21 00:00:00+02:00"

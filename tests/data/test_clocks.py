@@ -6,7 +6,7 @@ import pytest
 from fixtures import TINY_FORECASTER
 
 from batchensemble import Forecaster, load
-from batchensemble.data.clocks import alike, localized, walls
+from batchensemble.data.clocks import alike, localized, strays, walls
 from batchensemble.data.panels import read_panel
 
 SKIPPED = [  # zones, the day whose first hour is skipped, and when series are measured
@@ -69,7 +69,7 @@ def test_hours_go_on_where_a_clock_shows_one_twice(zone):
 
 
 def test_times_are_made_alike_unless_one_has_a_zone_or_is_a_number():
-    days = pd.date_range("2026-01-01", periods=2)
+    days = pd.date_range("2026-01-01", periods=2, freq="h")
     tokyo, utc = (days.tz_localize(zone) for zone in ("Asia/Tokyo", "UTC"))
     same = alike(utc.as_unit("ns"), tokyo.as_unit("us"))
     assert same.tolist() == utc.tolist()
@@ -77,3 +77,41 @@ def test_times_are_made_alike_unless_one_has_a_zone_or_is_a_number():
     for times, like in ((utc, days), (pd.Index([1]), days), (days, pd.Index([1]))):
         with pytest.raises(ValueError, match=r"expected times of the type .* as at fit, got"):
             alike(times, like)
+
+
+@pytest.mark.parametrize("freq", [None, "D"])
+@pytest.mark.parametrize("zone", ["Etc/GMT-2", "Europe/Berlin"])
+def test_days_of_a_clock_changed_in_summer_are_not_taken_for_the_days_before(zone, freq):
+    frame = days("2023-11-06", "2024-04-20", "Europe/Berlin")
+    winter = frame[frame["ds"] < "2024-03-31"]
+    fixed = winter.assign(ds=winter["ds"].dt.tz_convert("Etc/GMT-1"))
+    model = Forecaster(**TINY_FORECASTER, freq=freq).fit(fixed)
+    april = frame[frame["ds"] >= "2024-04-02"]
+    april = april.assign(ds=april["ds"].dt.tz_convert(zone))
+    refused = r"clock of fit, such as .*\+01:00, got 2024-04-02.*\+02:00.*summer.*; fit again with"
+    for use in (lambda df: model.predict(df=df), model.update):
+        with pytest.raises(ValueError, match=refused):
+            use(april)
+    known = Forecaster(**TINY_FORECASTER, freq=freq).fit(winter).predict(df=april, h=1)
+    assert known["ds"].tolist() == [pd.Timestamp("2024-04-21", tz="Europe/Berlin")]
+
+
+def test_days_written_in_utc_are_told_of_the_clock_where_one_begins_an_hour_off():
+    frame = days("2023-11-06", "2024-04-20", "Europe/London")
+    utc = frame.assign(ds=frame["ds"].dt.tz_convert("UTC"))
+    model = Forecaster(**TINY_FORECASTER).fit(utc[utc["ds"] < "2024-03-31"])
+    gap = utc[(utc["ds"] < "2024-03-31") | (utc["ds"] > "2024-04-01")]
+    with pytest.raises(ValueError, match=r"got 2024-04-01 23:00.*summer.*; use times in the zone"):
+        model.predict(df=gap)
+    hours = pd.date_range("2024-01-01", periods=9, freq="2h", tz="UTC")[[0, 1, 2, 3, 4, 6, 7, 8]]
+    odd = pd.DataFrame({"ds": hours.insert(3, hours[3] + pd.Timedelta("1h")), "y": 1.0})
+    with pytest.raises(ValueError, match="frequencies may be mixed"):
+        read_panel(odd, freq="2h")
+
+
+def test_strays_are_not_looked_for_among_hours_nor_where_a_clock_skips_midnight():
+    chile = pd.DatetimeIndex(days("2024-09-01", "2024-09-12", "America/Santiago")["ds"])
+    assert not strays(chile, chile[:3]).size
+    assert len(strays(chile + pd.Timedelta("1h"), chile)) == len(chile)
+    hours = pd.date_range("2024-09-01", periods=5, freq="h", tz="UTC")
+    assert not strays(hours + pd.Timedelta("1min"), hours).size

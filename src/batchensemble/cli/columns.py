@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.cli.format import named
+from batchensemble.data.clocks import alike, strays
 from batchensemble.data.columns import Kind
 from batchensemble.data.doubts import BatchEnsembleWarning, doubts_about_covariates
 from batchensemble.data.file_options import AS_FOUND, FileOptions
@@ -22,7 +23,7 @@ from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.reading import TableFile, open_table
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.tables import check_told_apart
-from batchensemble.data.text import read_as
+from batchensemble.data.text import read_as, zone_of
 from batchensemble.data.units import doubts_about_series, numbers_of_fit
 from batchensemble.data.vocabulary import Spelling
 from batchensemble.estimators import Classifier, Forecaster, Regressor
@@ -169,7 +170,7 @@ def series_in(
     parts = []
     for rows in file.batches():
         parts.append(read_as(rows, kinds, file, notations, usual))
-        _check_zones(rows[model.time_col], model.panel_.times, file)
+        _check_zones(rows[model.time_col], parts[-1][model.time_col], model.panel_.times, file)
         for encoder in model.model_.encoder.encoders_.values():
             _check_dates(encoder, rows, file)
     if not parts:
@@ -217,11 +218,18 @@ def usual_numbers(encoder: TableEncoder) -> dict[str, NDArray[np.float64]]:
     return {encoder.names_[j]: numbers for j, numbers in numbers_of_fit(encoder)}
 
 
-def _check_zones(times: pd.Series, of_fit: Any, file: TableFile) -> None:
-    """All times have a zone, or none has, as at fit."""
+def _check_zones(written: pd.Series, read: pd.Series, of_fit: Any, file: TableFile) -> None:
+    """All times have a zone, or none has, as at fit; and days begin by the same clock."""
     if not isinstance(of_fit, pd.DatetimeIndex):
         return
-    refuse_zones(times, file, had_zones=of_fit.tz is not None, place="at fit")
+    refuse_zones(written, file, had_zones=of_fit.tz is not None, place="at fit")
+    if of_fit.tz is not None:
+        moments = pd.DatetimeIndex(read.dropna()).tz_localize("UTC")
+        if len(strays(moments.tz_convert(of_fit.tz), of_fit)):
+            try:
+                alike(moments.tz_convert(zone_of(written)), of_fit)
+            except ValueError as error:
+                raise ValueError(f"{file.name}: {error}") from None
 
 
 def _check_dates(encoder: TableEncoder, rows: pd.DataFrame, file: TableFile) -> None:

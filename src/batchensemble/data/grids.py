@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from batchensemble.data.clocks import localized, walls
+from batchensemble.data.clocks import localized, summer_advice, walls
 from batchensemble.data.stamps import rounding_advice
 from batchensemble.data.time_words import freq_word, refuse_written_dates, shown, some, when
 
@@ -263,10 +263,11 @@ def check_grid(
 
 
 def off_grid(series: str, time: Any, freq: Any, first: Any, looks: str = "") -> ValueError:
+    cure = "resample to one frequency, or fit with another (freq)"
+    advice = summer_advice(time, first, freq) or f"frequencies may be mixed{looks}; {cure}"
     return ValueError(
         f"{series}: expected times of the frequency {freq_word(freq)} from {when(first)} "
-        f"on, got {when(time)}; frequencies may be mixed{looks}; resample to one frequency, or "
-        "fit with another (freq)"
+        f"on, got {when(time)}; {advice}"
     )
 
 

@@ -59,7 +59,8 @@ def read_panel(
     Accepted are long frames with the columns `names` and the exogenous `columns` (without a column
     of ids: one series), pandas and polars series, and one-dimensional arrays and lists. `freq` is
     inferred from all series together if it is None; where it is given, times on different days of
-    a month (hours of a day, ...) are moved to its start, and with `at_start` all are. `fill`
+    a month (hours of a day, ...) are moved to its start, unless they are to be `like` others; with
+    `at_start` all are. `fill`
     ("interpolate" or "ffill") closes gaps, missing rows as well as missing values, of the target
     and of numeric columns in missing rows; it drops missing values at the end of a series. Those at
     its beginning are dropped, too, unless it `goes_on` from another, to which `joined` adds it.
@@ -77,7 +78,7 @@ def read_panel(
     times, starts, ids = panel.times, panel.starts, panel.ids
     step = grids.infer_freq(times, starts, ids) if known is None else grids.read_freq(known, times)
     at = grids.positions(times, starts, step)
-    if known is not None and (at_start or (at < 0).any()):
+    if at_start or (like is None and known is not None and (at < 0).any()):
         moved = moved_to_start(times, starts, step)
         if moved is not None:
             times, at = moved, grids.positions(moved, starts, step)
