@@ -24,6 +24,19 @@ def test_the_last_rows_alone_are_forecast_as_the_longer_file(forecast, stores, f
     pd.testing.assert_frame_equal(forecast(longer[month >= first]), forecast(longer))
 
 
+@pytest.mark.parametrize("freq", ["MS", "D"])
+def test_the_last_rows_alone_go_on_from_fit_on_whatever_day_or_hour_they_are(shell, forecast, freq):
+    random, step = np.random.default_rng(0), {"MS": "D", "D": "h"}[freq]
+    starts = pd.date_range("2019-01-01", periods=60, freq=freq)
+    stamps = starts + pd.to_timedelta(random.integers(1, 23, 60), step)
+    rows = pd.DataFrame({"month": stamps, "sales": 100 + random.normal(size=60)})
+    rows[:54].to_csv("old.csv", index=False)
+    words = ("-t", "sales", "--time", "month", "--freq", freq, "--horizon", 3, *QUICK)
+    shell("fit", "old.csv", *words, "-o", "old.be")
+    for n in (6, 7, 9):
+        pd.testing.assert_frame_equal(forecast(rows[-n:], "old.be"), forecast(rows, "old.be"))
+
+
 @pytest.mark.filterwarnings("ignore:.* values are missing")
 def test_months_that_are_missing_in_between_are_read_around(forecast):
     month = sales().groupby("store").cumcount()

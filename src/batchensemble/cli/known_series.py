@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from batchensemble.cli.format import named
 from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.panel import Panel
+from batchensemble.data.stamps import are_at_start, starts_of_periods
 from batchensemble.data.text import typed_values
 from batchensemble.data.time_words import when
 from batchensemble.estimators import Forecaster
@@ -27,7 +28,10 @@ def with_history(model: Forecaster, df: pd.DataFrame) -> pd.DataFrame:
     """
     panel, reach = model.panel_, model.model_.reach
     ids = df[model.id_col] if model.id_col in df else pd.Series(panel.ids[0], df.index)
-    begins = df[model.time_col].groupby(ids, sort=False).agg(["min", "size"])
+    times = df[model.time_col]
+    if model.freq is not None and are_at_start(panel.times, panel.freq):  # as the model will
+        times = pd.Series(starts_of_periods(pd.DatetimeIndex(times), panel.freq), df.index)
+    begins = times.groupby(ids, sort=False).agg(["min", "size"])
     order, begins = begins.index, begins[begins["size"] < reach]
     which = panel.numbers_of(begins.index.to_numpy())
     steps = max(reach, 2)
