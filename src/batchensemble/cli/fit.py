@@ -115,7 +115,8 @@ def fit(
         bool | None,
         option(
             "Correct the intervals with the held-out rows. On by default for tables. For series it "
-            "is off by default, and holds out the last SHARE of each instead of one horizon."
+            "is off by default, and holds out SHARE of the shortest series, and as many steps of "
+            "each, instead of one horizon."
         ),
     ] = None,
     per_class: Annotated[

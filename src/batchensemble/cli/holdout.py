@@ -190,7 +190,7 @@ def _prepare_files(
 def _prepare_series(
     data: TrainingData, settings: dict[str, Any], holdout: float, calibrate: bool
 ) -> Prepared:
-    """One horizon is held out; to calibrate, `holdout` of each series: one says too little.
+    """One horizon is held out; to calibrate, more: one says too little.
 
     Series that are too short are learned from, whole.
     """

@@ -170,9 +170,10 @@ class Forecaster(Estimator):
         """Learn one model from all series.
 
         df is a long frame (pandas, polars) with a row for each series and time, a pandas or polars
-        Series, or one array. Rows may come in any order. With `calibrate` the last fifth of the
-        steps is not learned from but passed to `calibrate`, together with `adapt`. A fit that fails
-        leaves the estimator as it was.
+        Series, or one array. Rows may come in any order. With `calibrate` the last steps,
+        as many of every series (a fifth of the shortest, or what bounds of 95 % need), are not
+        learned from but passed to `calibrate`, together with `adapt`. A fit that fails leaves the
+        estimator as it was.
         """
         with self._all_or_nothing():
             self.settings_ = self._resolved()
@@ -188,7 +189,7 @@ class Forecaster(Estimator):
         return self
 
     def _held_back(self, panel: Panel) -> tuple[Panel, Panel]:
-        """The series without their last fifth, and that fifth."""
+        """The series without their last steps, as many of each, and these steps."""
         h = int(self.settings_["horizon"])
         enough = math.ceil(fewest_rows(0.95) / len(panel))  # windows of each series
         share = round(CALIBRATION_SHARE * int(panel.lengths.min()))
@@ -440,7 +441,7 @@ class Forecaster(Estimator):
 
         A copy of this forecaster is fitted to what precedes them all (`refit=False`), to what
         precedes each of them (`True`), or before every n-th (`refit=n`); and calibrated with the
-        last fifth of that if this one is calibrated. With `refit="never"` this one is used as it
+        end of that if this one is calibrated. With `refit="never"` this one is used as it
         is, if it has neither learned from the windows nor been calibrated with them. A frame with a
         row for each series, cutoff (the last known time) and time, and the truth beside the
         forecast. A warning says so if the intervals of a `level` hold far too few true values. With
