@@ -60,3 +60,11 @@ def test_true_is_no_number():
     assert len(asked(dated(None), t=None, x=1)) == 2
     with pytest.raises(ValidationError, match="valid number"):
         asked(dated(None), t=None, x=True)
+
+
+def test_a_horizon_is_a_whole_number(shell):
+    requests = SeriesRequests(load("sales.be"), Limits())
+    assert len(waited(requests.answer(b'{"horizon": 1}', False, 0.9)).frame) == 2
+    for horizon in (b"true", b'"1"', b"1.5"):
+        with pytest.raises(ValidationError, match="valid integer"):
+            requests.body.validate_json(b'{"horizon": %s}' % horizon)

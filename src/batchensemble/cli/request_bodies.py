@@ -147,7 +147,7 @@ class SeriesRequests:
         body = {
             "history": NotRequired[_listed(row, most)],
             "ahead": NotRequired[_listed(later, most)],
-            "horizon": NotRequired[Annotated[int, Field(ge=1, le=most)]],
+            "horizon": NotRequired[Annotated[int, Strict(), Field(ge=1, le=most)]],
             "coverage": NotRequired[Coverage],
         }
         self.body = _adapter(body)
