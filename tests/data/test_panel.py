@@ -161,6 +161,17 @@ def test_an_answer_in_polars_joins_the_users_frame(dtype, words):
     assert len(frame.join(answer, on=["unique_id", "ds"])) == 2
 
 
+@pytest.mark.parametrize("dtype", [pl.String, pl.Categorical])
+def test_times_that_came_as_text_are_answered_as_times(dtype):
+    days = pd.date_range("2024-01-01", periods=5)
+    texts = pl.Series(days.strftime("%Y-%m-%d").tolist(), dtype=dtype)
+    panel = read_panel(pl.DataFrame({"unique_id": "a", "ds": texts, "y": 1.0}))
+    answer = panel.frame({"unique_id": ["a"] * 5, "ds": days})
+    assert answer["ds"].dtype.is_temporal()
+    assert answer["ds"].to_list() == days.to_pydatetime().tolist()
+    assert answer["unique_id"].dtype == pl.String
+
+
 def test_answers_come_in_the_library_the_data_came_in():
     table = pa.table({"ds": [1, 2, 3], "y": [1.0, 2.0, 3.0]})
     for data, kind in ((table, pa.Table), (long([5]), pd.DataFrame), ([1, 2], pd.DataFrame)):

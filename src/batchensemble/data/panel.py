@@ -174,8 +174,10 @@ class Panel:
             if zone := getattr(values, "tz", None):
                 moment = nw.col(name).dt.replace_time_zone("UTC").dt.convert_time_zone(str(zone))
                 frame = frame.with_columns(moment)
-            if self.dtypes.get(name, nw.Unknown) != nw.Unknown:
-                frame = frame.with_columns(nw.col(name).cast(self.dtypes[name]))
+            dtype = self.dtypes.get(name, nw.Unknown())
+            is_text = isinstance(values, pd.DatetimeIndex) and not dtype.is_temporal()
+            if dtype != nw.Unknown and not is_text:  # texts of times become times
+                frame = frame.with_columns(nw.col(name).cast(dtype))
         return frame.to_native()
 
 
