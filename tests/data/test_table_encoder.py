@@ -348,7 +348,7 @@ def test_dates_that_fall_on_one_weekday_say_nothing_about_the_week():
         ([1.0, 2.0], [dt.date(2020, 1, 1)], "'c': expected a number column .* got a date column"),
         ([True, False], [7.0], "'c': expected True/False or 1/0 as at fit, got the number 7"),
         (["a", "b"], [dt.date(2020, 1, 1)], "'c': expected a category column .* got a date"),
-        ([dt.date(2020, 1, 1)], ["2020-01-01"], "'c': expected a date column .* kind date"),
+        ([dt.date(2020, 1, 1)], ["soon"], "'c': expected a date column .* kind date"),
         ([dt.date(2020, 1, 1)], [5.0], "'c': expected a date column .* got a number column"),
         ([1.0, 2.0], [np.inf], r"infinity.*column 'c', row 0 "),
     ],
@@ -683,3 +683,12 @@ def test_dates_with_a_zone_at_fit_and_without_one_later_are_an_error(library):
     elsewhere = pd.DataFrame({"d": days.tz_localize("Asia/Tokyo").tz_convert("UTC")})
     encoder = TableEncoder().fit(zoned)
     assert np.array_equal(encoder.transform(zoned), encoder.transform(elsewhere))
+
+
+def test_dates_of_fit_may_later_be_written_as_texts():
+    days = pd.DataFrame({"d": pd.date_range("2024-01-01", periods=9), "x": np.arange(9.0)})
+    encoder = TableEncoder().fit(days)
+    texts = days.assign(d=days["d"].dt.strftime("%Y-%m-%d"))
+    assert np.array_equal(encoder.transform(texts), encoder.transform(days))
+    with pytest.raises(ValueError, match="expected a date column as at fit, got a category"):
+        encoder.transform(texts.assign(d="soon"))

@@ -1187,3 +1187,16 @@ def test_a_history_in_another_time_zone_is_read_in_that_of_fit(freq):
     pd.testing.assert_frame_equal(*later)
     with pytest.raises(ValueError, match=r"times of the type .*Berlin\] as at fit, got"):
         model.predict(df=own.assign(ds=days.tz_localize(None)))
+
+
+def test_dates_known_ahead_may_be_written_as_texts():
+    days = pd.DataFrame({"ds": pd.date_range("2024-01-01", periods=70), "y": np.arange(70) % 7.0})
+    days["sent"] = days["ds"] - pd.to_timedelta(np.arange(70) % 5, "D")
+    texts = days.assign(sent=days["sent"].dt.strftime("%Y-%m-%d"))
+    model = Forecaster(**QUICK, future_columns=["sent"]).fit(days[:60])
+    h = model.model_.horizon
+    known = model.predict(X_df=days[60:])
+    for df in (None, texts[:60]):
+        pd.testing.assert_frame_equal(model.predict(df=df, X_df=texts[60:]), known)
+    updated = [copy.deepcopy(model).update(df[60 : 70 - h]) for df in (days, texts)]
+    pd.testing.assert_frame_equal(*(one.predict(X_df=days[60:]) for one in updated))

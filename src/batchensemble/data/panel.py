@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from batchensemble.data import grids
 from batchensemble.data.clocks import alike, walls
 from batchensemble.data.columns import Column, Columns
+from batchensemble.data.date_columns import with_written_dates
 from batchensemble.data.grids import Ints
 from batchensemble.data.longframes import Names
 from batchensemble.data.time_words import freq_word, shown, some, when
@@ -239,7 +240,10 @@ def _stacked(old: Columns | None, new: Columns | None, order: Ints) -> Columns |
         )
     if old is None or new is None:
         return None
-    pairs = [(column, new[got.index(column.name)].as_kind(column.kind)) for column in old]
+    kinds = [column.kind for column in old]
+    ordered = Columns(tuple(new[got.index(name)] for name in expected))
+    later = with_written_dates(ordered, expected, kinds, ())
+    pairs = [(column, other.as_kind(column.kind)) for column, other in zip(old, later, strict=True)]
     both = [Column(a.name, a.kind, np.concatenate([a.values, b.values])) for a, b in pairs]
     return Columns(tuple(both)).take(order)
 

@@ -15,14 +15,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from batchensemble.data import date_columns
 from batchensemble.data.calendars import cycle_waves, days_since_1970
 from batchensemble.data.columns import Columns, Kind
-from batchensemble.data.date_columns import (
-    check_zones,
-    has_time_of_day,
-    recognise_dates,
-    with_dates,
-)
+from batchensemble.data.date_columns import has_time_of_day
 from batchensemble.data.embedded import Bins, Codes
 from batchensemble.data.encodings import Numbers, Words, without_gaps
 from batchensemble.data.frames import read_columns
@@ -112,7 +108,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         columns = read_columns(X)
         vocabulary = read_vocabulary(self.categories or {}, columns)
         self.names_ = columns.names
-        self.date_formats_, self.date_doubts_ = recognise_dates(columns, vocabulary)
+        self.date_formats_, self.date_doubts_ = date_columns.recognise_dates(columns, vocabulary)
         columns = self.with_dates(columns)
         self.n_features_in_ = len(columns)
         self.kinds_: list[Kind] = [
@@ -164,7 +160,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
                 f"{self.n_features_in_} features as input: {[c.name for c in self.columns_]}"
             )
         columns = self.as_at_fit(columns)
-        check_zones(columns, getattr(self, "zoned_", ()))  # files of 0.2 do not say
+        date_columns.check_zones(columns, getattr(self, "zoned_", ()))  # files of 0.2 do not say
         return self._encode(columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -174,11 +170,13 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
 
     def with_dates(self, columns: Columns) -> Columns:
         """Texts as dates, where fit took them for dates."""
-        return with_dates(columns, self.names_, self.date_formats_)
+        return date_columns.with_dates(columns, self.names_, self.date_formats_)
 
     def as_at_fit(self, columns: Columns) -> Columns:
-        """The same, and categories in the words that fit knew."""
-        return spelled(self.with_dates(columns), self.spellings())
+        """The same, also where fit had no texts, and categories in the words that fit knew."""
+        known = self.names_, self.kinds_, self.date_formats_
+        columns = date_columns.with_written_dates(self.with_dates(columns), *known)
+        return spelled(columns, self.spellings())
 
     def spellings(self) -> dict[int, Spelling]:
         """Of the columns of categories, by position."""
