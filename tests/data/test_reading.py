@@ -246,3 +246,11 @@ def test_a_cell_may_be_as_long_as_a_text_is(tmp_path):
     with open_table(path) as file:
         (rows,) = file.batches()
     assert rows["a"].str.len().tolist() == [1_000_000]
+
+
+def test_a_pattern_that_files_match_is_not_told_to_match_none(tmp_path):
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    with pytest.raises(ValueError, match=r"expected one file, got the pattern .*\*\.csv; put its"):
+        whole(tmp_path / "*.csv")
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*b\*\.csv"):
+        whole(tmp_path / "b*.csv")

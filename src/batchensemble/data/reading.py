@@ -14,6 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from glob import iglob
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -67,6 +68,8 @@ def open_table(path: Path, options: FileOptions = AS_FOUND) -> Iterator[TableFil
     if path.is_dir():
         raise ValueError(f"expected a file, got the folder {path}; name a file inside it")
     if path != PIPE and not path.is_file():
+        if any(iglob(str(path), recursive=True)):
+            raise ValueError(f"expected one file, got the pattern {path}; put its rows into one")
         raise FileNotFoundError(f"there is no file {path}; check the path")
     if suffix in CSV and path != PIPE:
         refuse_workbook(path)
