@@ -74,3 +74,11 @@ def test_gaps_ahead_are_doubtful_where_there_were_none():
     assert not [*doubts_about_future(gappy, gappy)]
     (doubt,) = doubts_about_future(gappy, known)
     assert doubt.startswith("column 'x': 2 of 16 values ahead are missing, and none was before")
+
+
+def test_a_future_of_which_no_row_is_wanted_is_told_where_it_begins():
+    months = long([9], "MS", x=np.arange)
+    panel = read_panel(months, columns=["x"]).head(3)
+    ends = months.assign(ds=months["ds"] + pd.offsets.MonthEnd(0))[6:]
+    with pytest.raises(ValueError, match=r"3 of 3 rows are missing; the rows begin at \d+-07-31\)"):
+        read_future(panel, ends, 3, ["x"])

@@ -349,3 +349,12 @@ def test_times_with_and_without_a_zone_do_not_mix():
 def test_a_column_that_is_no_name_is_refused_in_words():
     with pytest.raises(ValueError, match=r"expected the frame to have the columns .* without"):
         read_panel(long([5]), columns=[["x"]])
+
+
+def test_times_to_be_like_others_are_moved_only_where_those_were():
+    starts = pd.date_range("2020-01-01", periods=12, freq="MS")
+    ends = long([12], "MS").assign(ds=starts + pd.offsets.MonthEnd(0))
+    moved = read_panel(ends, freq="MS", like=starts, at_start=True)
+    assert moved.times.tolist() == read_panel(ends, freq="MS").times.tolist() == starts.tolist()
+    with pytest.raises(ValueError, match=r"frequency 'MS' .* got 2020-01-31.*looks like 'ME'"):
+        read_panel(ends, freq="MS", like=starts)

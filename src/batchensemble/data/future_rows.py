@@ -58,10 +58,11 @@ def read_future(
     at = offered[kept].get_indexer(asked)
     absent = np.flatnonzero(at < 0)
     for row in absent[:1]:
+        seen = "" if len(kept) else f"; the rows begin at {when(times.min())}"
         raise ValueError(
             f"expected a row for each of the next {h} times of every series, got none for "
             f"{panel.label(row // h)} at {when(wanted[row])} ({absent.size} of "
-            f"{len(wanted)} rows are missing); add them"
+            f"{len(wanted)} rows are missing{seen}); add them"
         )
     return read_columns(table.select(columns).to_native()).take(kept[at])
 
