@@ -1,6 +1,7 @@
 """In an environment of its own: `make test-scale`."""
 
 import contextlib
+import importlib
 import json
 import os
 import signal
@@ -204,3 +205,10 @@ def ask(url, body, server):
         except OSError:
             time.sleep(1)
     raise AssertionError("the server did not come up")
+
+
+def test_without_mlflow_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mlflow.pyfunc", None)
+    monkeypatch.delitem(sys.modules, "batchensemble.adapters.mlflow")
+    with pytest.raises(ImportError, match=r"needs MLflow.*pip install batchensemble\[mlflow\]"):
+        importlib.import_module("batchensemble.adapters.mlflow")

@@ -64,6 +64,7 @@ def parts_of_years(unit, n):
         (parts_of_years(100, 52)[20:45], "weeks"),
         (np.delete(parts_of_years(100, 52), [51, 52, 103]), "weeks"),
         (parts_of_years(10, 4), "quarters"),
+        (parts_of_years(1000, 365), "days"),
         (np.delete(parts_of_years(10, 4), [3, 8]), "quarters"),
     ],
 )

@@ -1,6 +1,7 @@
 """How often models are fitted while the past is forecast."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from fixtures import TINY_FORECASTER, long_frame
 
@@ -73,3 +74,18 @@ def test_steps_between_windows_of_any_size_are_answered_in_words(frame):
 def test_more_windows_than_rows_are_refused_before_they_are_counted_out(frame):
     with pytest.raises(ValueError, match="expected at least 1000000000003 rows, got 40"):
         Forecaster(**TINY_FORECASTER).cross_validation(frame, h=3, n_windows=10**12)
+
+
+@pytest.mark.filterwarnings("ignore:.*values are missing")
+def test_a_gap_in_the_first_season_is_the_same_to_fit_to_a_history_and_to_a_backtest():
+    random = np.random.default_rng(0)
+    days = pd.DataFrame({"ds": pd.date_range("2024-01-01", periods=60)})
+    days["promo"] = (random.random(60) < 0.3) * 1.0
+    days["y"] = 100 + 50 * days["promo"] + random.normal(size=60)
+    days.loc[1:5, "y"] = np.nan
+    known, ahead = days[:56], days[56:].drop(columns="y")
+    model = Forecaster(horizon=4, epochs=1, random_state=0, future_columns=["promo"]).fit(known)
+    expected = model.predict(X_df=ahead)["BatchEnsemble"]
+    np.testing.assert_allclose(model.predict(X_df=ahead, df=known)["BatchEnsemble"], expected)
+    past = model.cross_validation(days, h=4, refit="never")["BatchEnsemble"]
+    np.testing.assert_allclose(past, expected, rtol=1e-5)

@@ -119,5 +119,6 @@ def test_rows_are_explained_as_they_are_predicted():
 def test_a_row_that_is_not_there_is_refused():
     x = table()
     found = Regressor(**SMALL).fit(x, target(x)).explain(x[:2], x)
-    with pytest.raises(IndexError, match="expected a row from 0 to 1, got 2"):
-        found.plot(2)
+    for row in (2, -1, 0.5, "a", True):
+        with pytest.raises(IndexError, match=f"expected a row from 0 to 1, got {row!r}"):
+            found.plot(row)

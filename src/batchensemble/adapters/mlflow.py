@@ -8,16 +8,23 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import mlflow.artifacts
-import mlflow.pyfunc
 import pandas as pd
-from mlflow.models import Model, ModelSignature
-from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
-from mlflow.types.schema import AnyType
 
 from batchensemble.estimators import Classifier, Forecaster, Regressor, load
 from batchensemble.estimators.answers import prediction_columns, with_zones
 from batchensemble.modelfile.version import VERSION
+
+try:
+    import mlflow.artifacts
+    import mlflow.pyfunc
+    from mlflow.models import Model, ModelSignature
+    from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
+    from mlflow.types.schema import AnyType
+except ImportError as error:
+    raise ImportError(
+        f"batchensemble.adapters.mlflow needs MLflow, and importing it failed ({error}); "
+        "pip install batchensemble[mlflow]"
+    ) from error
 
 FLAVOR = "batchensemble"
 FILE = "model.be"

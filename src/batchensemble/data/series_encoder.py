@@ -170,11 +170,13 @@ class SeriesEncoder:
         lowest = self._floors_before(panel)
         return Encoded(single, covariates, location, scale, effect, panel.values, lowest)
 
-    def filled(self, panel: Panel, *, reach: int | None = None, is_whole: bool = False) -> Panel:
+    def filled(
+        self, panel: Panel, source: Panel, reach: int | None, *, is_whole: bool = False
+    ) -> Panel:
         """With something in the place of missing values, columns known ahead doing what they do."""
         if panel.is_filled is None:
             return panel
-        _, scale = self._scales_by_row(panel, panel, reach)
+        _, scale = self._scales_by_row(panel, source, reach)
         effect = scale * self._effect(len(panel.values), panel.columns)
         return seasonally_filled(panel, self.period, effect, is_whole=is_whole)
 
@@ -197,7 +199,7 @@ class SeriesEncoder:
         self, history: Panel, reach: int, times: pd.Index, columns: Columns | None
     ) -> Encoded:
         """The last `reach` rows of each series followed by times to forecast, without values."""
-        history = self.filled(history, reach=reach)  # before it is cut: gaps repeat a season
+        history = self.filled(history, history, reach)  # before it is cut: gaps repeat a season
         panel = history.tail(reach)
         rows, starts, repeated = continued_back(panel.starts, reach - panel.lengths, self.period)
         known = self.encode(panel, learned_from=history, reach=reach).take(rows, repeated)
@@ -249,8 +251,7 @@ class SeriesEncoder:
     def _effect(self, n_rows: int, columns: Columns | None) -> Floats:
         if not (self.acts_linearly and self.future):
             return np.zeros(n_rows)
-        effect: Floats = self._encoded("future", columns) @ self.effects_
-        return effect
+        return np.asarray(self._encoded("future", columns) @ self.effects_)
 
     def _known_ahead(
         self, times: pd.Index, freq: Any, columns: Columns | None
@@ -282,8 +283,7 @@ class SeriesEncoder:
 
     def _encoded(self, when: str, columns: Columns | None) -> NDArray[np.float32]:
         """The exogenous columns known in the "future" or the "past"."""
-        names = self.future if when == "future" else self.past
-        return self.encoders_[when].transform(_chosen(columns, names))
+        return self.encoders_[when].transform(_chosen(columns, getattr(self, when)))
 
     def window_scales(self, values: NDArray[np.float32], reach: int) -> tuple[Floats, Floats]:
         """Of the window that starts at each row, from its `reach` known values."""

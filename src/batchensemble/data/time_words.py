@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 LONGEST = 100  # letters of an id in a message
-PARTS_OF_YEARS = {"weeks": (100, 53), "quarters": (10, 4)}  # in 202401, 20241; the last one
+PARTS_OF_YEARS = {"weeks": (100, 53), "quarters": (10, 4), "days": (1000, 366)}  # and the last one
 FEWEST_PARTS = 3  # numbers that go by tens or fifties have fewer ends
 
 

@@ -47,7 +47,8 @@ def past_forecasts(
             adapts = calibration is not None and calibration.cutoffs is not None
             judged = clone(model).fit(history, calibrate=calibration is not None, adapt=adapts)
         last_known = panel.starts[1:, None] - back[first : first + n_each] - 1
-        found.append(judged.past(panel, history, h, last_known.ravel()))
+        whole = judged.filled(panel, history)
+        found.append(judged.past(whole, history, h, last_known.ravel()))
     return found
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from batchensemble.data.columns import Column, Columns
 from batchensemble.data.table_encoder import TableEncoder
+from batchensemble.estimators.requirements import is_count
 from batchensemble.plots.charts import Chart
 from batchensemble.plots.page import need
 from batchensemble.plots.reasons import plot_reasons, reasons_chart
@@ -63,8 +64,8 @@ class Explanation:
 
     def charts(self, row: int) -> list[Chart]:
         """One for each part of a row; of the classes' probabilities that of the likeliest."""
-        if not 0 <= row < len(self.values):
-            raise IndexError(f"expected a row from 0 to {len(self.values) - 1}, got {row}")
+        if not is_count(row, least=0) or row >= len(self.values):
+            raise IndexError(f"expected a row from 0 to {len(self.values) - 1}, got {row!r:.80}")
         totals = self.totals[row]
         chances = [k for k, part in enumerate(self.parts) if part.startswith(CHANCE)]
         others = [k for k in range(len(self.parts)) if k not in chances]

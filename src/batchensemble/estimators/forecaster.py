@@ -214,7 +214,7 @@ class Forecaster(Estimator):
             past=self.past_columns,
             static=self.static_columns,
         ).fit(panel)
-        panel = encoder.filled(panel, is_whole=True)
+        panel = encoder.filled(panel, panel, None, is_whole=True)
         random = check_random_state(self.random_state)
         seed, prediction_seed = map(int, random.randint(2**31 - 1, size=2))
         encoded, starts = network.lengthened(encoder.encode(panel), panel)
@@ -387,6 +387,7 @@ class Forecaster(Estimator):
             for doubt in doubts_about_gaps(panel.tail(self.model_.reach), NOT_READ):
                 warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
             self._doubt_columns(panel.columns)
+            panel = self.filled(panel, panel)
         columns: Columns | None = None
         if self.future_columns:
             if X_df is None:
@@ -420,6 +421,11 @@ class Forecaster(Estimator):
             self.n_paths if n_paths is None else n_paths,
             self.verbose,
         )
+
+    def filled(self, panel: Panel, history: Panel) -> Panel:
+        """Series from their beginning, with something in the place of missing values."""
+        encoder, reach = self.model_.encoder, self.model_.reach
+        return encoder.filled(panel, history, reach, is_whole=True)
 
     def past(self, panel: Panel, history: Panel, h: int, rows: NDArray[np.int64]) -> Forecast:
         """Of the h times after these rows, in hindsight."""
@@ -647,7 +653,7 @@ class Forecaster(Estimator):
         return joined(panel, new, self.fill)
 
     def _continued(self, panel: Panel) -> Self:
-        filled = self.model_.encoder.filled(panel, reach=self.model_.reach)
+        filled = self.model_.encoder.filled(panel, panel, self.model_.reach)
         self._observed = dataclasses.replace(self._observed, panel=filled)
         seen = self.model_.encoder.having_seen(panel)
         self.model_ = dataclasses.replace(self.model_, encoder=seen)
