@@ -77,7 +77,7 @@ def fitted_together(monkeypatch):
     return sizes
 
 
-def test_on_a_gpu_groups_are_trained_together_and_are_the_models_of_each_alone(
+def test_groups_may_be_trained_together_and_are_the_models_of_each_alone(
     shell, monkeypatch, fitted_together
 ):
     frame = houses(400).dropna(subset="price")
@@ -85,9 +85,15 @@ def test_on_a_gpu_groups_are_trained_together_and_are_the_models_of_each_alone(
     frame.to_csv("towns.csv", index=False)
     shell(*FIT)
     assert fitted_together == [1] * 10
-    monkeypatch.setitem(per_group.MOST_GROUPS, "cpu", 4)  # as if it were one
-    shell(*FIT[:7], "together", *FIT[8:])
+    monkeypatch.setattr(per_group, "MOST_GROUPS", 4)
+    shell(*FIT[:7], "together", *FIT[8:], "--together")
     assert fitted_together[10:] == [4, 4, 2]
+    monkeypatch.setattr(per_group, "pick_device", lambda device: torch.device("cuda"))
+    monkeypatch.setattr(per_group, "fit_together", lambda fits: sizes.append(len(fits)) or [])
+    sizes = []
+    shell(*FIT[:7], "on a GPU", *FIT[8:])
+    shell(*FIT[:7], "apart", *FIT[8:], "--apart")
+    assert sizes == [4, 4, 2] + [1] * 10
     index = Path("models/index.json").read_text()
     assert Path("together/index.json").read_text() == index
     for folder in ("models", "together"):
@@ -361,7 +367,7 @@ def test_groups_that_cannot_be_fitted_are_named_and_do_not_keep_the_others_from_
 
 def test_jobs_and_clusters_are_for_groups_and_groups_for_tables(towns):
     alone = ("fit", "towns.csv", "-t", "price", *QUICK)
-    for words in (("--jobs", "2"), ("--ray", "local")):
+    for words in (("--jobs", "2"), ("--ray", "local"), ("--together",), ("--apart",)):
         assert "add --by COLUMN" in towns(*alone, *words, code=2).stderr
     for words in (("--jobs", "0"), ("--jobs", "-5"), ("--jobs", "2", "--ray", "local")):
         assert "expected --jobs of at least 1" in towns(*FIT, *words, code=2).stderr

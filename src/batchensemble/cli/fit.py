@@ -104,6 +104,13 @@ def fit(
         str | None,
         option("Fit the groups of --by on this Ray cluster; local starts one.", metavar="ADDRESS"),
     ] = None,
+    together: Annotated[
+        bool | None,
+        option(
+            "Train groups of --by of about one size as one bank; on a GPU by default.",
+            "--together/--apart",
+        ),
+    ] = None,
     drop: Annotated[Names, option("A column not to learn from; may be repeated.")] = None,
     category: Annotated[
         Names, option("A column of codes, to be read as categories; may be repeated.")
@@ -237,8 +244,10 @@ def fit(
         raise typer.BadParameter(
             "--groups and --in-time are for tables, not for a forecast; omit them"
         )
-    if (jobs != 1 or ray) and not by:
-        raise typer.BadParameter("--jobs and --ray are for one model per group: add --by COLUMN")
+    if (jobs != 1 or ray or together is not None) and not by:
+        raise typer.BadParameter("--jobs, --ray and --together are for groups: add --by COLUMN")
+    if together and ray:
+        raise typer.BadParameter("--ray fits each group apart; omit --together")
     if jobs == 0 or jobs < -1 or (jobs != 1 and ray):
         raise typer.BadParameter(
             "expected --jobs of at least 1, -1 for one per core, or --ray instead of it"
@@ -312,10 +321,11 @@ def fit(
         if by:
             from batchensemble.cli.per_group import fit_groups
 
-            how = {"holdout": holdout, "seed": seed, "calibrate": calibrate}
+            how: dict[str, Any] = {"holdout": holdout, "seed": seed, "calibrate": calibrate}
+            how |= {"jobs": jobs, "ray": ray, "together": together}
             settings |= {"verbose": False} if jobs != 1 or ray else {}  # bars would be a tangle
             say = partial(console.print, markup=False)  # a group may be called [/]
-            counts = fit_groups(source, by, path, settings, jobs=jobs, ray=ray, progress=say, **how)
+            counts = fit_groups(source, by, path, settings, progress=say, **how)
             print_groups(console, path, counts)
             if json:
                 typer.echo(as_json({"models": path, "by": by, **counts}))

@@ -35,7 +35,7 @@ from batchensemble.training.workers import MapCalls, worker_processes
 FITTING = ".fitting-"  # a folder for models that workers hand over
 # That are trained together, by device: what a kill may cost. A processor would gain little, and
 # numbers would depend, in their last digits, on the groups beside.
-MOST_GROUPS, MOST_ROWS = {"cuda": 32}, 50_000
+MOST_GROUPS, MOST_ROWS = 32, 50_000
 
 
 def fit_groups(
@@ -46,14 +46,15 @@ def fit_groups(
     *,
     jobs: int = 1,
     ray: str | None = None,
+    together: bool | None = None,
     progress: Callable[[str], None] = lambda line: None,
     **how: Any,
 ) -> dict[str, int]:
     """Fit those models that the folder does not have yet; how many were fitted, and kept.
 
-    `jobs` groups are fitted at a time, or as many as the cluster `ray` has processors; on a GPU,
-    groups of about one size together. The index is written after each model, so a run that was
-    killed goes on where it was.
+    `jobs` groups are fitted at a time, or as many as the cluster `ray` has processors; `together`,
+    by default on a GPU, those of about one size as one bank. The index is written after each model,
+    so a run that was killed goes on where it was.
     """
     make_folder(folder)
     with alone(folder):
@@ -74,8 +75,9 @@ def fit_groups(
         ):
             place = None if ray else Path(made)
             wanted = {name: len(rows[name]) for name in digests}
-            device = pick_device(settings.get("device", "auto")).type
-            most = 1 if ray else MOST_GROUPS.get(device, 1)
+            if together is None:
+                together = not ray and pick_device(settings.get("device", "auto")).type == "cuda"
+            most = MOST_GROUPS if together else 1
             parts = _parts(wanted, min(most, -(-len(wanted) // max(1, jobs))))
             calls = (
                 ({name: _part(data, rows[name]) for name in names}, settings, how, place)
