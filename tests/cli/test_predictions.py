@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from fixtures import TINY_FORECASTER
-from sample_files import houses, sales
+from sample_files import QUICK, houses, sales
 
 from batchensemble import Forecaster, load
 from batchensemble.cli.predictions import predict_file, prediction_columns
@@ -212,3 +212,22 @@ def test_a_model_calibrated_by_a_column_predicts_and_is_judged_by_it(shell, pric
     price.save("labelled.be")
     said = " ".join(shell("predict", "labelled.be", "test.csv", code=1).stderr.split())
     assert "calibrated by groups" in said
+
+
+def test_bounds_that_adapt_do_so_to_the_new_rows_of_a_file(shell):
+    random = np.random.default_rng(0)
+    days = pd.DataFrame({"day": pd.date_range("2023-01-02", periods=160)})
+    days["sales"] = (
+        100 + random.normal(0, 2, 160) + 60 * (days.index >= 130) * random.normal(size=160)
+    )
+    days[:120].to_csv("old.csv", index=False)
+    days[:150].to_csv("longer.csv", index=False)
+    series = ("--time", "day", "--horizon", "4", "--calibrate", *QUICK)
+    shell("fit", "old.csv", "--target", "sales", *series, "-o", "adapting.be")
+    frozen = load("adapting.be").predict(level=[90], df=days[:150])
+    expected = load("adapting.be").update(days[120:150]).predict(level=[90])
+    shell("predict", "adapting.be", "longer.csv", "-o", "next.csv")
+    found = shell.read("next.csv")
+    np.testing.assert_allclose(found["lower"], expected["BatchEnsemble-lo-90"], rtol=1e-6)
+    np.testing.assert_allclose(found["upper"], expected["BatchEnsemble-hi-90"], rtol=1e-6)
+    assert (found["upper"] > 1.1 * frozen["BatchEnsemble-hi-90"]).all()

@@ -151,9 +151,11 @@ def forecast_columns(
     horizon: int | None,
     coverage: float,
 ) -> pd.DataFrame:
-    """What `predict` writes about the next steps."""
-    df = None if df is None else with_history(model, df)
-    steps = model.forecast(horizon, df=with_future(model, df, future), X_df=future)
+    """What `predict` writes about the next steps; bounds that adapt do so to what is new."""
+    df = with_future(model, None if df is None else with_history(model, df), future)
+    if df is not None:
+        model = model.caught_up(model.read_past(df, as_fitted=True))
+    steps = model.forecast(horizon, df=df, X_df=future)
     frame = steps.frame(steps.columns([100 * coverage]))
     mean, lower, upper = frame.columns[-3:]
     frame = frame.rename(columns={mean: "mean", lower: "lower", upper: "upper"})
