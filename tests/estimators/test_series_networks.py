@@ -54,7 +54,7 @@ def test_only_short_series_are_lengthened_and_what_is_repeated_is_marked():
     encoded, starts = short.lengthened(encoder.encode(panel), panel)
     n_added = 40 - max(2 * 12 + 1, 2 * 40 // 3)
     np.testing.assert_array_equal(np.diff(starts), [60 + n_added] * 2)
-    np.testing.assert_array_equal(encoded.covariates[: n_added + 1, 0], [0.0] * n_added + [1.0])
+    np.testing.assert_array_equal(encoded.covariates[: n_added + 1, 0], [-1.0] * n_added + [1.0])
     long = setup("default", panel, 12, context=20, horizon=6)
     assert long.lengthened(encoder.encode(panel), panel)[1].tolist() == [0, 60, 120]
 

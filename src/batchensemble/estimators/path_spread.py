@@ -68,7 +68,7 @@ def errors_of(
             x, y = windows.take(some)
             naive = y - x[:, repeated, 0]
             if windows.n_levels:  # not what a value stands for that is not known
-                is_known = x[:, repeated, 1 + windows.n_levels] != 0
+                is_known = x[:, repeated, 1 + windows.n_levels] > 0
                 naive = torch.where(is_known, naive, torch.nan)
             x = x.unsqueeze(-2).expand(-1, -1, members.n_members, -1)
             mean, log_variance = loss.moments(network(x, masks))
