@@ -10,7 +10,7 @@ from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.windows import widest_change
 
 RIDGE = 1e-3
-FARTHER = 2.0  # than any number of fit: there the effect of a number ends to grow
+FARTHER = 2.0  # from the mean than any number of fit: an effect grows no further
 BETTER = 0.99  # of what plain numbers leave unexplained
 ROUNDS = 5
 
