@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sample_files import QUICK, sales
 
@@ -38,3 +39,17 @@ def test_the_curve_of_a_calibrated_model_is_that_of_its_intervals(shell, name):
     assert found.scores["rmsce"] == pytest.approx(np.sqrt(np.mean(gaps**2)))
     if name == "sales.be":
         assert found.scores["coverage_80"] == curve[0.8]
+
+
+@pytest.mark.parametrize("calibrated", [[], ["--calibrate"]])
+def test_the_curve_of_counts_is_that_of_rounded_intervals(shell, calibrated):
+    random = np.random.default_rng(0)
+    x = random.normal(size=300)
+    counts = pd.DataFrame({"x": x, "n": random.poisson(np.exp(0.3 + 0.5 * x))})
+    counts[:200].to_csv("counts.csv", index=False)
+    counts[200:].to_csv("test.csv", index=False)
+    shell("fit", "counts.csv", "-t", "n", "--target-kind", "count", *calibrated, *QUICK)
+    curve = judged("counts.be").calibration
+    for level in (0.5, 0.8):
+        share = curve.values[int(np.argmin(np.abs(np.array(curve.at) - level)))]
+        assert share == pytest.approx(judged("counts.be", coverage=level).scores["coverage"])

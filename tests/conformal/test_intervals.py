@@ -9,6 +9,7 @@ from batchensemble.conformal import (
     IntervalCalibration,
     conformal_quantile,
     conformal_rank,
+    predicted_interval,
     widened,
 )
 from batchensemble.predictive import Transform, TransformedPredictive
@@ -117,3 +118,42 @@ def test_a_factor_of_groups_wants_the_groups_of_the_rows():
     assert calibration.factors(0.9, np.array(["b", "a"]))[:, 0].tolist() == [b, a]
     with pytest.raises(ValueError, match="calibrated by groups; pass the groups"):
         calibration.factors(0.9)
+
+
+def counts(n, random):
+    """Poisson counts, and predictions of Gaussians cut at 0 that are about right."""
+    means = random.normal(1.5, 1.5, (n, 1))
+    rates = np.maximum(means, 0.2)
+    cut = Transform(0.0, np.inf, (0.0,), (0.0,), np.inf)
+    latent = GaussianPredictive(means, rates)
+    return random.poisson(rates[:, 0]).astype(float), TransformedPredictive.of(latent, cut)
+
+
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_rounded_intervals_of_counts_hold_as_many_as_promised(two_sided):
+    # 200 calibrations with 199 rows each: the mean coverage has a standard error of 0.2 points.
+    random = np.random.default_rng(0)
+    held, as_numbers = [], []
+    for _ in range(200):
+        (y, dist), (new, ahead) = counts(199, random), counts(300, random)
+        for whole, shares in ((True, held), (False, as_numbers)):
+            known = IntervalCalibration.of(y, dist, whole=whole)
+            known = replace(known, two_sided=two_sided)
+            low, high = predicted_interval(ahead, 0.8, known, whole=True).T
+            shares.append(np.mean((low <= new) & (new <= high)))
+            if whole:
+                deviations = known.deviations_of(new, ahead)
+                curve = known.coverage_curve(deviations)
+                assert curve.empirical[31] == shares[-1]  # of level 0.8
+    assert abs(np.mean(held) - 0.8) < 0.01
+    assert np.mean(as_numbers) > 0.87  # negative control: calibrated as if not rounded
+
+
+def test_the_report_on_counts_is_about_rounded_intervals():
+    y, dist = counts(300, np.random.default_rng(1))
+    found = IntervalCalibration.of(y, dist, whole=True)
+    low, high = np.rint(dist.interval(0.9)).T
+    report = found.report()
+    assert report["coverage_before"][2] == np.mean((low <= y) & (y <= high))
+    assert report["width_before"][2] == np.mean(high - low)
+    assert (np.rint(found.widened_by(0.7, 0.7)) == found.widened_by(0.7, 0.7)).all()

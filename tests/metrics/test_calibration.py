@@ -8,7 +8,8 @@ from torchmetrics.functional.classification import multiclass_calibration_error
 from uncertainty_toolbox import metrics_calibration as toolbox
 
 from batchensemble import metrics
-from batchensemble.predictive import GaussianPredictive
+from batchensemble.metrics.calibration import probabilities_at
+from batchensemble.predictive import GaussianPredictive, Transform, TransformedPredictive
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -146,3 +147,31 @@ def test_wrong_input_is_refused_with_a_cure(call, message):
 def test_a_number_of_bins_is_a_whole_number(n_bins):
     with pytest.raises(ValueError, match="n_bins: expected at least 1, a whole number, got"):
         metrics.ece([0, 1], probabilities=np.full((2, 2), 0.5), n_bins=n_bins)
+
+
+ZEROS = TransformedPredictive.of(  # often 0, and at most 2
+    GaussianPredictive(RNG.normal(0.5, 1, (N, 3)), RNG.exponential(size=(N, 3)) + 0.1),
+    Transform(0.0, 2.0, (0.0,), (0.0,), 2.0),
+)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_values_that_are_likely_by_themselves_are_in_the_intervals_that_hold_them(whole):
+    y = ZEROS.sample(1, 1)[:, 0]
+    y = np.rint(y) if whole else y
+    up_to, below = probabilities_at(y, ZEROS, whole=whole)
+    curve = metrics.pit_coverage_curve(up_to, below=below)
+    for level, share in zip(*curve, strict=True):
+        ends = ZEROS.interval(level)
+        low, high = (np.rint(ends) if whole else ends).T
+        assert share == np.mean((low <= y) & (y <= high))
+    row = metrics.summarise_regression(y, ZEROS, whole=whole)
+    assert row["rmsce"] == curve.rmsce()
+    assert row["coverage_90"] == curve.empirical[35]
+    assert np.abs(curve.empirical - metrics.pit_coverage_curve(up_to).empirical).max() > 0.1
+
+
+@pytest.mark.parametrize("below", [[0.6, 0.1], [-0.1, 0.1], [0.1]])
+def test_less_than_a_value_is_no_likelier_than_at_most_that_value(below):
+    with pytest.raises(ValueError, match="below: expected"):
+        metrics.pit_coverage_curve([0.5, 0.5], below=below)

@@ -128,3 +128,20 @@ def test_a_truth_at_the_largest_value_is_within_an_interval_that_ends_there():
         (stats.norm.cdf(0.499) - stats.norm.cdf(0.0)) / stats.norm.sf(0.0), abs=1e-12
     )
     assert coverage(2.0, 3.0) == 0.0  # no truth can be above
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_curve_is_the_coverage_of_its_intervals_where_ends_are_likely_by_themselves(whole):
+    random = np.random.default_rng(0)
+    latent = GaussianPredictive(random.normal(0.8, 1, (300, 1)), np.full((300, 1), 1.0))
+    dist = TransformedPredictive.of(latent, Transform(0.0, 2.0, (0.0,), (0.0,), 2.0))
+    truth, end = dist.sample(1, 1)[:, 0], random.choice([0.0, 1.0, 2.0, 3.0], 300)
+    truth = np.rint(truth) if whole else truth
+    # Of counts at least so large, the curve takes the share of the level for that of its interval.
+    y, censored = np.minimum(truth, end), (end <= truth) & (not whole)
+    given = {"censored": censored, "dist": dist, "whole": whole}
+    for level, share in zip(*censored_coverage_curve(y, **given), strict=True):
+        ends = dist.interval(level)
+        low, high = (np.rint(ends) if whole else ends).T
+        exact = metrics.censored_coverage(y, **given, lower=low, upper=high)
+        assert abs(share - exact) < 1e-6

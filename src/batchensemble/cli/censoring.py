@@ -11,6 +11,7 @@ from scipy import stats
 from batchensemble import metrics
 from batchensemble.cli.evaluation import Curve, doubtful
 from batchensemble.cli.format import counted
+from batchensemble.conformal import predicted_interval
 from batchensemble.estimators.answers import prediction_columns
 from batchensemble.metrics.censored import censored_coverage_curve
 from batchensemble.predictive import NumberPredictive
@@ -34,7 +35,7 @@ def censored_rows(column: pd.Series, file: str) -> NDArray[np.bool_]:
 
 
 def score_censored(
-    y: NDArray[Any], censored: NDArray[np.bool_], dist: NumberPredictive
+    y: NDArray[Any], censored: NDArray[np.bool_], dist: NumberPredictive, *, whole: bool = False
 ) -> dict[str, float]:
     """What can be said where some targets are lower bounds, and the NLL of a constant answer."""
     if np.count_nonzero(~censored) < FEWEST_KNOWN:
@@ -43,12 +44,14 @@ def score_censored(
             f"{np.count_nonzero(~censored)} of {len(y):,}; the others are censored: hold out more "
             "rows (--holdout), or score on a larger file"
         )
-    lower, upper = dist.interval(0.9).T
+    lower, upper = predicted_interval(dist, 0.9, whole=whole).T
     ends = {"lower": lower, "upper": upper}
     return {
         "nll": metrics.censored_nll(y, censored=censored, dist=dist),
         "nll_of_constant": nll_of_one_gaussian(y, censored),
-        "coverage_90": metrics.censored_coverage(y, censored=censored, dist=dist, **ends),
+        "coverage_90": metrics.censored_coverage(
+            y, censored=censored, dist=dist, **ends, whole=whole
+        ),
         **{name: float(part.mean()) for name, part in dist.uncertainty()._asdict().items()},
     }
 
@@ -89,10 +92,12 @@ def compare_censored(
     dist = model.predict_dist(X)
     columns = prediction_columns(model, dist, facts["coverage"], groups)
     ends = {name: columns[name].to_numpy() for name in ("lower", "upper")}
-    scores = score_censored(y, censored, dist)
+    scores = score_censored(y, censored, dist, whole=model.is_count)
     scores.pop("coverage_90")
-    scores["coverage"] = metrics.censored_coverage(y, censored=censored, dist=dist, **ends)
-    curve = censored_coverage_curve(y, censored=censored, dist=dist)
+    scores["coverage"] = metrics.censored_coverage(
+        y, censored=censored, dist=dist, **ends, whole=model.is_count
+    )
+    curve = censored_coverage_curve(y, censored=censored, dist=dist, whole=model.is_count)
     costs = -np.where(censored, dist.log_survival(y), dist.log_prob(y))
     kept = metrics.selective_curve(costs, uncertainty=dist.std)
     n = counted(int(censored.sum()), "target")

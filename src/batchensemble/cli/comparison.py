@@ -168,7 +168,7 @@ def _compare_numbers(
     y = truth.to_numpy(dtype=np.float64)
     dist, groups = model.predict_dist(X), model.groups_in(X)
     columns = prediction_columns(model, dist, facts["coverage"], groups)
-    scores = score_numbers(y, dist)
+    scores = score_numbers(y, dist, whole=model.is_count)
     scores.pop("coverage_90")
     beside = {"truth": y, **{name: columns[name] for name in ("mean", "lower", "upper", "std")}}
     lower, upper = columns["lower"].to_numpy(), columns["upper"].to_numpy()
@@ -240,10 +240,12 @@ def _untempered(dist: CategoricalPredictive, temperature: float) -> NDArray[np.f
     return np.asarray(softmax(logits, axis=2).mean(axis=1))
 
 
-def score_numbers(y: NDArray[Any], dist: NumberPredictive) -> dict[str, float]:
+def score_numbers(
+    y: NDArray[Any], dist: NumberPredictive, *, whole: bool = False
+) -> dict[str, float]:
     """The library's summary, and as a baseline the RMSE of predicting the mean."""
     baseline = metrics.rmse(y, mean=np.full(len(y), y.mean()))
-    return metrics.summarise_regression(y, dist) | {"rmse_of_mean": baseline}
+    return metrics.summarise_regression(y, dist, whole=whole) | {"rmse_of_mean": baseline}
 
 
 def score_classes(labels: NDArray[Any], dist: CategoricalPredictive) -> dict[str, float]:

@@ -230,9 +230,10 @@ def _judged_targets(
 def _scores(model: Any, held_out: tuple[Any, ...]) -> dict[str, float]:
     X, y, *censored = held_out
     if censored:
-        return score_censored(y, censored[0], model.predict_dist(X))
-    score: Any = score_classes if isinstance(model, Classifier) else score_numbers
-    return dict(score(y, model.predict_dist(X)))
+        return score_censored(y, censored[0], model.predict_dist(X), whole=model.is_count)
+    if isinstance(model, Classifier):
+        return score_classes(y, model.predict_dist(X))
+    return score_numbers(y, model.predict_dist(X), whole=model.is_count)
 
 
 def _calibrate(model: Any, held_out: tuple[Any, ...], how: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from batchensemble import metrics
 from batchensemble.cli.evaluation import Curve
 from batchensemble.estimators import Forecaster, Regressor
 from batchensemble.estimators.forecast import Forecast
+from batchensemble.metrics.calibration import probabilities_at
 from batchensemble.predictive import SamplePredictive
 
 
@@ -24,15 +25,20 @@ def compare_intervals(
 ) -> dict[str, Any]:
     """Scores and curves of the intervals that `predict` writes, calibrated where the model is."""
     is_series, uncalibrated = isinstance(dist, SamplePredictive), None
-    below = (dist.paths <= y[:, None, None]).mean(axis=(1, 2)) if is_series else dist.cdf(y)
-    curve = metrics.pit_coverage_curve(below)
+    if is_series:
+        paths, truth = dist.paths, y[:, None, None]
+        up_to, below = (paths <= truth).mean(axis=(1, 2)), (paths < truth).mean(axis=(1, 2))
+    else:
+        is_count = isinstance(model, Regressor) and model.is_count
+        up_to, below = probabilities_at(y, dist, whole=is_count)
+    curve = metrics.pit_coverage_curve(up_to, below=below)
     if model.calibration_ is not None:
         if past is not None and model.calibration_.cutoffs is not None:
             curve = past.adapted_curve()
         else:
             deviations = model.calibration_.deviations_of(y, dist)
             curve = model.calibration_.coverage_curve(deviations, groups)
-        before = metrics.pit_coverage_curve(below, levels=curve.levels)
+        before = metrics.pit_coverage_curve(up_to, below=below, levels=curve.levels)
         uncalibrated = Curve.of("nominal", "empirical", before.levels, before.empirical)
         actual = dict(zip(curve.levels.tolist(), curve.empirical.tolist(), strict=True))
         scores |= {"rmsce": curve.rmsce(), "miscalibration_area": curve.miscalibration_area()}

@@ -37,7 +37,8 @@ def score_targets(model: Any, origin: Origin, held_out: tuple[Any, ...]) -> None
     for k, (name, one) in enumerate(model.regressors_.items()):
         own = replace(origin, target=name)
         if held_out:
-            scores = dict(score_numbers(held_out[1][:, k], one.predict_dist(held_out[0])))
+            dist = one.predict_dist(held_out[0])
+            scores = score_numbers(held_out[1][:, k], dist, whole=one.is_count)
             doubts = tuple(doubts_about_scores(scores, "regression"))
             own = replace(own, scores=scores, warnings=doubts)
         one.origin_ = asdict(own)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from batchensemble.conformal import interval_report
 from batchensemble.conformal.abstention import largest_threshold
 from batchensemble.conformal.adaptation import Adaptation
-from batchensemble.conformal.deviations import latent_errors, scaled_errors, widened
+from batchensemble.conformal.deviations import latent_errors, rounded_to, scaled_errors, widened
 from batchensemble.conformal.groups import quantiles_by_group
 from batchensemble.conformal.last_coverage import remembered
 from batchensemble.conformal.ranks import (
@@ -67,6 +67,7 @@ class IntervalCalibration:
     cutoffs              (rows,), when each forecast was made, if intervals adapt to change
     two_sided            whether errors below and above the mean are ranked apart, since the rows
                          of fit showed that they are skewed; too few rows are ranked together
+    whole                whether truths are counts, and intervals rounded to whole numbers
     """
 
     y: Array
@@ -80,12 +81,15 @@ class IntervalCalibration:
     groups: NDArray[Any] | None = None
     cutoffs: NDArray[np.int64] | None = None
     two_sided: bool = False
+    whole: bool = False
 
     @classmethod
-    def of(cls, y: ArrayLike, dist: Dist) -> "IntervalCalibration":
+    def of(cls, y: ArrayLike, dist: Dist, *, whole: bool = False) -> "IntervalCalibration":
         """From truths (rows,) or (rows, steps) and the predictions for them."""
         truth = check_array("y", y, *dist.mean.shape)
-        own = np.stack([dist.interval(level) for level in REPORTED], axis=-1)  # (..., 2, levels)
+        own = np.stack(  # (..., 2, levels)
+            [predicted_interval(dist, level, whole=whole) for level in REPORTED], axis=-1
+        )
         n, shape = len(dist), (len(dist), -1)
         latent: dict[str, Any] = {}
         if isinstance(dist, TransformedPredictive):
@@ -101,6 +105,7 @@ class IntervalCalibration:
             own[..., 0, :].reshape(n, -1, len(REPORTED)),
             own[..., 1, :].reshape(n, -1, len(REPORTED)),
             **latent,
+            whole=whole,
         )
 
     @classmethod
@@ -119,7 +124,7 @@ class IntervalCalibration:
 
     @property
     def _by_row(self) -> list[str]:
-        alike = ("transform", "two_sided")
+        alike = ("transform", "two_sided", "whole")
         names = [field.name for field in fields(self) if field.name not in alike]
         return [name for name in names if getattr(self, name) is not None]
 
@@ -133,11 +138,16 @@ class IntervalCalibration:
 
     @property
     def deviations(self) -> Array:
-        """(rows, steps), errors in standard deviations; before the transform, if there is one."""
+        """(rows, steps), errors in standard deviations; before the transform, if there is one.
+
+        A count is held as soon as an interval reaches what is rounded to it.
+        """
         if self.transform is None:
-            return scaled_errors(self.y, self.means, self.stds)
+            y = rounded_to(self.y, self.means) if self.whole else self.y
+            return scaled_errors(y, self.means, self.stds)
         assert self.latent_means is not None
-        return latent_errors(self.y, self.latent_means, self._latent_stds, self.transform)
+        y = rounded_to(self.y, self.transform(self.latent_means)) if self.whole else self.y
+        return latent_errors(y, self.latent_means, self._latent_stds, self.transform)
 
     @property
     def scores(self) -> Array:
@@ -146,7 +156,7 @@ class IntervalCalibration:
 
     def deviations_of(self, y: ArrayLike, dist: Dist) -> Array:
         """(rows, steps), of new truths and the predictions for them."""
-        return IntervalCalibration.of(y, dist).deviations
+        return IntervalCalibration.of(y, dist, whole=self.whole).deviations
 
     def factors(self, coverage: float, groups: NDArray[Any] | None = None) -> Array:
         """(steps,), by which to multiply the standard deviation; with groups (rows, 1)."""
@@ -261,9 +271,11 @@ class IntervalCalibration:
     def widened_by(self, below: Array, above: Array) -> Array:
         """(rows, steps, 2), the intervals of these rows with other reaches."""
         if self.transform is None:
-            return widened(self.means, self.stds, below, above)
-        assert self.latent_means is not None
-        return self.transform(widened(self.latent_means, self._latent_stds, below, above))
+            ends = widened(self.means, self.stds, below, above)
+        else:
+            assert self.latent_means is not None
+            ends = self.transform(widened(self.latent_means, self._latent_stds, below, above))
+        return np.rint(ends) if self.whole else ends
 
     def abstain_threshold(self, max_error: float) -> float:
         """The largest variance up to which the root mean squared error is at most `max_error`."""

@@ -218,7 +218,8 @@ class Regressor(
         y, parts, start = read_numbers(values), [], 0
         self._tell_of_impossible(y)
         for dist in self.model_.chunks(columns):
-            parts.append(IntervalCalibration.of(y[start : start + len(dist)], dist))
+            truth = y[start : start + len(dist)]
+            parts.append(IntervalCalibration.of(truth, dist, whole=self.is_count))
             start += len(dist)
         two_sided = self._head().spread.skewed
         return replace(IntervalCalibration.joined(parts), groups=groups, two_sided=two_sided)

@@ -48,6 +48,7 @@ def check_intervals(calibration: Any, n_steps: int) -> None:
     if calibration.groups is not None:
         read_groups(calibration.groups, n)
     require(type(calibration.two_sided) is bool, "whether intervals have two sides")
+    require(type(calibration.whole) is bool, "whether intervals end at whole numbers")
     cutoffs = calibration.cutoffs
     require(
         cutoffs is None or (cutoffs.dtype == np.int64 and cutoffs.shape == (n,)),

@@ -12,10 +12,16 @@ from numpy.typing import ArrayLike
 
 from batchensemble.metrics.classification import check_classes
 from batchensemble.metrics.regression import pit as gaussian_pit
-from batchensemble.predictive import Array, check_array
+from batchensemble.predictive import (
+    Array,
+    GaussianPredictive,
+    TransformedPredictive,
+    check_array,
+)
 
 LEVELS: Array = np.arange(1, 40) / 40  # 0.025, 0.05, ..., 0.975
 LEVELS.setflags(write=False)
+ROUNDING = 1e-9  # by which two ways to find the same probability may differ
 
 
 class CoverageCurve(NamedTuple):
@@ -34,13 +40,17 @@ class CoverageCurve(NamedTuple):
         return float(np.sum(np.diff(self.levels) * (gap[1:] + gap[:-1]) / 2))
 
 
-def pit_coverage_curve(pit: ArrayLike, *, levels: ArrayLike = LEVELS) -> CoverageCurve:
+def pit_coverage_curve(
+    pit: ArrayLike, *, below: ArrayLike | None = None, levels: ArrayLike = LEVELS
+) -> CoverageCurve:
     """Coverage of central intervals from P(Y <= y), for any prediction; best on the diagonal.
 
-    The central interval of level g contains y exactly if |2 pit - 1| <= g. For a mixture,
-    pass `dist.cdf(y)`.
+    The central interval of level g contains y exactly if P(Y <= y) >= (1 - g) / 2 and
+    P(Y < y) <= (1 + g) / 2. For a mixture, pass `dist.cdf(y)`; `below`, P(Y < y), is the same
+    unless single values have a probability of their own, as a zero that is often right.
     """
     values = check_array("pit", pit).ravel()
+    before = values if below is None else check_array("below", below, *np.shape(pit)).ravel()
     nominal = check_array("levels", levels, "levels")
     if values.size == 0 or values.min() < 0 or values.max() > 1:
         raise ValueError(
@@ -51,8 +61,23 @@ def pit_coverage_curve(pit: ArrayLike, *, levels: ArrayLike = LEVELS) -> Coverag
         raise ValueError(
             f"levels: expected rising shares in [0, 1], got {nominal}; for 90 % pass 0.9"
         )
-    reach = np.sort(np.abs(2 * values - 1))
+    if before.min() < 0 or np.any(before > values + ROUNDING):
+        raise ValueError(
+            f"below: expected P(Y < y), each in [0, 1] and at most pit, got values from "
+            f"{before.min():g} to {before.max():g}; omit it if no value is likely by itself"
+        )
+    reach = np.sort(np.maximum(1 - 2 * values, 2 * before - 1))
     return CoverageCurve(nominal, np.searchsorted(reach, nominal, side="right") / len(reach))
+
+
+def probabilities_at(
+    y: ArrayLike, dist: GaussianPredictive | TransformedPredictive, *, whole: bool = False
+) -> tuple[Array, Array]:
+    """(samples,) P(Y <= y) and P(Y < y); with `whole` those of Y rounded."""
+    if whole:
+        truth = np.asarray(y, np.float64)
+        return dist.cdf(np.floor(truth) + 0.5), dist.cdf(np.ceil(truth) - 0.5)
+    return dist.cdf(y), -np.expm1(dist.log_survival(y))
 
 
 def coverage_curve(

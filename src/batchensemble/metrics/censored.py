@@ -3,13 +3,14 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from batchensemble.metrics.calibration import LEVELS, CoverageCurve
+from batchensemble.metrics.calibration import LEVELS, CoverageCurve, probabilities_at
 from batchensemble.predictive import (
+    Array,
     GaussianPredictive,
     TransformedPredictive,
     check_array,
 )
-from batchensemble.predictive.checks import as_given
+from batchensemble.predictive.checks import LARGEST, as_given
 
 Dist = GaussianPredictive | TransformedPredictive
 
@@ -24,16 +25,25 @@ def censored_nll(y: ArrayLike, *, censored: ArrayLike, dist: Dist) -> float:
 
 
 def censored_coverage(
-    y: ArrayLike, *, censored: ArrayLike, dist: Dist, lower: ArrayLike, upper: ArrayLike
+    y: ArrayLike,
+    *,
+    censored: ArrayLike,
+    dist: Dist,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    whole: bool = False,
 ) -> float:
     """Expected share of truths in [lower, upper], 0 to 1; best near the nominal coverage.
 
     A censored row counts with the probability, by `dist` itself, that its truth is in the interval
-    given that it is at least y.
+    given that it is at least y. With `whole`, y and the ends are counts, to which all within a
+    half is rounded.
     """
     mask, truth = _mask(censored, len(dist)), check_array("y", y, len(dist))
     low, high = (check_array("interval", end, len(dist)) for end in (lower, upper))
     is_inside = (low <= truth) & (truth <= high)
+    half = 0.5 if whole else 0.0
+    low, high, truth = low - half, high + half, truth - half
     above = dist.log_survival(truth)
     with np.errstate(invalid="ignore"):  # no truth can be above: -inf less -inf
         # Of what is above the truth, all above one end and not above the other; in logs, since far
@@ -46,21 +56,37 @@ def censored_coverage(
     return float(np.where(mask, np.clip(chance, 0.0, 1.0), is_inside).mean())
 
 
-def censored_coverage_curve(y: ArrayLike, *, censored: ArrayLike, dist: Dist) -> CoverageCurve:
+def censored_coverage_curve(
+    y: ArrayLike, *, censored: ArrayLike, dist: Dist, whole: bool = False
+) -> CoverageCurve:
     """The same for central intervals of many levels, as `pit_coverage_curve`.
 
     Where the truth is at least y, its probability integral transform is taken as uniform above
-    that of y.
+    P(Y < y). With `whole`, y are counts, and so are the ends of intervals.
     """
-    mask, from_ = _mask(censored, len(dist)), dist.cdf(y)
+    mask = _mask(censored, len(dist))
+    up_to, below = probabilities_at(y, dist, whole=whole)
+    at_lowest, before_highest = _ends(dist, whole=whole)
     shares = []
     for level in LEVELS:
         low, high = (1 - level) / 2, (1 + level) / 2
-        is_inside = (low <= from_) & (from_ <= high)
-        room = np.maximum(1 - from_, 1e-12)
-        chance = np.clip(high - np.maximum(low, from_), 0.0, None) / room
+        is_inside = (low <= up_to) & (below <= high)
+        # An interval that reaches an end holds all of that end's own probability.
+        start = np.where(low <= at_lowest, 0.0, np.minimum(low, before_highest))
+        stop = np.where(high >= before_highest, 1.0, np.maximum(high, at_lowest))
+        room = np.maximum(1 - below, 1e-12)
+        chance = np.clip(stop - np.maximum(start, below), 0.0, None) / room
         shares.append(float(np.where(mask, np.minimum(chance, 1.0), is_inside).mean()))
     return CoverageCurve(LEVELS, np.array(shares))
+
+
+def _ends(dist: Dist, *, whole: bool) -> tuple[Array, Array]:
+    """(samples,) the probability of the smallest value, and that of all but the largest."""
+    if not isinstance(dist, TransformedPredictive):
+        return np.full(len(dist), -np.inf), np.full(len(dist), np.inf)
+    ends = np.clip([dist.transform.low, dist.transform.high], -LARGEST, LARGEST)
+    (lowest, _), (_, before_highest) = (probabilities_at(y, dist, whole=whole) for y in ends)
+    return lowest, before_highest
 
 
 def _mask(censored: ArrayLike, n: int) -> NDArray[np.bool_]:

@@ -3,7 +3,12 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from batchensemble.metrics.calibration import coverage_curve, ece, pit_coverage_curve
+from batchensemble.metrics.calibration import (
+    coverage_curve,
+    ece,
+    pit_coverage_curve,
+    probabilities_at,
+)
 from batchensemble.metrics.classification import accuracy, brier, categorical_nll
 from batchensemble.metrics.regression import gaussian_nll, interval_coverage, rmse
 from batchensemble.predictive import (
@@ -18,21 +23,24 @@ from batchensemble.predictive import (
 
 
 def summarise_regression(
-    y: ArrayLike, dist: GaussianPredictive | TransformedPredictive
+    y: ArrayLike, dist: GaussianPredictive | TransformedPredictive, *, whole: bool = False
 ) -> dict[str, float]:
     """Means over rows; nll in nats, rmse and crps in units of y, uncertainties in variances.
 
     nll, rmsce and miscalibration_area judge the Gaussian with the mixture's mean and variance
     (`dist.moment_matched()`), or the distribution itself where it has heavier tails than a
-    Gaussian, or bounds; crps and coverage_90 always judge the distribution itself.
+    Gaussian, or bounds; crps and coverage_90 always judge the distribution itself. With `whole`,
+    y are counts, and intervals are judged as `predict_interval` gives them, rounded.
     """
     y, mean, std = as_column(y), dist.mean, dist.std
     if dist.tail_share or isinstance(dist, TransformedPredictive):
-        nll, curve = -float(dist.log_prob(y).mean()), pit_coverage_curve(dist.cdf(y))
+        up_to, below = probabilities_at(y, dist, whole=whole)
+        nll, curve = -float(dist.log_prob(y).mean()), pit_coverage_curve(up_to, below=below)
     else:
         nll = gaussian_nll(y, mean=mean, std=std)
         curve = coverage_curve(y, mean=mean, std=std)
-    lower, upper = dist.interval(0.9).T
+    ends = dist.interval(0.9)
+    lower, upper = (np.rint(ends) if whole else ends).T
     return {
         "rmse": rmse(y, mean=mean),
         "nll": nll,
