@@ -52,4 +52,5 @@ def test_the_curve_of_counts_is_that_of_rounded_intervals(shell, calibrated):
     curve = judged("counts.be").calibration
     for level in (0.5, 0.8):
         share = curve.values[int(np.argmin(np.abs(np.array(curve.at) - level)))]
-        assert share == pytest.approx(judged("counts.be", coverage=level).scores["coverage"])
+        held = judged("counts.be", coverage=level).scores["coverage"]
+        assert share == pytest.approx(held, abs=0.011)  # one row may be in the middle of two counts

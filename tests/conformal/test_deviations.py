@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batchensemble.conformal.deviations import interval_scores, rounded_to, widened
+from batchensemble.conformal.deviations import interval_scores, widened
 
 
 def test_scores_are_errors_in_standard_deviations_and_intervals_undo_them():
@@ -30,15 +30,3 @@ def test_a_certain_prediction_that_errs_makes_no_nonsense():
     assert scores[0] == 0
     assert np.isfinite(scores).all()
     assert np.allclose(widened(np.ones(2), np.zeros(2), scores), [[1, 1], [0, 2]])
-
-
-@given(st.integers(-9, 9), st.floats(-12, 12))
-def test_a_count_is_as_near_as_what_is_rounded_to_it(y, near):
-    found = rounded_to(np.array(float(y)), np.array(near))
-    grid = np.linspace(y - 0.5, y + 0.5, 100_001)
-    assert abs(abs(found - near) - np.abs(grid - near).min()) <= 1e-5
-    assert abs(found - y) <= 0.5
-
-
-def test_between_two_counts_an_interval_must_hold_both():
-    assert rounded_to(np.array([2.3, 2.3]), np.array([0.0, 7.0])).tolist() == [2.5, 2.5]

@@ -46,7 +46,7 @@ def test_steps_have_factors_of_their_own():
         assert np.isclose(factors[step], np.sort(scores)[conformal_rank(50, 0.8) - 1])
 
 
-def test_parts_join_to_the_whole_and_the_latest_are_at_its_end():
+def test_parts_join_to_the_whole_and_are_found_in_it():
     y, dist = few_paths()
     whole = IntervalCalibration.of(y, dist)
     parts = [IntervalCalibration.of(y[s], dist[s]) for s in (slice(0, 7), slice(7, 50))]
@@ -54,7 +54,7 @@ def test_parts_join_to_the_whole_and_the_latest_are_at_its_end():
     assert len(joined) == 50
     for name in ("y", "means", "variances", "lower", "upper"):
         assert np.array_equal(getattr(joined, name), getattr(whole, name))
-        assert np.array_equal(getattr(whole.latest(7), name), getattr(whole, name)[43:])
+        assert np.array_equal(getattr(whole.only(slice(43, None)), name), getattr(whole, name)[43:])
 
 
 def test_rows_up_to_the_threshold_err_as_little_as_asked_for():
@@ -144,7 +144,8 @@ def test_rounded_intervals_of_counts_hold_as_many_as_promised(two_sided):
             if whole:
                 deviations = known.deviations_of(new, ahead)
                 curve = known.coverage_curve(deviations)
-                assert curve.empirical[31] == shares[-1]  # of level 0.8
+                # Of level 0.8; one of 300 may lie so near to the middle of two counts that it is in.
+                assert 0 <= shares[-1] - curve.empirical[31] < 1.5 / 300
     assert abs(np.mean(held) - 0.8) < 0.01
     assert np.mean(as_numbers) > 0.87  # negative control: calibrated as if not rounded
 

@@ -207,3 +207,24 @@ def test_a_series_that_is_asked_for_twice_comes_once():
     panel = read_panel(long([5, 5]))
     names = panel.ids.tolist()
     assert panel.only([names[1], names[0], names[1]]).ids.tolist() == names[::-1]
+
+
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8])
+def test_times_that_outgrow_their_type_have_a_larger_one(dtype):
+    limit = 127 if dtype == pl.Int8 else 255
+    times = pl.Series(np.arange(limit - 39, limit + 1), dtype=dtype)
+    panel = read_panel(pl.DataFrame({"unique_id": "a", "ds": times, "y": np.arange(40.0)}))
+    frame = panel.frame({"ds": panel.future_times(3), "cutoff": panel.times[:3]})
+    assert frame["ds"].to_list() == [limit + 1, limit + 2, limit + 3]
+    assert frame["cutoff"].dtype == dtype  # as the times it is compared with
+
+
+def test_dates_of_a_column_keep_their_zone_and_others_are_refused():
+    moments = pd.Timestamp("2020-01-01", tz="Europe/Oslo") + pd.to_timedelta(range(44), unit="D")
+    frame = long([44]).assign(c=moments)
+    panel = read_panel(frame[:40], columns=["c"])
+    assert panel.columns[0].is_zoned
+    assert panel.extended(read_panel(frame[40:], columns=["c"], freq="D")).columns[0].is_zoned
+    bare = frame[40:].assign(c=moments[40:].tz_localize(None))
+    with pytest.raises(ValueError, match="'c': expected dates with a time zone as at fit"):
+        panel.extended(read_panel(bare, columns=["c"], freq="D"))

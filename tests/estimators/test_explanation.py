@@ -122,3 +122,15 @@ def test_a_row_that_is_not_there_is_refused():
     for row in (2, -1, 0.5, "a", True):
         with pytest.raises(IndexError, match=f"expected a row from 0 to 1, got {row!r}"):
             found.plot(row)
+
+
+def test_a_row_is_explained_alike_whatever_rows_are_beside_it_and_nobodys_numbers_change():
+    x = table(n_numbers=8)  # more columns than are explained exactly
+    model = Regressor(**SMALL).fit(x, target(x))
+    np.random.seed(7)  # noqa: NPY002
+    before = np.random.get_state()  # noqa: NPY002
+    found = model.explain(x[:4], x)
+    for a, b in zip(before, np.random.get_state(), strict=True):  # noqa: NPY002
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(model.explain(x[3:4], x).values, found.values[3:])
+    np.testing.assert_array_equal(model.explain(x[:4][::-1], x).values, found.values[::-1])

@@ -116,14 +116,14 @@ def test_the_newest_forecasts_take_the_place_of_the_oldest(fresh, monkeypatch):
     before = model.calibrate(new[position < 13]).calibration_
     after = model.update(new[position >= 13]).calibration_
     assert (len(before), len(after)) == (30, 30)
-    assert same(after, whole.latest(30))
+    assert same(after, whole.only(slice(-30, None)))
 
 
 def test_of_very_many_past_forecasts_the_latest_are_compared(fresh, monkeypatch):
     model, _, new = fresh
     whole = copy.copy(model).calibrate(new).calibration_
     monkeypatch.setattr(observed, "MOST_FORECASTS", 12)
-    assert same(model.calibrate(new).calibration_, whole.latest(12))
+    assert same(model.calibrate(new).calibration_, whole.only(slice(-12, None)))
 
 
 def test_series_may_be_updated_apart(fresh):

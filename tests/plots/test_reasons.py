@@ -1,3 +1,5 @@
+from io import BytesIO
+
 import numpy as np
 
 from batchensemble.plots.reasons import (
@@ -43,3 +45,11 @@ def test_a_page_says_what_the_bars_show():
     svg = chart.svg()
     assert "<title>a +0.25</title>" in svg
     assert "b" * LONGEST_NAME not in svg.replace("b" * 60, "")  # the axis has a shorter name
+
+
+def test_a_dollar_in_a_name_stays_one():
+    chart = reasons_chart("mean: 7", ["$a_$", "price$ and cost$ {"], np.array([1.0, 2.0]))
+    assert "$ and cost$ {" in chart.svg()
+    figure = plot_reasons([chart])
+    figure.savefig(BytesIO())
+    assert not any(label.get_parse_math() for label in figure.axes[0].get_yticklabels())

@@ -33,11 +33,6 @@ def widened(mean: Array, std: Array, factor: Array, above: Array | None = None) 
     return ends
 
 
-def rounded_to(y: Array, near: Array) -> Array:
-    """Of the numbers that are rounded to the counts y, those nearest to `near`."""
-    return np.clip(near, np.ceil(y) - 0.5, np.floor(y) + 0.5)
-
-
 def scaled_errors(y: Array, mean: Array, std: Array) -> Array:
     """(y - mean) / std."""
     scaled: Array = (y - mean) / np.maximum(std, NARROWEST_STD)

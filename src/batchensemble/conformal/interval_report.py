@@ -64,7 +64,7 @@ def in_time(calibration: "IntervalCalibration") -> dict[str, Array]:
         same = factors(level)
         return None if same is None else (same, same)
 
-    return _compared(calibration.latest(len(calibration) - half), reaches)
+    return _compared(calibration.only(slice(half, None)), reaches)
 
 
 def _compared(calibration: "IntervalCalibration", reaches: Reaches) -> dict[str, Array]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from batchensemble.conformal import interval_report
 from batchensemble.conformal.abstention import largest_threshold
 from batchensemble.conformal.adaptation import Adaptation
-from batchensemble.conformal.deviations import latent_errors, rounded_to, scaled_errors, widened
+from batchensemble.conformal.deviations import latent_errors, scaled_errors, widened
 from batchensemble.conformal.groups import quantiles_by_group
 from batchensemble.conformal.last_coverage import remembered
 from batchensemble.conformal.ranks import (
@@ -32,6 +32,7 @@ from batchensemble.predictive import (
     TransformedPredictive,
     check_array,
 )
+from batchensemble.predictive.whole import rounded_to, to_whole
 
 Dist = GaussianPredictive | TransformedPredictive | SamplePredictive
 
@@ -52,7 +53,7 @@ def predicted_interval(
         ends = dist.interval(coverage)
     else:
         ends = calibration.interval(dist, coverage, groups)
-    return np.rint(ends) if whole else ends
+    return to_whole(ends) if whole else ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +118,9 @@ class IntervalCalibration:
         }
         return replace(parts[0], **joined)
 
-    def latest(self, n: int) -> "IntervalCalibration":
-        """The last n rows."""
-        kept = slice(len(self) - n, None)
-        return replace(self, **{name: getattr(self, name)[kept] for name in self._by_row})
+    def only(self, rows: slice | NDArray[np.bool_]) -> "IntervalCalibration":
+        """Some of the rows."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in self._by_row})
 
     @property
     def _by_row(self) -> list[str]:
@@ -275,7 +275,7 @@ class IntervalCalibration:
         else:
             assert self.latent_means is not None
             ends = self.transform(widened(self.latent_means, self._latent_stds, below, above))
-        return np.rint(ends) if self.whole else ends
+        return to_whole(ends) if self.whole else ends
 
     def abstain_threshold(self, max_error: float) -> float:
         """The largest variance up to which the root mean squared error is at most `max_error`."""

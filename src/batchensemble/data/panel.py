@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.data import grids
 from batchensemble.data.clocks import alike, walls
-from batchensemble.data.columns import Column, Columns
-from batchensemble.data.date_columns import with_written_dates
+from batchensemble.data.columns import Columns
+from batchensemble.data.date_columns import check_zones, with_written_dates
 from batchensemble.data.grids import Ints
 from batchensemble.data.longframes import Names
 from batchensemble.data.time_words import freq_word, shown, some, when
@@ -175,9 +175,10 @@ class Panel:
             if zone := getattr(values, "tz", None):
                 moment = nw.col(name).dt.replace_time_zone("UTC").dt.convert_time_zone(str(zone))
                 frame = frame.with_columns(moment)
-            dtype = self.dtypes.get(name, nw.Unknown())
+            dtype = self.dtypes.get(self.names.time if name == "cutoff" else name, nw.Unknown())
+            # Texts of times become times, and numbers that outgrow their type a larger type.
             is_text = isinstance(values, pd.DatetimeIndex) and not dtype.is_temporal()
-            if dtype != nw.Unknown and not is_text:  # texts of times become times
+            if dtype != nw.Unknown and not is_text and _holds(dtype, values):
                 frame = frame.with_columns(nw.col(name).cast(dtype))
         return frame.to_native()
 
@@ -243,8 +244,9 @@ def _stacked(old: Columns | None, new: Columns | None, order: Ints) -> Columns |
     kinds = [column.kind for column in old]
     ordered = Columns(tuple(new[got.index(name)] for name in expected))
     later = with_written_dates(ordered, expected, kinds, ())
+    check_zones(later, [column.is_zoned for column in old])
     pairs = [(column, other.as_kind(column.kind)) for column, other in zip(old, later, strict=True)]
-    both = [Column(a.name, a.kind, np.concatenate([a.values, b.values])) for a, b in pairs]
+    both = [a._replace(values=np.concatenate([a.values, b.values])) for a, b in pairs]
     return Columns(tuple(both)).take(order)
 
 
@@ -256,6 +258,14 @@ def _marked(old: Panel, new: Panel, order: Ints) -> NDArray[np.bool_] | None:
         for panel in (old, new)
     ]
     return np.concatenate(marks)[order]
+
+
+def _holds(dtype: Any, values: Any) -> bool:
+    """Whether the numbers are within what a type of whole numbers can be."""
+    if not dtype.is_integer() or not len(values) or str(dtype).endswith("128"):
+        return True
+    limits, numbers = np.iinfo(str(dtype).lower()), np.asarray(values)
+    return bool(limits.min <= numbers.min() and numbers.max() <= limits.max)
 
 
 def _plain(values: Any) -> Any:

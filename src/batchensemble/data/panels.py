@@ -256,7 +256,7 @@ def _without_gaps(panel: Panel, at: Ints, counts: Ints, fill: str | None) -> Pan
         spaced[added] = MISSING[column.kind]
         if column.kind == "number":
             spaced = np.where(added, _filled(spaced, series, fill or "ffill"), spaced)
-        return Column(column.name, column.kind, spaced)
+        return column._replace(values=spaced)
 
     values = np.where(added, np.nan, panel.values[source])
     missing = np.isnan(values)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +31,7 @@ Floats = NDArray[np.float64]
 BACKGROUND_ROWS, ORDERS, SEED = 50, 10, 0
 SUBSETS_AT_ONCE = 200
 CHANCE = "probability of "
+_DRAWING = Lock()
 
 
 @dataclass(frozen=True)
@@ -111,15 +114,27 @@ def explained(
     masker = shap.maskers.Independent(numbers[: len(some)], max_samples=len(some))
     n_subsets, n_in_order = 2 ** len(pool), 2 * ORDERS * len(pool) + 1
     algorithm = "exact" if n_subsets <= n_in_order else "permutation"
-    found = shap.Explainer(answers, masker, algorithm=algorithm, seed=SEED)(
-        numbers[len(some) :],
-        max_evals=n_in_order,
-        batch_size=SUBSETS_AT_ONCE,
-        silent=True,
-    )
+    with _own_random_numbers():
+        explainer = shap.Explainer(answers, masker, algorithm=algorithm, seed=SEED)
+        found = []
+        for row in numbers[len(some) :]:  # each with the same orders, whatever rows are beside it
+            np.random.seed(SEED)  # noqa: NPY002  the explainer draws from these
+            words = {"max_evals": n_in_order, "batch_size": SUBSETS_AT_ONCE, "silent": True}
+            found.append(explainer(row[None], **words).values)
     base = answer(usual).mean(axis=0)
-    values = found.values.reshape(rows.n_rows, len(pool), len(parts))
+    values = np.concatenate(found).reshape(rows.n_rows, len(pool), len(parts))
     return Explanation(rows.names, list(parts), base, values)
+
+
+@contextmanager
+def _own_random_numbers() -> Iterator[None]:
+    """Inside, the numbers that numpy draws for all alike are ours; the caller's go on after it."""
+    with _DRAWING:
+        state = np.random.get_state()  # noqa: NPY002
+        try:
+            yield
+        finally:
+            np.random.set_state(state)  # noqa: NPY002
 
 
 def of_kinds_at_fit(columns: Columns, encoder: TableEncoder) -> Columns:

@@ -20,6 +20,7 @@ from batchensemble.conformal import (
 from batchensemble.conformal.deviations import NARROWEST_STD
 from batchensemble.data.grids import ticks
 from batchensemble.data.panels import Names, Panel
+from batchensemble.estimators.certainty import are_certain
 from batchensemble.estimators.series_model import Ahead, SeriesModel
 from batchensemble.metrics.calibration import LEVELS, CoverageCurve
 from batchensemble.predictive import SamplePredictive
@@ -123,6 +124,7 @@ class Forecast:
         """An adaptive calibration that goes on with these windows; and when each was forecast."""
         assert self.calibration is not None
         scores = np.abs(self.truth - mean) / np.maximum(std, NARROWEST_STD)
+        scores[self._are_certain(mean, std)] = np.nan
         cutoffs = _moments(self.ahead.cutoffs)
         return self.calibration.followed_by(scores, cutoffs, _moments(self.panel.times))
 
@@ -161,13 +163,18 @@ class Forecast:
         )
 
     def compared(self, *, adapt: bool = False) -> IntervalCalibration:
-        """Past windows beside the truth, to calibrate with; with their times, to adapt."""
+        """Past windows that are not certain beside the truth; with their times, to adapt."""
         truth, parts, done = self.truth, [], 0
         for dist in self.model.chunks(self.ahead, self.n_paths, verbose=self.verbose):
             parts.append(IntervalCalibration.of(truth[done : done + len(dist)], dist))
             done += len(dist)
         joined = IntervalCalibration.joined(parts)
-        return replace(joined, cutoffs=_moments(self.ahead.cutoffs)) if adapt else joined
+        if adapt:
+            joined = replace(joined, cutoffs=_moments(self.ahead.cutoffs))
+        return joined.only(~self._are_certain(joined.means, joined.stds))
+
+    def _are_certain(self, mean: Floats, std: Floats) -> NDArray[np.bool_]:
+        return are_certain(self.panel, self.ahead.origins, self.model.reach, mean, std)
 
     @property
     def truth(self) -> NDArray[np.float64]:
@@ -189,9 +196,7 @@ class Forecast:
 
     def repeated(self, n: int) -> NDArray[np.float64]:
         """(windows, h), what repeating the n values before each past window would forecast."""
-        return self._values(self._first_rows - n + np.arange(self.ahead.h) % n)
-
-    def _values(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        rows = self._first_rows - n + np.arange(self.ahead.h) % n
         values: NDArray[np.float64] = self.panel.values[rows]
         return values
 

@@ -270,7 +270,7 @@ class Forecaster(Estimator):
                 adapts = self.calibration_.cutoffs is not None
                 new = self.past(panel, panel, self.model_.horizon, rows).compared(adapt=adapts)
                 both = IntervalCalibration.joined([self.calibration_, new])
-                self.calibration_ = both.latest(min(kept, len(both)))
+                self.calibration_ = both.only(slice(-kept, None))
         return self._continued(panel)
 
     def calibrate(self, df: Any, *, adapt: bool = True) -> Self:
@@ -297,9 +297,16 @@ class Forecaster(Estimator):
                 f"steps after the end of the training data, of all series together, got "
                 f"{len(rows)}; add newer observations"
             )
-        past = self.past(panel, panel, self.model_.horizon, rows)
-        self.calibration_ = past.compared(adapt=adapt)
-        self._amend_origin(calibrated=f"Calibrated with {len(rows):,} forecasts after its training")
+        found = self.past(panel, panel, self.model_.horizon, rows).compared(adapt=adapt)
+        if len(found) < fewest:
+            raise ValueError(
+                f"expected at least {fewest} past forecasts of series that had changed before, got "
+                f"{len(found)} of {len(rows)}: the others are certain, and do not tell how far "
+                "forecasts may be off; add newer observations, or do not calibrate"
+            )
+        self.calibration_ = found
+        n = f"{len(found):,} forecasts"
+        self._amend_origin(calibrated=f"Calibrated with {n} after its training")
         return self._continued(panel)
 
     def calibration_report(self) -> pd.DataFrame:

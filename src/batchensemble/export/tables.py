@@ -10,7 +10,7 @@ from batchensemble.export.graph import Graph, Value
 from batchensemble.export.interface import inputs_of
 from batchensemble.export.networks import exactly, mlp, moments
 from batchensemble.export.transforms import member_moments, transformed
-from batchensemble.predictive import Transform
+from batchensemble.predictive.whole import MIDDLE
 
 TINY = 1e-300  # where p log p is 0
 
@@ -37,11 +37,10 @@ def regressor(
         middle = mean.reshape(-1) * scale + location
         std = (variances.mean(1) + _square(means - mean).mean(1)).apply("Sqrt") * scale
         below, above = reaches
-        ends = {"lower": middle - std * below, "upper": middle + std * above}
-        bounds = {
-            name: _possible(end, head.transform, is_count=model.is_count)
-            for name, end in ends.items()
-        }
+        ends = {"lower": (middle - std * below, -MIDDLE), "upper": (middle + std * above, MIDDLE)}
+        for name, (end, outwards) in ends.items():
+            possible = end if head.transform is None else transformed(end, head.transform)
+            bounds[name] = (possible + outwards).apply("Round") if model.is_count else possible
     if head.transform is not None:
         means, variances = member_moments(
             means * scale + location,
@@ -63,12 +62,6 @@ def regressor(
         "epistemic": epistemic * scale**2,
         **bounds,
     }
-
-
-def _possible(end: Value, transform: Transform | None, *, is_count: bool) -> Value:
-    """A bound as a value of the target."""
-    end = end if transform is None else transformed(end, transform)
-    return end.apply("Round") if is_count else end
 
 
 def classifier(model: Classifier, graph: Graph) -> dict[str, Value]:

@@ -20,6 +20,7 @@ from batchensemble.predictive import (
     TransformedPredictive,
     check_array,
 )
+from batchensemble.predictive.whole import to_whole
 
 
 def summarise_regression(
@@ -40,7 +41,7 @@ def summarise_regression(
         nll = gaussian_nll(y, mean=mean, std=std)
         curve = coverage_curve(y, mean=mean, std=std)
     ends = dist.interval(0.9)
-    lower, upper = (np.rint(ends) if whole else ends).T
+    lower, upper = (to_whole(ends) if whole else ends).T
     return {
         "rmse": rmse(y, mean=mean),
         "nll": nll,

@@ -49,6 +49,7 @@ class Chart:
             "svg.fonttype": "none",
             "svg.hashsalt": self.words,
             "font.family": "DejaVu Sans",
+            "text.parse_math": False,  # a column's name may have a $
         }
         with matplotlib.rc_context(style):
             figure = Figure(figsize=(WIDTH, self.height), layout="constrained")

@@ -109,7 +109,7 @@ def _draw(
     past, known = _naive(panel.times[shown]), panel.values[shown]
     ax.plot(times, joined(mean), color=FUTURE, lw=1.8, label="forecast (mean)")
     ax.plot(past, known, color=PAST, lw=1.2, label="history")
-    ax.set_title(str(panel.ids[i]), loc="left", fontsize=10)
+    ax.set_title(str(panel.ids[i]), loc="left", fontsize=10, parse_math=False)
     ax.margins(x=0.01)
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=9)

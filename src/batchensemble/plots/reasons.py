@@ -31,7 +31,8 @@ def reasons_chart(title: str, columns: Sequence[str], values: NDArray[np.float64
         for y, (value, colour, words) in enumerate(zip(shown, colours, told, strict=True)):
             (bar,) = axes.barh(y, value, color=str(colour))
             tip(bar, [words])
-        axes.set_yticks(range(len(names)), [_short(name) for name in names])
+        shorter = [_short(name) for name in names]
+        axes.set_yticks(range(len(names)), shorter, parse_math=False)  # names may have a $
         axes.axvline(0.0, color=INK, linewidth=0.8)
         axes.locator_params(axis="x", nbins=4)
         axes.set_xlabel("contribution")
@@ -51,7 +52,7 @@ def plot_reasons(charts: Sequence[Chart]) -> Figure:
     figure = Figure(figsize=size, dpi=120, layout="constrained")
     for axes, chart in zip(figure.subplots(1, len(charts), squeeze=False)[0], charts, strict=True):
         chart.draw(axes)
-        axes.set_title(chart.title, loc="left", fontsize=10)
+        axes.set_title(chart.title, loc="left", fontsize=10, parse_math=False)
     return figure
 
 

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 INK, SOFT = "#000000", "#666666"  # a page shows them in colours of its own
 SVG, LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 NEXT, LINE = "\ue000", "\ue001"  # between tips, and between lines of one
+NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # Excel's soft line breaks
 
 
 def tip(artist: Any, words: Sequence[str]) -> None:
@@ -17,7 +18,7 @@ def tip(artist: Any, words: Sequence[str]) -> None:
 
 def inline(svg: bytes) -> str:
     """As part of a page: without what would reach beyond it, in few bytes, and with its tips."""
-    root = ElementTree.fromstring(svg)
+    root = ElementTree.fromstring(NOT_IN_XML.sub(" ", svg.decode()))
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)
     for parent in list(root.iter()):

@@ -1,0 +1,72 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from batchensemble import Forecaster
+from batchensemble.estimators.certainty import are_certain
+
+DAYS = pd.date_range("2023-01-02", periods=101)
+T = np.arange(100)
+RANDOM = np.random.default_rng(0)
+
+
+def series(name, y):
+    return pd.DataFrame({"unique_id": name, "ds": DAYS[: len(y)], "y": y})
+
+
+def wave(size):
+    noise = 0.3 * RANDOM.normal(size=100)
+    return 10 * size * (3 + np.sin(2 * np.pi * T / 7) + noise)
+
+
+WAVES = pd.concat([series(f"s{k}", wave(k)) for k in (1, 2, 3)], ignore_index=True)
+PRICE = series("price", np.where(T < 88, 20.0, 21.0))
+
+
+def fitted(df, **words):
+    return Forecaster(horizon=4, epochs=1, random_state=0).fit(df, **words)
+
+
+@pytest.mark.parametrize("adapt", [True, False])
+def test_a_constant_series_that_steps_does_not_widen_the_bounds_of_others(adapt):
+    both = pd.concat([WAVES, PRICE], ignore_index=True)
+    widths = []
+    for df in (WAVES, both):
+        model = fitted(df, calibrate=True, adapt=adapt)
+        found = model.predict(level=[95]).query("unique_id != 'price'")
+        widths.append((found["BatchEnsemble-hi-95"] - found["BatchEnsemble-lo-95"]).mean())
+    assert widths[1] < 1.5 * widths[0]  # 5,000 times before
+
+
+def test_a_step_of_a_series_that_was_constant_does_not_explode_its_bounds():
+    model = fitted(pd.concat([WAVES, series("price", np.full(100, 20.0))]), calibrate=True)
+    new = {"price": 21.0, "s1": 30.0, "s2": 60.0, "s3": 90.0}
+    days = pd.date_range(DAYS[100], periods=12)
+    model.update(pd.concat([pd.DataFrame({"unique_id": n, "ds": days, "y": new[n]}) for n in new]))
+    found = model.predict(level=[95])
+    assert (found["BatchEnsemble-hi-95"] - found["BatchEnsemble-lo-95"]).max() < 200
+
+
+def test_a_backtest_goes_on_beside_a_series_that_steps():
+    both = pd.concat([WAVES, PRICE], ignore_index=True)
+    model = fitted(both[both["ds"] < DAYS[70]], calibrate=True)
+    found = model.cross_validation(both, n_windows=8, h=4, step_size=2, refit="never", level=[95])
+    found = found[found["unique_id"] != "price"]
+    assert (found["BatchEnsemble-hi-95"] - found["BatchEnsemble-lo-95"]).max() < 200
+
+
+def test_a_series_that_never_changed_cannot_calibrate():
+    with pytest.raises(ValueError, match="had changed before, got 0 of 19: the others are certain"):
+        fitted(series("x", np.full(100, 7.0)), calibrate=True)
+
+
+def test_what_the_last_values_are_decides_and_how_sure_a_forecast_is():
+    panel = fitted(pd.concat([WAVES[:100], PRICE], ignore_index=True)).panel_
+    start = int(panel.starts[panel.ids.tolist().index("price")])
+    rows = start + np.array([80, 88, 89, 95, 99])
+    mean, sure = np.full((5, 2), 20.0), np.full((5, 2), 1e-9)
+    assert are_certain(panel, rows, 10, mean, sure).tolist() == [True, True, False, False, True]
+    assert are_certain(panel, rows, 200, mean, sure).tolist() == [True, True, False, False, False]
+    assert not are_certain(panel, rows, 10, mean, sure + np.array([0.0, 0.1])).any()
+    other = int(panel.starts[panel.ids.tolist().index("s1")])
+    assert not are_certain(panel, np.array([other + 9]), 4, mean[:1], sure[:1]).any()
