@@ -144,7 +144,7 @@ def test_rounded_intervals_of_counts_hold_as_many_as_promised(two_sided):
             if whole:
                 deviations = known.deviations_of(new, ahead)
                 curve = known.coverage_curve(deviations)
-                # Of level 0.8; one of 300 may lie so near to the middle of two counts that it is in.
+                # Of level 0.8; one of 300 may lie in the middle of two counts, where it is in.
                 assert 0 <= shares[-1] - curve.empirical[31] < 1.5 / 300
     assert abs(np.mean(held) - 0.8) < 0.01
     assert np.mean(as_numbers) > 0.87  # negative control: calibrated as if not rounded

@@ -70,7 +70,7 @@ def test_the_end_of_a_filled_series_is_filled_already(period):
     values = random.normal(size=60)
     values[1:][random.random(59) < 0.4] = np.nan
     filled = seasonally_filled(gappy(values), period)
-    whole = seasonally_filled(gappy(values), period, is_whole=True)
+    whole = seasonally_filled(gappy(values), period, done=0)
     np.testing.assert_array_equal(whole.values, filled.values)
     for n in range(1, 60):
         again = seasonally_filled(filled.tail(n), period)

@@ -59,3 +59,13 @@ def test_dates_of_a_file_get_the_zone_of_fit_whatever_their_column_is_called():
     zoned = with_zones(model, read)
     assert (zoned["self"] == X["self"]).all()
     assert zoned["day"].equals(read["day"])
+
+
+def test_a_class_with_too_few_rows_for_the_coverage_is_named():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"x": random.normal(size=120)})
+    y = np.where(X["x"] > 0, "hi", "lo")
+    model = Classifier(preset="fast", epochs=1, random_state=0).fit(X[:80], y[:80])
+    model.calibrate(X[80:], y[80:], per_class=True)
+    with pytest.raises(ValueError, match=r"got fewer of 'hi' \(\d+\), 'lo'"):
+        prediction_columns(model, model.predict_dist(X[:3]), 0.97)

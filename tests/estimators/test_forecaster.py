@@ -1017,8 +1017,8 @@ def test_bad_settings_are_refused_at_fit_with_words(data, settings, words):
         (lambda m: m.predict(0), "h to be a whole number of steps above 0, got 0"),
         (lambda m: m.predict(2.5), "h to be a whole number of steps above 0, got 2.5"),
         (lambda m: m.predict(True), "h to be a whole number of steps above 0, got True"),
-        (lambda m: m.predict(level=[120]), r"level strictly between 1 and 100, .* got \[120\]"),
-        (lambda m: m.predict(level=[0]), "level strictly between 1 and 100"),
+        (lambda m: m.predict(level=[120]), r"level from 1 to below 100, .* got \[120\]"),
+        (lambda m: m.predict(level=[0]), "level from 1 to below 100"),
         (lambda m: m.predict(level=0.8), r"such as \[80, 95\], in per cent, got 0.8"),
         (lambda m: m.predict(level=["80"]), r"got \['80'\]"),
         (lambda m: m.predict(quantiles=[2]), r"quantiles strictly between 0 and 1, .* got \[2\]"),
@@ -1143,7 +1143,7 @@ def test_a_number_of_paths_is_a_whole_number(n_paths):
 @pytest.mark.parametrize("level", [[[1], [2, 3]], [True, 80], {80}])
 def test_levels_are_numbers(level):
     model = Forecaster(**QUICK).fit(seasonal())
-    with pytest.raises(ValueError, match="expected level strictly between 1 and 100"):
+    with pytest.raises(ValueError, match="expected level from 1 to below 100"):
         model.predict(level=level)
 
 

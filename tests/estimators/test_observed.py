@@ -12,7 +12,7 @@ from fixtures import TINY_FORECASTER, long_frame
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from batchensemble import Forecaster
+from batchensemble import BatchEnsembleWarning, Forecaster, load
 from batchensemble.conformal import conformal_rank
 from batchensemble.estimators import forecaster, observed
 
@@ -288,3 +288,44 @@ def test_what_cannot_be_calibrated_says_so(fresh):
     assert model.panel_.lengths.tolist() == [50, 50, 50]
     with pytest.raises(ValueError, match=r"expected at least .* rows, got 20"):
         Forecaster(**TINY_FORECASTER).fit(long_frame(1, 20), calibrate=True)
+
+
+def promotions(n=50):
+    random = np.random.default_rng(0)
+    promo = (random.random(n) < 0.25).astype(float)
+    promo[42:46] = 1, 0, 0, 0  # one just before two weeks that nobody measured
+    y = 100 + 60 * promo + random.normal(size=n)
+    y[43:45] = np.nan
+    weeks = pd.date_range("2023-01-02", periods=n, freq="W-MON")
+    return pd.DataFrame({"unique_id": "a", "ds": weeks, "y": y, "promo": promo})
+
+
+@pytest.mark.parametrize("through_a_file", [False, True])
+def test_a_gap_of_an_update_is_filled_as_one_of_fit_without_what_a_column_did(
+    through_a_file, tmp_path
+):
+    data = promotions()
+    known, ahead = data[:46], data[46:].drop(columns="y")
+    model = Forecaster(horizon=4, epochs=3, random_state=0, future_columns=["promo"])
+    model.fit(known[:40])
+    if through_a_file:
+        model.save(tmp_path / "m.be")
+        model = load(tmp_path / "m.be")
+    model.update(known[40:])
+    assert np.abs(model.panel_.values[model.panel_.is_filled] - 100).max() < 5  # 160 before
+    with pytest.warns(BatchEnsembleWarning, match="missing"):
+        again = model.predict(X_df=ahead, df=known)
+    pd.testing.assert_frame_equal(model.predict(X_df=ahead), again, rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:1 of 100 values are missing")
+def test_windows_with_gaps_leave_the_bounds_of_predict_and_of_a_backtest_the_same():
+    random = np.random.default_rng(2)
+    days = pd.date_range("2023-01-02", periods=104)
+    y = 20 + 3 * np.sin(2 * np.pi * np.arange(104) / 7) + random.standard_t(3, size=104)
+    data = pd.DataFrame({"unique_id": "a", "ds": days, "y": y})
+    data.loc[90, "y"] = np.nan
+    model = Forecaster(horizon=4, epochs=2, random_state=0).fit(data[:100], calibrate=True)
+    ahead = model.predict(level=[80])
+    back = model.cross_validation(data, n_windows=1, refit="never", level=[80])
+    np.testing.assert_allclose(ahead.iloc[:, 2:], back.iloc[:, 4:], rtol=1e-5)

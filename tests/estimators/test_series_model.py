@@ -115,3 +115,11 @@ def test_what_comes_after_a_cutoff_is_not_read_where_less_than_a_season_came_bef
     calm, wild = (fitted.cross_validation(both(later), **how) for later in (0.0, 1e4))
     assert (calm["unique_id"] == "young").sum() == 2 * n_windows
     np.testing.assert_array_equal(calm["BatchEnsemble"], wild["BatchEnsemble"])
+
+
+def test_the_paths_of_a_series_are_the_same_however_its_number_is_written():
+    data = long(n=60).assign(unique_id=lambda f: pd.factorize(f["unique_id"])[0])
+    model = Forecaster(**QUICK).fit(data)
+    as_float = data.assign(unique_id=data["unique_id"].astype(float))
+    found = model.predict(level=[80], df=as_float).iloc[:, 2:]
+    np.testing.assert_array_equal(found, model.predict(level=[80], df=data).iloc[:, 2:])

@@ -129,3 +129,8 @@ def test_dates_of_arrow_that_nobody_can_read_are_refused_by_name(kind):
 
 def _stored(kind):
     return pa.int32() if kind.bit_width == 32 else pa.int64()
+
+
+def test_one_weight_for_all_rows_is_refused_with_a_cure():
+    with pytest.raises(ValueError, match=r"one for each of 3 rows, got the one number 2.0; omit"):
+        check_weight(2.0, 3)

@@ -116,3 +116,8 @@ def test_costs_are_numbers(cost):
 def test_labels_of_all_lengths_are_refused_in_words():
     with pytest.raises(ValueError, match="labels: expected 2 integer class indices"):
         metrics.cheapest_threshold([[0], [0, 1]], probability=[0.2, 0.8], miss=1, false_alarm=1)
+
+
+def test_a_threshold_wants_probabilities():
+    with pytest.raises(ValueError, match=r"in \[0, 1\], got some from 2 to 3; pass predict_proba"):
+        metrics.cheapest_threshold([0, 1], probability=[2, 3], miss=1, false_alarm=1)

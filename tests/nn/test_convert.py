@@ -238,9 +238,10 @@ def test_special_linear_layers_are_refused_not_thrown_away():
         convert(normed, 2)
 
 
-def test_a_layer_with_hooks_is_refused_not_stripped_of_them():
+@pytest.mark.parametrize("when", ["forward", "forward_pre", "full_backward", "full_backward_pre"])
+def test_a_layer_with_hooks_is_refused_not_stripped_of_them(when):
     hooked = nn.Sequential(nn.Linear(4, 4))
-    hooked[0].register_forward_hook(lambda module, inputs, output: 0 * output)
+    getattr(hooked[0], f"register_{when}_hook")(lambda *given: None)
     with pytest.raises(ValueError, match="Linear at '0' has hooks"):
         convert(hooked, 2)
 

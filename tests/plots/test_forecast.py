@@ -149,7 +149,7 @@ def test_series_horizon_and_history_are_the_callers_choice(model):
     for arguments, words in (
         ({"series": "z"}, r"expected ids of the series 0, 1, 2, 3, 4, \.\.\., got 'z'"),
         ({"history": 0}, "expected history to be a whole number of steps above 0, got 0"),
-        ({"level": [120]}, "expected level strictly between 1 and 100"),
+        ({"level": [120]}, "expected level from 1 to below 100"),
     ):
         with pytest.raises(ValueError, match=words):
             model.plot(**arguments)

@@ -37,7 +37,7 @@ def test_black_and_grey_become_the_pages_own_ink():
 
 def test_characters_that_no_page_may_hold_become_spaces():
     def draw(axes):
-        tip(axes.scatter([1], [1]), ["soft\x0bbreak"])
+        tip(axes.scatter([1], [1]), ["soft\x0bbreak\ue000"])
 
     root = ElementTree.fromstring(inline(saved(draw)))
     assert next(root.iter(f"{SVG}title")).text == "soft break"

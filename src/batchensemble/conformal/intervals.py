@@ -225,7 +225,9 @@ class IntervalCalibration:
         padded = np.full((len(scores), self.y.shape[1]), np.nan)
         padded[:, : scores.shape[1]] = scores[:, : padded.shape[1]]
         when = np.concatenate([self.cutoffs, cutoffs])
-        times = np.unique(np.concatenate([when, grid]))
+        # Where windows are missing here, time stood still, and shall do so for the new ones, too.
+        later = grid[grid > self.cutoffs.max()]
+        times = np.unique(np.concatenate([when, later]))
         order = when.argsort(kind="stable")
         both = np.concatenate([self.scores, padded])[order]
         return (

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from batchensemble.data.grids import series_of
+from batchensemble.data.grids import Ints, series_of
 from batchensemble.data.panel import Panel
 
 KEPT = 0.9  # of the difference to a season ago, from one missing value to the next
@@ -16,20 +16,22 @@ def seasonally_filled(
     period: int,
     effect: NDArray[np.float64] | float = 0.0,
     *,
-    is_whole: bool = False,
+    done: Ints | int | None = None,
 ) -> Panel:
     """With missing values as one season earlier, to which the level before them goes back.
 
     Not as the last one changed as one season earlier: in a long gap, one odd difference to a season
     ago would add up season by season. `effect` is the part of each value that columns explain: it
-    is not carried over to other times. Unless the series `is_whole`, what has no season before it
-    stays as it is: the end of a filled series is filled already.
+    is not carried over to other times. The first rows of each series that are `done` stay as they
+    are, by default those without a season before them: the end of a filled series is filled.
     """
     if panel.is_filled is None:
         return panel
-    values, starts = panel.values - effect, panel.starts[:-1][series_of(panel.starts)]
-    first = starts + (0 if is_whole else period)
-    missing = np.flatnonzero(panel.is_filled & (np.arange(len(values)) > first))
+    series = series_of(panel.starts)
+    values, starts = panel.values - effect, panel.starts[series]
+    first = starts + np.broadcast_to(period + 1 if done is None else done, len(panel))[series]
+    rows = np.arange(len(values))
+    missing = np.flatnonzero(panel.is_filled & (rows >= first) & (rows > starts))
     for row in missing:
         then = row - period
         if period > 1 and then > starts[row]:

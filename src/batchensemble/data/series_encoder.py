@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from batchensemble.data.calendars import calendar
 from batchensemble.data.columns import Columns
 from batchensemble.data.encoded_series import Encoded
-from batchensemble.data.grids import series_of
+from batchensemble.data.grids import Ints, series_of
 from batchensemble.data.intermittent import is_intermittent, reordered
 from batchensemble.data.linear_effects import learn_effects
 from batchensemble.data.panels import Panel
@@ -171,14 +171,14 @@ class SeriesEncoder:
         return Encoded(single, covariates, location, scale, effect, panel.values, lowest)
 
     def filled(
-        self, panel: Panel, source: Panel, reach: int | None, *, is_whole: bool = False
+        self, panel: Panel, source: Panel, reach: int | None, done: Ints | int | None = None
     ) -> Panel:
         """With something in the place of missing values, columns known ahead doing what they do."""
         if panel.is_filled is None:
             return panel
         _, scale = self._scales_by_row(panel, source, reach)
         effect = scale * self._effect(len(panel.values), panel.columns)
-        return seasonally_filled(panel, self.period, effect, is_whole=is_whole)
+        return seasonally_filled(panel, self.period, effect, done=done)
 
     def _scales_by_row(
         self, panel: Panel, source: Panel, reach: int | None

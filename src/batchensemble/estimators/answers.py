@@ -29,6 +29,7 @@ def prediction_columns(
         columns = {"prediction": dist.mode, "confidence": dist.confidence}
         if model.calibration_ is not None:
             words = np.array(names, object)
+            model.check_every_class(model.calibration_, coverage)
             sets = model.calibration_.sets(dist.mean, coverage, groups=groups)
             columns["set"] = ["|".join(words[inside]) for inside in sets]
         columns |= {f"p_{name}": p for name, p in zip(names, dist.mean.T, strict=True)}

@@ -121,7 +121,7 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
         allow_empty = true_or_false(allow_empty, "allow_empty")
         calibration = self.calibration_
         assert calibration is not None
-        self._check_every_class(calibration, coverage)
+        self.check_every_class(calibration, coverage)
         labels = self.groups_in(X, groups)
         if labels is not None:
             mean = self.predict_proba(X)
@@ -199,12 +199,12 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
             per_class=per_class,
             groups=None if groups is None else groups[rest],
         )
-        self._check_every_class(calibration, LEAST_COVERAGE)
+        self.check_every_class(calibration, LEAST_COVERAGE)
         for doubt in doubts_about_sets(calibration, self.classes_):
             warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
         return calibration
 
-    def _check_every_class(self, calibration: SetCalibration, coverage: float) -> None:
+    def check_every_class(self, calibration: SetCalibration, coverage: float) -> None:
         """Refuse sets by class without enough rows of each."""
         if calibration.per_class:
             labels = self.classes_[calibration.labels]

@@ -276,11 +276,10 @@ def _read_numbers(values: Any, name: str, top: float) -> list[float]:
     has_truths = any(isinstance(value, bool | np.bool_) for value in given)
     is_number = not has_truths and (numbers.dtype.kind in "iuf" or not numbers.size)
     if not is_number or not np.all((numbers > 0) & (numbers < top) & (numbers >= top // 100)):
-        example = "[80, 95], in per cent" if top == 100 else "[0.1, 0.9]"
-        raise ValueError(
-            f"expected {name} strictly between {top // 100:g} and {top:g}, such as {example}, "
-            f"got {values!r:.80}"
-        )
+        words = "from 1 to below 100, such as [80, 95], in per cent"
+        if top != 100:
+            words = "strictly between 0 and 1, such as [0.1, 0.9]"
+        raise ValueError(f"expected {name} {words}, got {values!r:.80}")
     return [float(value) for value in numbers]
 
 

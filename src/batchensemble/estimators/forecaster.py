@@ -203,7 +203,7 @@ class Forecaster(Estimator):
         self.settings_ = settings = network.settings
         training = self._training(stops_early=bool(settings["validation_fraction"]))
         self.season_, self.context_, self.lags_ = network.season, network.context, network.lags
-        panel = seasonally_filled(panel, self.season_, is_whole=True)
+        panel = seasonally_filled(panel, self.season_, done=0)
         reach, horizon = reach_of(self.context_, self.lags_), int(settings["horizon"])
         encoder = SeriesEncoder(
             settings["scaling"],
@@ -214,7 +214,7 @@ class Forecaster(Estimator):
             past=self.past_columns,
             static=self.static_columns,
         ).fit(panel)
-        panel = encoder.filled(panel, panel, None, is_whole=True)
+        panel = encoder.filled(panel, panel, None, done=0)
         random = check_random_state(self.random_state)
         seed, prediction_seed = map(int, random.randint(2**31 - 1, size=2))
         encoded, starts = network.lengthened(encoder.encode(panel), panel)
@@ -432,7 +432,7 @@ class Forecaster(Estimator):
     def filled(self, panel: Panel, history: Panel) -> Panel:
         """Series from their beginning, with something in the place of missing values."""
         encoder, reach = self.model_.encoder, self.model_.reach
-        return encoder.filled(panel, history, reach, is_whole=True)
+        return encoder.filled(panel, history, reach, done=0)
 
     def past(self, panel: Panel, history: Panel, h: int, rows: NDArray[np.int64]) -> Forecast:
         """Of the h times after these rows, in hindsight."""
@@ -657,11 +657,12 @@ class Forecaster(Estimator):
         for doubt in doubts_about_series(panel, np.repeat(new.ids, new.lengths), new.observed):
             warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
         self._doubt_columns(new.columns)
-        return joined(panel, new, self.fill)
+        both, encoder = joined(panel, new, self.fill), self.model_.encoder
+        done = self._observed.filled_rows(encoder.period)
+        return encoder.filled(both, both, self.model_.reach, done)
 
     def _continued(self, panel: Panel) -> Self:
-        filled = self.model_.encoder.filled(panel, panel, self.model_.reach)
-        self._observed = dataclasses.replace(self._observed, panel=filled)
+        self._observed = dataclasses.replace(self._observed, panel=panel)
         seen = self.model_.encoder.having_seen(panel)
         self.model_ = dataclasses.replace(self.model_, encoder=seen)
         return self

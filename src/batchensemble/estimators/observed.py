@@ -38,6 +38,12 @@ class Observed:
         forgotten = {i: n_rows + self.forgotten.get(i, 0) for i, n_rows in dropped}
         return replace(self, panel=kept, forgotten={i: n for i, n in forgotten.items() if n})
 
+    def filled_rows(self, period: int) -> Ints:
+        """Of each series, how many first rows cannot be filled again: no season is before them."""
+        n_known = np.minimum(self.panel.lengths, period + 1)
+        are_whole = [i not in self.forgotten for i in self.panel.ids.tolist()]
+        return np.where(are_whole, 0, n_known)
+
     def cutoffs(self, panel: Panel, model: SeriesModel, n_old: Ints) -> Ints:
         """Rows of a longer panel after which to forecast what was not learned; the latest, in time.
 

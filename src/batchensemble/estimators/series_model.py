@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from batchensemble.data.columns import Columns
 from batchensemble.data.encoded_series import Encoded
 from batchensemble.data.panels import Panel, check_lengths
+from batchensemble.data.scalars import category_text
 from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.data.windows import continued_back, read_alone, window_starts
 from batchensemble.estimators.parameters import MOST_PATHS
@@ -164,7 +165,10 @@ class SeriesModel:
         seed = self.ensemble.seed if seed is None else seed
         if not is_count(seed, least=0):
             raise ValueError(f"expected seed to be a whole number of at least 0, got {seed!r:.80}")
-        words = [f"{i} {cutoff}" for i, cutoff in zip(ahead.ids, ahead.cutoffs, strict=True)]
+        words = [
+            f"{category_text(i)} {cutoff}"
+            for i, cutoff in zip(ahead.ids, ahead.cutoffs, strict=True)
+        ]
         return [
             int(np.random.SeedSequence([seed, zlib.crc32(word.encode())]).generate_state(1)[0])
             for word in words

@@ -120,6 +120,11 @@ def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     if given.dtype == object:
         odd = [value for value in odd if not isinstance(value, numbers)]
         given = given if odd else np.where(pd.isna(given), np.nan, given)
+    if given.ndim == 0:
+        raise ValueError(
+            f"expected sample_weight to be numbers, one for each of {n_rows} rows, got the one "
+            f"number {given}; omit it: rows that weigh the same need none"
+        )
     if odd:
         raise ValueError(
             f"expected sample_weight to be numbers, one for each of {n_rows} rows, got "

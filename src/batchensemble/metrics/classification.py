@@ -66,6 +66,11 @@ def cheapest_threshold(
     infinity never says "yes".
     """
     p = check_array("probability", probability, "rows")
+    if np.any((p < 0) | (p > 1)):
+        raise ValueError(
+            f"probability: expected values in [0, 1], got some from {p.min():g} to {p.max():g}; "
+            "pass predict_proba(X)[:, 1]"
+        )
     truth = check_labels("labels", labels, n_rows=len(p), n_classes=2)
     are_costs = (isinstance(cost, Real) and 0 <= cost < math.inf for cost in (miss, false_alarm))
     if not len(p) or not all(are_costs):

@@ -192,8 +192,8 @@ def _refuse_hooks(module: nn.Module) -> None:
     """A converted layer would lose its hooks, which weight norms and pruning rely on."""
     for name, child in module.named_modules():
         replaced = type(child) in (nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.BatchNorm1d)
-        hooks = (child._forward_hooks, child._forward_pre_hooks, child._backward_hooks)
-        if replaced and any(hooks):
+        whens = ("forward", "forward_pre", "backward", "backward_pre")
+        if replaced and any(getattr(child, f"_{when}_hooks") for when in whens):
             raise ValueError(
                 f"{type(child).__name__} at {name!r} has hooks, which would be lost; "
                 "remove them (or the weight norm or pruning they do) before converting"

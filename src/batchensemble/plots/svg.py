@@ -13,7 +13,8 @@ NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # Excel's 
 
 def tip(artist: Any, words: Sequence[str]) -> None:
     """What the pointer shows over each of an artist's marks in a page."""
-    artist.set_gid(NEXT.join(("tip", *words)).replace("\n", LINE))
+    told = (word.replace(NEXT, "").replace("\n", LINE) for word in words)
+    artist.set_gid(NEXT.join(("tip", *told)))
 
 
 def inline(svg: bytes) -> str:
