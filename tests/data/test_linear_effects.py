@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batchensemble.data.linear_effects import learn_effects, linear_effects
+from batchensemble.data.linear_effects import learn_effects, linear_effects, own_shares
 from batchensemble.data.panels import read_panel
 
 
@@ -80,3 +80,40 @@ def test_one_odd_cell_does_not_spoil_the_effect_of_a_column():
     encoder, effect = learned(x, y)
     assert encoder.scaling == "robust"
     assert np.diff(effect([45, 55]))[0] == pytest.approx(-20, rel=0.1)
+
+
+def shops(lift, rates, noise=0.05, n=300, seed=0):
+    """Sales of shops of all sizes, scaled by what their days differ by, and promotions."""
+    random, k = np.random.default_rng(seed), len(rates)
+    promo = (random.random((k, n)) < np.array(rates)[:, None]).astype(float)
+    size = np.exp(random.normal(4, 1, (k, 1)))
+    y = size * (1 + lift * promo + noise * random.normal(size=(k, n)))
+    frame = pd.DataFrame({"unique_id": np.repeat(np.arange(k), n), "y": y.ravel()})
+    frame["ds"] = np.tile(pd.date_range("2024-01-01", periods=n), k)
+    scale = np.abs(np.diff(y)).mean(axis=1)
+    return read_panel(frame), promo.ravel(), (y / scale[:, None]).ravel(), size[:, 0] / scale
+
+
+def test_shops_with_rare_promotions_sell_as_many_more_as_those_with_many():
+    panel, promo, values, unit = shops(0.8, [0.03, 0.4] * 6)
+    common, _ = linear_effects(panel, promo[:, None], values)
+    own = own_shares(panel, common * promo, values) * common
+    np.testing.assert_allclose(own, 0.8 * unit, rtol=0.1)
+    assert common < 0.3 * (0.8 * unit).max()  # the control: one number for all is far too little
+
+
+def test_where_series_rise_alike_all_have_the_common_effect():
+    differ = []
+    for seed in range(20):
+        panel, promo, values, _ = shops(0.3, [0.2] * 10, noise=1.0, seed=seed)
+        common, _ = linear_effects(panel, promo[:, None], values)
+        shares = own_shares(panel, common * promo, values)
+        differ.append(np.abs(shares - 1).max())
+    assert differ.count(0.0) >= 18  # what chance alone does is left out
+
+
+def test_one_series_and_one_without_changes_have_the_common_effect():
+    panel, promo, values, _ = shops(0.8, [0.2])
+    assert own_shares(panel, promo, values).tolist() == [1.0]
+    panel, promo, values, _ = shops(0.8, [0.2, 0.0])
+    assert own_shares(panel, promo, values).tolist() == [1.0, 1.0]

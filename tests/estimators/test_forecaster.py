@@ -1022,7 +1022,7 @@ def test_bad_settings_are_refused_at_fit_with_words(data, settings, words):
         (lambda m: m.predict(level=0.8), r"such as \[80, 95\], in per cent, got 0.8"),
         (lambda m: m.predict(level=["80"]), r"got \['80'\]"),
         (lambda m: m.predict(quantiles=[2]), r"quantiles strictly between 0 and 1, .* got \[2\]"),
-        (lambda m: m.predict(level=[np.nan]), "level strictly between"),
+        (lambda m: m.predict(level=[np.nan]), "level from 1 to below"),
         (lambda m: m.simulate(seed=-1), "seed to be a whole number of at least 0, got -1"),
         (lambda m: m.simulate(0), "n_paths to be a whole number above 0, got 0"),
         (lambda m: m.simulate(2.5), "n_paths to be a whole number above 0, got 2.5"),

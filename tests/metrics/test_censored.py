@@ -137,8 +137,7 @@ def test_the_curve_is_the_coverage_of_its_intervals_where_ends_are_likely_by_the
     dist = TransformedPredictive.of(latent, Transform(0.0, 2.0, (0.0,), (0.0,), 2.0))
     truth, end = dist.sample(1, 1)[:, 0], random.choice([0.0, 1.0, 2.0, 3.0], 300)
     truth = np.rint(truth) if whole else truth
-    # Of counts at least so large, the curve takes the share of the level for that of its interval.
-    y, censored = np.minimum(truth, end), (end <= truth) & (not whole)
+    y, censored = np.minimum(truth, end), end <= truth
     given = {"censored": censored, "dist": dist, "whole": whole}
     for level, share in zip(*censored_coverage_curve(y, **given), strict=True):
         ends = dist.interval(level)

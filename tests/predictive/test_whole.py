@@ -21,3 +21,4 @@ def test_the_middle_of_two_counts_is_rounded_outwards_however_its_last_digits_ar
     for noise in (-1e-6, 0.0, 1e-6):
         found = to_whole(np.array([[0.5, 2.5], [1.5, 3.5], [1.2, 1.6]]) + noise)
         assert found.tolist() == [[0.0, 3.0], [1.0, 4.0], [1.0, 2.0]]
+    assert not np.signbit(to_whole(np.array([0.0, 0.0]))).any()

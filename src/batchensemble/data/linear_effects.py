@@ -1,5 +1,7 @@
 """How much a series rises with columns that are known ahead."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,11 @@ RIDGE = 1e-3
 FARTHER = 2.0  # from the mean than any number of fit: an effect grows no further
 BETTER = 0.99  # of what plain numbers leave unexplained
 ROUNDS = 5
+NORMAL = 1.4826  # times the median size of a Gaussian error is its standard deviation
+OPPOSED = 1.5  # times the variance: a promotion's end, and an error's, are opposed to its beginning
+FEWEST_TOLD = 4.0  # precision of a share that is told by its series: half of itself, roughly
+CLEAR = 3.0  # standard deviations of Q beyond its mean
+TINY = 1e-12
 
 Singles = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -39,17 +46,60 @@ def linear_effects(panel: Panel, columns: Singles, values: Singles) -> tuple[Flo
     change may be far out because the series is odd there, or because of the columns: far changes
     are cut before, or what columns leave of them after, and what leaves less is right.
     """
+    column, value, _ = _changes(panel, columns, values)
+    square = column.T @ column
+    return _solved(column, value, RIDGE * (np.trace(square) / len(square) + 1.0))
+
+
+def own_shares(panel: Panel, effect: Floats, values: Singles) -> Floats:
+    """(series,), by what to multiply the common effect (rows,) in each series.
+
+    That differs as series do, and as their scales do, which know of what columns did to them. If
+    series differ by more than chance (Cochran's Q), each one's own changes decide, the less the
+    fewer there are; otherwise it is 1 for all.
+    """
+    column, value, series = _changes(panel, effect[:, None], values)
+    ends = np.searchsorted(series, np.arange(len(panel) + 1))
+    shares, precision = np.ones(len(panel)), np.zeros(len(panel))
+    for k, rows in enumerate(map(slice, ends[:-1], ends[1:])):
+        total = float(np.sum(column[rows] ** 2))
+        if total > 0:
+            own, _ = _solved(column[rows], value[rows], 0.0)
+            rest = np.abs(value[rows] - column[rows] @ own)
+            noise = NORMAL * float(np.median(rest)) or float(rest.mean())
+            shares[k], precision[k] = own[0], total / max(OPPOSED * noise**2, TINY * total)
+    told = precision > FEWEST_TOLD
+    n = np.count_nonzero(told)
+    if n < 2:
+        return np.ones(len(panel))
+    mean = float(precision @ shares / precision.sum())
+    excess = float(precision[told] @ np.square(shares[told] - mean)) - (n - 1)
+    if excess <= CLEAR * np.sqrt(2 * (n - 1)):
+        return np.ones(len(panel))
+    weight = precision / (precision + 1 / np.mean(np.square(shares[told] - mean)))
+    shrunken: Floats = weight * shares + (1 - weight) * mean
+    return shrunken
+
+
+def _changes(
+    panel: Panel, columns: NDArray[Any], values: Singles
+) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """From each value that was observed to the next one of its series; and the series."""
     known = np.flatnonzero(~np.isnan(panel.observed))
-    is_later = np.diff(series_of(panel.starts)[known]) == 0  # than another one of its series
+    series = series_of(panel.starts)[known]
+    is_later = np.diff(series) == 0
     column, value = (
         np.diff(part[known], axis=0)[is_later].astype(np.float64) for part in (columns, values)
     )
-    square = column.T @ column
-    square += RIDGE * (np.trace(square) / len(square) + 1.0) * np.eye(len(square))
+    return column, value, series[1:][is_later]
+
+
+def _solved(column: Floats, value: Floats, ridge: float) -> tuple[Floats, float]:
+    """Which multiples of the columns add up to the values, and what is left."""
+    square = column.T @ column + ridge * np.eye(column.shape[1])
 
     def solved(value: Floats) -> Floats:
-        effects: Floats = np.linalg.solve(square, column.T @ value)
-        return effects
+        return np.asarray(np.linalg.solve(square, column.T @ value), np.float64)
 
     usual = np.abs(value[value != 0])
     unit = float(np.median(usual)) if len(usual) else 1.0

@@ -165,6 +165,16 @@ class Panel:
         times = grids.grid(self.last_times, counts, self.freq, self.last_walls)
         return times[np.arange(len(times)) % (h + 1) > 0]
 
+    def last_known(self, columns: Columns) -> Columns:
+        """Of each series and column, the last value that is not missing, if there is one."""
+        parts = []
+        for column in columns:
+            known = np.where(column.missing, -1, np.arange(len(self.values)))
+            last = np.maximum.reduceat(known, self.starts[:-1])
+            taken = np.where(last < 0, self.starts[1:] - 1, last)
+            parts.append(column._replace(values=column.values[taken]))
+        return Columns(tuple(parts))
+
     def frame(self, columns: Mapping[str, ArrayLike]) -> Any:
         """A frame of the user's library with these columns, in order."""
         if self.backend == "pandas":

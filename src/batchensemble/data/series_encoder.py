@@ -13,7 +13,7 @@ from batchensemble.data.columns import Columns
 from batchensemble.data.encoded_series import Encoded
 from batchensemble.data.grids import Ints, series_of
 from batchensemble.data.intermittent import is_intermittent, reordered
-from batchensemble.data.linear_effects import learn_effects
+from batchensemble.data.linear_effects import learn_effects, own_shares
 from batchensemble.data.panels import Panel
 from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.table_encoder import TableEncoder
@@ -72,8 +72,12 @@ class SeriesEncoder:
             self.encoders_["static"] = TableEncoder("robust").fit(self._of_series(panel))
         if self.linear and self.future:
             self.effects_ = np.zeros(self.encoders_["future"].n_features_out_)
+            self.shares_: dict[Any, float] = {}
             columns, values = _chosen(panel.columns, self.future), self.encode(panel).values
             self.encoders_["future"], self.effects_ = learn_effects(panel, columns, values)
+            effect = self._effect(panel.ids, panel.lengths, panel.columns)
+            shares = own_shares(panel, effect, values)
+            self.shares_ = dict(zip(self.scales_, shares.tolist(), strict=True))
         return self
 
     def drawing(self, *, history: bool) -> "SeriesEncoder":
@@ -150,7 +154,7 @@ class SeriesEncoder:
         these.
         """
         location, scale = self._scales_by_row(panel, learned_from or panel, reach)
-        effect = self._effect(len(panel.values), panel.columns)
+        effect = self._effect(panel.ids, panel.lengths, panel.columns)
         panel = seasonally_filled(panel, self.period, scale * effect)
         values = (panel.values - location) / scale - effect
         parts = self._known_ahead(panel.times, panel.freq, panel.columns)
@@ -177,7 +181,7 @@ class SeriesEncoder:
         if panel.is_filled is None:
             return panel
         _, scale = self._scales_by_row(panel, source, reach)
-        effect = scale * self._effect(len(panel.values), panel.columns)
+        effect = scale * self._effect(panel.ids, panel.lengths, panel.columns)
         return seasonally_filled(panel, self.period, effect, done=done)
 
     def _scales_by_row(
@@ -223,7 +227,7 @@ class SeriesEncoder:
             joined(known.covariates, np.concatenate(parts, axis=1)),
             joined(known.location, known.location[firsts]),
             joined(known.scale, known.scale[firsts]),
-            joined(known.effect, self._effect(len(times), columns)),
+            joined(known.effect, self._effect(panel.ids, h, columns)),
             joined(known.raw, np.zeros(len(times))),
             np.repeat(floors, reach + h),
         )
@@ -248,10 +252,13 @@ class SeriesEncoder:
                     window[:] = reordered(window, history)
         return values
 
-    def _effect(self, n_rows: int, columns: Columns | None) -> Floats:
+    def _effect(self, ids: Any, counts: Ints | int, columns: Columns | None) -> Floats:
+        """(rows,), what columns of series with so many rows do, in scales of each series."""
+        own = vars(self).get("shares_", {})  # older files have none
+        shares = np.repeat([own.get(_key(i), 1.0) for i in ids], counts)
         if not (self.acts_linearly and self.future):
-            return np.zeros(n_rows)
-        return np.asarray(self._encoded("future", columns) @ self.effects_)
+            return np.zeros(len(shares))
+        return shares * (self._encoded("future", columns) @ self.effects_)
 
     def _known_ahead(
         self, times: pd.Index, freq: Any, columns: Columns | None
@@ -272,14 +279,7 @@ class SeriesEncoder:
 
     def _of_series(self, panel: Panel) -> Columns:
         """The static columns, a row for each series: its last value that is not missing."""
-        rows = panel.starts[1:] - 1
-        parts = []
-        for column in _chosen(panel.columns, self.static):
-            known = np.where(column.missing, -1, np.arange(len(panel.values)))
-            last = np.maximum.reduceat(known, panel.starts[:-1])
-            taken = np.where(last < 0, rows, last)
-            parts.append(column._replace(values=column.values[taken]))
-        return Columns(tuple(parts))
+        return panel.last_known(_chosen(panel.columns, self.static))
 
     def _encoded(self, when: str, columns: Columns | None) -> NDArray[np.float32]:
         """The exogenous columns known in the "future" or the "past"."""

@@ -11,6 +11,7 @@ from batchensemble.predictive import (
     check_array,
 )
 from batchensemble.predictive.checks import LARGEST, as_given
+from batchensemble.predictive.whole import to_whole
 
 Dist = GaussianPredictive | TransformedPredictive
 
@@ -64,10 +65,15 @@ def censored_coverage_curve(
     Where the truth is at least y, its probability integral transform is taken as uniform above
     P(Y < y). With `whole`, y are counts, and so are the ends of intervals.
     """
-    mask = _mask(censored, len(dist))
+    mask, shares = _mask(censored, len(dist)), []
+    if whole and mask.any():  # rounded intervals hold more than their level
+        for level in LEVELS:
+            lower, upper = to_whole(dist.interval(level)).T
+            ends = {"lower": lower, "upper": upper, "whole": True}
+            shares.append(censored_coverage(y, censored=censored, dist=dist, **ends))
+        return CoverageCurve(LEVELS, np.array(shares))
     up_to, below = probabilities_at(y, dist, whole=whole)
-    at_lowest, before_highest = _ends(dist, whole=whole)
-    shares = []
+    at_lowest, before_highest = _ends(dist)
     for level in LEVELS:
         low, high = (1 - level) / 2, (1 + level) / 2
         is_inside = (low <= up_to) & (below <= high)
@@ -80,12 +86,12 @@ def censored_coverage_curve(
     return CoverageCurve(LEVELS, np.array(shares))
 
 
-def _ends(dist: Dist, *, whole: bool) -> tuple[Array, Array]:
+def _ends(dist: Dist) -> tuple[Array, Array]:
     """(samples,) the probability of the smallest value, and that of all but the largest."""
     if not isinstance(dist, TransformedPredictive):
         return np.full(len(dist), -np.inf), np.full(len(dist), np.inf)
     ends = np.clip([dist.transform.low, dist.transform.high], -LARGEST, LARGEST)
-    (lowest, _), (_, before_highest) = (probabilities_at(y, dist, whole=whole) for y in ends)
+    (lowest, _), (_, before_highest) = (probabilities_at(y, dist) for y in ends)
     return lowest, before_highest
 
 

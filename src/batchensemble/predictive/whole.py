@@ -12,7 +12,7 @@ def to_whole(ends: Array) -> Array:
 
     Calibrated bounds of counts often lie in the middle, but for their last digits.
     """
-    rounded: Array = np.rint(ends + np.array([-MIDDLE, MIDDLE]))
+    rounded: Array = np.rint(ends + np.array([-MIDDLE, MIDDLE])) + 0.0  # no -0.0
     return rounded
 
 
