@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -292,3 +293,23 @@ def test_a_closed_stream_is_missed_by_who_needs_it_alone(shell, command, code, w
     done = subprocess.run(line, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (code, 1)
     assert done.stderr.startswith(words)
+
+
+def test_letters_that_an_output_does_not_know_cost_no_model(shell):
+    houses().rename(columns={"area": "größe 🏠"}).to_csv("letters.csv", index=False)
+    program = [sys.executable, "-c", "from batchensemble.cli.app import app; app()"]
+    env = os.environ | {"PYTHONIOENCODING": "cp1252"}
+
+    def run(*words):
+        done = subprocess.run([*program, *words], capture_output=True, env=env)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    told = run("fit", "letters.csv", "-t", "price", "-o", "letters.be", "--epochs", "1")
+    assert "größe ?" in told.decode("cp1252")
+    assert any(
+        "🏠" in column["name"]
+        for column in json.loads(run("inspect", "letters.be", "--json"))["columns"]
+    )
+    rows = run("predict", "letters.be", "letters.csv", "-o", "-", "--keep", "größe 🏠")
+    assert rows.decode("utf-8").startswith("größe 🏠,mean")  # as in a file

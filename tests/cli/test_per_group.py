@@ -415,3 +415,21 @@ def test_a_group_may_be_called_like_markup(towns):
     said = towns(*FIT).output
     assert "[/]: " in said
     assert "[red]: " in said
+
+
+def test_groups_that_are_not_calibrated_or_doubtful_are_told(shell):
+    random = np.random.default_rng(0)
+    x = random.normal(size=360)
+    words = np.where(x + random.normal(0, 0.5, 360) > 0, "a", "b")
+    groups = ["small"] * 60 + ["big"] * 300
+    pd.DataFrame({"g": groups, "x": x, "c": words}).to_csv("t.csv", index=False)
+    told = shell("fit", "t.csv", "-t", "c", "--by", "g", "-o", "m", *QUICK).stdout
+    assert "Note: not calibrated: 1 group, 'small'" in told
+    again = json.loads(
+        shell("fit", "t.csv", "-t", "c", "--by", "g", "-o", "m", *QUICK, "--json").stdout
+    )
+    assert again["not_calibrated"] == ["small"]
+    noise = pd.DataFrame({"g": groups, "x": x, "c": random.choice(["a", "b"], 360)})
+    noise.to_csv("n.csv", index=False)
+    told = shell("fit", "n.csv", "-t", "c", "--by", "g", "-o", "n", *QUICK).stdout
+    assert "Note: warned of, as `inspect` shows" in told

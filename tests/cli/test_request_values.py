@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,3 +25,14 @@ def test_a_text_that_is_no_number_is_refused_with_its_row():
         values_of("a", "number", {}, [1, "1,5,"])
     with pytest.warns(BatchEnsembleWarning, match=r"the request .*'1,5' as 1\.5"):
         assert values_of("a", "number", {"b": COMMA}, [1, "1,5"]).tolist() == [1, 1.5]
+
+
+@pytest.mark.filterwarnings("ignore:.*is written otherwise")
+def test_numbers_beside_texts_of_another_notation_do_not_change_how_these_are_read():
+    for cells in (["12.125"], [12.5, "12.125"], [None, "12.125"]):
+        assert values_of("a", "number", {"a": COMMA}, cells)[-1] == 12125
+    read = values_of("a", "number", {"a": COMMA}, [1234.5, "1.234,50"])
+    assert read.tolist() == [1234.5, 1234.5]
+    share = replace(POINT, sign="%")
+    for beside in ("", "12 %", None):
+        assert values_of("a", "number", {"a": share}, [12, beside])[0] == 12

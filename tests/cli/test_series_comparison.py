@@ -189,3 +189,24 @@ def test_where_each_of_many_series_has_one_window_these_lie_all_over_the_file(
     cutoffs = pd.to_datetime([row[2] for row in found.doubtful.rows]).sort_values()
     gaps = np.diff([days[39], *cutoffs, days[125]]) / np.timedelta64(1, "D")
     assert gaps.max() <= 10
+
+
+@pytest.mark.filterwarnings("ignore:.*values are missing")
+@pytest.mark.parametrize("gaps", [range(1, 8), range(60, 400)])  # at the start; where a file cuts
+def test_forecasts_after_gaps_are_judged_as_predict_makes_them(shell, gaps):
+    random, hours = np.random.default_rng(0), np.arange(700)
+    y = 100 + 20 * np.sin(hours * np.pi / 12) + random.normal(0, 2, 700)
+    promo = np.where(random.random(700) < 0.3, "yes", "no")
+    times = pd.date_range("2024-01-01", periods=700, freq="h")
+    rows = pd.DataFrame({"s": "a", "t": times, "y": y + 40 * (promo == "yes"), "promo": promo})
+    rows = rows.drop(index=[*gaps])
+    known = rows[rows["t"] < times[680]]
+    words = {"id_col": "s", "time_col": "t", "target_col": "y", "future_columns": ["promo"]}
+    model = Forecaster(horizon=4, epochs=1, random_state=0, **words).fit(known)
+    model.save("gaps.be")
+    loaded = load("gaps.be")
+    back = loaded.cross_validation(rows, n_windows=17, refit="never")
+    expected = np.sqrt(np.mean(np.square(back["y"] - back["BatchEnsemble"])))
+    for part in (rows, rows[rows["t"] >= times[680]]):
+        part.to_csv("test.csv", index=False)
+        assert judged("gaps.be").scores["rmse"] == pytest.approx(expected, rel=1e-5)

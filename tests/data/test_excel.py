@@ -1,4 +1,5 @@
 import datetime as dt
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.reading import open_table
 from batchensemble.data.tables import read_file
 
-pytest.importorskip("openpyxl")
+openpyxl = pytest.importorskip("openpyxl")
 FRAME = pd.DataFrame(
     {
         "n": [1, 2, None, 4],
@@ -124,3 +125,26 @@ def test_numbers_stored_as_text_among_numbers_are_numbers_without_a_doubt(tmp_pa
     assert table.frame["a"].tolist() == [1.5] * 30 + [2.5]
     (note,) = table.file_notes
     assert "'b' is read as words" in note
+
+
+def test_a_formula_that_nobody_calculated_is_refused_and_one_that_gave_nothing_is_a_gap(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["a", "b"], [1.0, "=A2*2"], [2.0, "=A3*2"]):
+        book.active.append(row)
+    path, other = tmp_path / "a.xlsx", tmp_path / "b.xlsx"
+    book.save(path)
+    with pytest.raises(ValueError, match="the value of every formula, got none in cell B2"):
+        read_cells(path)
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(other, "w") as new:
+        for part in old.namelist():
+            text = old.read(part)
+            text = text.replace(
+                b'<c r="B2"><f>A2*2</f><v />', b'<c r="B2" t="str"><f>A2</f><v></v>'
+            )
+            new.writestr(part, text.replace(b"<f>A3*2</f><v />", b"<f>A3*2</f><v>4</v>"))
+    assert read_cells(other)["b"].isna().tolist() == [True, False]
+
+
+def read_cells(path):
+    with open_table(path, AS_FOUND) as file:
+        return pd.concat(file.batches())

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from batchensemble import BatchEnsembleWarning, Forecaster, load
 from batchensemble.conformal import conformal_rank
+from batchensemble.data.panels import read_panel
 from batchensemble.estimators import forecaster, observed
 
 H = TINY_FORECASTER["horizon"]
@@ -329,3 +330,32 @@ def test_windows_with_gaps_leave_the_bounds_of_predict_and_of_a_backtest_the_sam
     ahead = model.predict(level=[80])
     back = model.cross_validation(data, n_windows=1, refit="never", level=[80])
     np.testing.assert_allclose(ahead.iloc[:, 2:], back.iloc[:, 4:], rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.*values are missing")
+def test_a_file_keeps_so_much_that_gaps_are_filled_as_before(tmp_path):
+    random, hours = np.random.default_rng(0), np.arange(900)
+    y = 100 + 20 * np.sin(hours * np.pi / 12) + random.normal(0, 2, 900)
+    times = pd.date_range("2024-01-01", periods=900, freq="h")
+    data = pd.DataFrame({"unique_id": "a", "ds": times, "y": y})[(hours < 257) | (hours >= 607)]
+    old, new = data[data["ds"] < times[800]], data[data["ds"] >= times[800]]
+    model = Forecaster(horizon=6, epochs=1, n_members=3, random_state=0).fit(old)
+    model.save(tmp_path / "m.be")
+    loaded = load(tmp_path / "m.be")
+    assert not loaded.panel_.is_filled[:25].any()  # a season and a step without gaps
+    assert len(loaded.panel_.values) < 700
+    lines = [one.plot().axes[0].lines for one in (model, loaded)]
+    first, second = (min((line.get_ydata() for line in each), key=len) for each in lines)
+    np.testing.assert_allclose(first, second, rtol=1e-5)
+    pd.testing.assert_frame_equal(loaded.update(new).predict(), model.update(new).predict())
+
+
+def test_many_gaps_do_not_make_a_file_keep_everything():
+    random = np.random.default_rng(0)
+    y = np.where(random.random(5000) < 0.5, np.nan, random.normal(size=5000))
+    y[[0, -1]] = 1.0
+    days = pd.date_range("2000-01-01", periods=5000)
+    frame = pd.DataFrame({"unique_id": "a", "ds": days, "y": y})
+    seen = observed.Observed.at_fit(read_panel(frame, marks_gaps=True))
+    assert len(seen.tail(50, 20).panel.values) == 50  # no season without gaps near enough
+    assert len(seen.tail(50, 1).panel.values) < 70

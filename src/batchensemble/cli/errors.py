@@ -8,6 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from batchensemble.cli.format import is_unicode
 from batchensemble.cli.wording import in_options
 
 CODES = (
@@ -99,6 +101,9 @@ def if_stopped(say: Callable[[], str]) -> Iterator[None]:
 @contextmanager
 def one_line_errors(stopped: str = "Stopped. Nothing was written.") -> Iterator[None]:
     """Print an error as one line without a traceback, and end with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and not is_unicode(stream):
+            stream.reconfigure(errors="replace")  # a letter that it does not know costs no model
     try:
         with _terminable():
             yield

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from batchensemble.cli.format import counted, print_grid
+from batchensemble.cli.format import counted, named, print_grid
 
 
 def print_source(console: Console, origin: Mapping[str, Any]) -> None:
@@ -25,11 +25,16 @@ def print_source(console: Console, origin: Mapping[str, Any]) -> None:
         console.print(f"[yellow]Note[/]: {escape(note)}")
 
 
-def print_groups(console: Console, folder: Path, counts: Mapping[str, int]) -> None:
+def print_groups(console: Console, folder: Path, counts: Mapping[str, Any]) -> None:
     """How many models were fitted, and what to do with them."""
     name, n_kept = escape(str(folder)), counts["n_kept"]
     kept = f"; {n_kept:,} were there already" if n_kept else ""
     console.print(f"Models: [bold]{name}[/] ({counted(counts['n_groups'], 'group')}{kept})")
+    notes = {"not_calibrated": "not calibrated", "doubted": "warned of, as `inspect` shows"}
+    for fact, words in notes.items():
+        if some := counts[fact]:
+            told = f"{words}: {counted(len(some), 'group')}, {named(some)}"
+            console.print(f"[yellow]Note[/]: {escape(told)}", soft_wrap=True)
     console.print(f"Next: batchensemble predict {name} new.csv", soft_wrap=True)
 
 

@@ -35,7 +35,7 @@ def judged_on_last_steps(
     panel, h = model.read_past(frame, as_fitted=True), model.model_.horizon
     is_judged = np.isin(np.arange(len(panel)), panel.numbers_of(ids))
     history = panel.head(np.where(is_judged, h, 0))
-    past = model.past(panel, history, h, panel.starts[1:][is_judged] - h - 1)
+    past = model.judged(panel, history, h, panel.starts[1:][is_judged] - h - 1)
     known = ~np.isnan(past.truth)
     series = "each series"
     if len(ids) < len(panel):

@@ -1,6 +1,7 @@
 """Numbers, values and JSON as the commands print them."""
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -63,10 +64,15 @@ def print_grid(console: Console, rows: Iterable[Sequence[str]]) -> None:
         console.print(table)
 
 
+def is_unicode(stream: Any) -> bool:
+    """Whether any letter can be written to it."""
+    return str(getattr(stream, "encoding", None) or "utf-8").lower().startswith("utf")
+
+
 def as_json(value: Any) -> str:
-    """One line; NaN and infinity become null."""
+    """One line; NaN and infinity become null, and letters codes where they cannot be printed."""
     finite = json.loads(json.dumps(value, default=_jsonable), parse_constant=lambda word: None)
-    return json.dumps(finite, ensure_ascii=False)
+    return json.dumps(finite, ensure_ascii=not is_unicode(sys.stdout))
 
 
 def _jsonable(value: Any) -> Any:

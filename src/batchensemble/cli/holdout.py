@@ -36,6 +36,7 @@ from batchensemble.estimators.presets import SERIES_PRESETS, resolve
 from batchensemble.estimators.usefulness import CONSTANT, NAIVE, NARROW, doubt_about_held
 from batchensemble.training.loop import TrainingDiverged
 
+NOT_CALIBRATED = "Not calibrated"
 MOST_JUDGES = 20_000  # more say little more
 FEWEST_HORIZONS = 4  # that a series must have, to have one held out
 
@@ -239,16 +240,16 @@ def _scores(model: Any, held_out: tuple[Any, ...]) -> dict[str, float]:
 def _calibrate(model: Any, held_out: tuple[Any, ...], how: dict[str, Any]) -> str:
     """What it changed, or why it could not be done."""
     if not held_out:
-        return "Not calibrated: no rows were held back"
+        return f"{NOT_CALIBRATED}: no rows were held back"
     if len(held_out) > 2:
         n = int(held_out[2].sum())
-        return f"Not calibrated: {counted(n, 'target')} of the held-out rows are censored"
+        return f"{NOT_CALIBRATED}: {counted(n, 'target')} of the held-out rows are censored"
     try:
         at_90 = model.calibrate(*held_out, **how).calibration_report().loc[0.9]
     except ValueError as error:
         if isinstance(model, Forecaster):
             model.update(*held_out)
-        return f"Not calibrated: {error}"
+        return f"{NOT_CALIBRATED}: {error}"
     things = "sets" if isinstance(model, Classifier) else "intervals"
     is_series = isinstance(model, Forecaster)
     if math.isnan(at_90["coverage_after"]):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from batchensemble.cli.errors import if_stopped
 from batchensemble.cli.format import counted, named
-from batchensemble.cli.holdout import train
+from batchensemble.cli.holdout import NOT_CALIBRATED, train
 from batchensemble.cli.model_folder import FORMAT, INDEX, alone, read_index, write_index
 from batchensemble.cli.training_data import TrainingData
 from batchensemble.data.vocabulary import Spelling
@@ -49,7 +49,7 @@ def fit_groups(
     together: bool | None = None,
     progress: Callable[[str], None] = lambda line: None,
     **how: Any,
-) -> dict[str, int]:
+) -> dict[str, Any]:
     """Fit those models that the folder does not have yet; how many were fitted, and kept.
 
     `jobs` groups are fitted at a time, or as many as the cluster `ray` has processors; `together`,
@@ -100,8 +100,13 @@ def fit_groups(
         write_index(folder, index)
     if failures:
         raise ValueError(_failed(failures))
-    n_fitted = len(digests)
-    return {"n_groups": len(rows), "n_fitted": n_fitted, "n_kept": len(rows) - n_fitted}
+    n_fitted, known = len(digests), index["groups"]
+    told = {
+        fact: sorted(name for name in rows if known.get(name, {}).get(fact))
+        for fact in ("not_calibrated", "doubted")
+    }
+    counts = {"n_groups": len(rows), "n_fitted": n_fitted, "n_kept": len(rows) - n_fitted}
+    return {**counts, **told}
 
 
 @contextmanager
@@ -185,6 +190,8 @@ def _fit_group(
     facts = {
         "classes": class_names(model) if is_classifier else [],
         "is_calibrated": is_classifier and model.calibration_ is not None,
+        "not_calibrated": model.origin_["calibrated"].startswith(NOT_CALIBRATED),
+        "doubted": bool(model.origin_["warnings"]),
     }
     if place is None:
         return name, model.stored(), facts

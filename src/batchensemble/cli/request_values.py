@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from batchensemble.data.columns import Kind
 from batchensemble.data.file_notation import Usual
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.notation import Found, Notation
+from batchensemble.data.notation import POINT, Found, Notation
 from batchensemble.data.scalars import texts
 from batchensemble.data.text import read_as
 
@@ -69,7 +69,9 @@ def values_of(
     numbers = np.array(given, dtype=np.float64)  # None is a gap
     if not is_text.any():
         return numbers
-    words = [cell if isinstance(cell, str) else _text(cell) for cell in cells]
+    own = notations.get(name, POINT)
+    shows = own.decimal != "," and not own.sign  # otherwise no number is written so
+    words = [cell if isinstance(cell, str) else _text(cell) * shows for cell in cells]
     read_texts = pd.Series(read(np.array(words, dtype=object)))
     return np.where(is_text, read_texts.to_numpy(np.float64, na_value=np.nan), numbers)
 

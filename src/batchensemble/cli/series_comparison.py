@@ -50,7 +50,7 @@ def evaluate_series(
     ]
     with about_file(path):
         history = panel.cut(panel.starts[:-1], begins)
-        past = model.past(panel, history, h, np.concatenate(cutoffs)).complete()
+        past = model.judged(panel, history, h, np.concatenate(cutoffs)).complete()
     truth, dist = past.truth, past.dist
     frame = past.frame(past.columns([100 * facts["coverage"]]), with_truth=True)
     frame.columns = ["series", "time", "cutoff", "truth", "mean", "lower", "upper"]

@@ -1,6 +1,7 @@
 """Excel files: one sheet as a table, its rows numbered as the spreadsheet numbers them."""
 
 import datetime as dt
+import re
 import warnings
 import zipfile
 import zlib
@@ -24,6 +25,12 @@ DAMAGED = (
     *(SyntaxError, zipfile.BadZipFile, zlib.error),
 )
 
+# A cell of a sheet with a formula and without a value; an empty text is one.
+NOT_CALCULATED = re.compile(
+    rb'<c (?![^>]*t="str")[^>]*?r="([A-Z]+\d+)"[^>]*>\s*<f\b(?:[^>]*/>|[^>]*>[^<]*</f>)'
+    rb"\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
+)
+CHUNK, LONGEST_CELL = 2**20, 2**14  # bytes
 
 # How files begin that spreadsheets write, and what helps where they are called texts.
 WORKBOOKS = {
@@ -65,8 +72,14 @@ class ExcelFile:
                 cells = book.parse(
                     sheet, header=None, dtype=object, na_values=[], keep_default_na=False
                 )
+                bare = _without_value(path, book.book[sheet])
         except DAMAGED as error:
             raise unreadable(self.name, error) from error
+        if bare:
+            raise ValueError(
+                f"{path}, sheet {sheet!r}: expected the value of every formula, got none in cell "
+                f"{bare}; open the file in a spreadsheet and save it, which calculates them"
+            )
         self._read(cells)
 
     def _read(self, cells: pd.DataFrame) -> None:
@@ -138,6 +151,17 @@ def _chosen(book: Any, sheet: str | None, name: str) -> tuple[str, list[str]]:
     if sheet not in names and sheet.isdigit() and 1 <= int(sheet) <= len(names):
         return names[int(sheet) - 1], []
     return one_of(sheet, names, f"the --sheet of {name}"), []
+
+
+def _without_value(path: Path, sheet: Any) -> str:
+    """The first cell with a formula that no spreadsheet has calculated; it would be a gap."""
+    with zipfile.ZipFile(path) as archive, archive.open(sheet._worksheet_path) as file:
+        text = b""
+        while chunk := file.read(CHUNK):
+            text = text[-LONGEST_CELL:] + chunk
+            if found := NOT_CALCULATED.search(text):
+                return found[1].decode()
+    return ""
 
 
 def _is_empty(cells: pd.DataFrame) -> pd.DataFrame:

@@ -84,6 +84,8 @@ class TableWriter:
             self._text: Any = sys.stdout
             if self._text is None:
                 raise ValueError("standard output is closed; write to a file instead")
+            if isinstance(self._text, io.TextIOWrapper) and not self._text.isatty():
+                self._text.reconfigure(encoding="utf-8", errors="strict")  # as a file has it
             return self
         if self._suffix not in CSV:
             self._arrow = import_arrow(self._path)

@@ -38,17 +38,16 @@ def past_forecasts(
     back = np.array([h + k * int(step_size) for k in reversed(range(int(n_windows)))])
     found = []
     for first in range(0, n_windows, n_each):
-        history, judged = panel.head(back[first]), model
+        history, able = panel.head(back[first]), model
         if as_fitted:
             model.check_unseen(history)
-            judged = model.caught_up(history)
+            able = model.caught_up(history)
         else:
             calibration = model.calibration_
             adapts = calibration is not None and calibration.cutoffs is not None
-            judged = clone(model).fit(history, calibrate=calibration is not None, adapt=adapts)
+            able = clone(model).fit(history, calibrate=calibration is not None, adapt=adapts)
         last_known = panel.starts[1:, None] - back[first : first + n_each] - 1
-        whole = judged.filled(panel, history)
-        found.append(judged.past(whole, history, h, last_known.ravel()))
+        found.append(able.judged(panel, history, h, last_known.ravel()))
     return found
 
 

@@ -268,7 +268,7 @@ class Forecaster(Estimator):
             if len(rows):
                 kept = max(len(self.calibration_), FORECASTS_KEPT)
                 adapts = self.calibration_.cutoffs is not None
-                new = self.past(panel, panel, self.model_.horizon, rows).compared(adapt=adapts)
+                new = self._past(panel, panel, self.model_.horizon, rows).compared(adapt=adapts)
                 both = IntervalCalibration.joined([self.calibration_, new])
                 self.calibration_ = both.only(slice(-kept, None))
         return self._continued(panel)
@@ -297,7 +297,7 @@ class Forecaster(Estimator):
                 f"steps after the end of the training data, of all series together, got "
                 f"{len(rows)}; add newer observations"
             )
-        found = self.past(panel, panel, self.model_.horizon, rows).compared(adapt=adapt)
+        found = self._past(panel, panel, self.model_.horizon, rows).compared(adapt=adapt)
         if len(found) < fewest:
             raise ValueError(
                 f"expected at least {fewest} past forecasts of series that had changed before, got "
@@ -430,12 +430,15 @@ class Forecaster(Estimator):
         )
 
     def filled(self, panel: Panel, history: Panel) -> Panel:
-        """Series from their beginning, with something in the place of missing values."""
+        """Series from a row that was observed, with something in the place of missing values."""
         encoder, reach = self.model_.encoder, self.model_.reach
         return encoder.filled(panel, history, reach, done=0)
 
-    def past(self, panel: Panel, history: Panel, h: int, rows: NDArray[np.int64]) -> Forecast:
-        """Of the h times after these rows, in hindsight."""
+    def judged(self, panel: Panel, history: Panel, h: int, rows: NDArray[np.int64]) -> Forecast:
+        """Of the h times after these rows, in hindsight; of series from their beginning."""
+        return self._past(self.filled(panel, history), history, h, rows)
+
+    def _past(self, panel: Panel, history: Panel, h: int, rows: NDArray[np.int64]) -> Forecast:
         forecast = self._forecast(panel, self.model_.ahead_of(panel, history, h, rows))
         return dataclasses.replace(forecast, in_hindsight=True)
 
@@ -657,9 +660,8 @@ class Forecaster(Estimator):
         for doubt in doubts_about_series(panel, np.repeat(new.ids, new.lengths), new.observed):
             warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
         self._doubt_columns(new.columns)
-        both, encoder = joined(panel, new, self.fill), self.model_.encoder
-        done = self._observed.filled_rows(encoder.period)
-        return encoder.filled(both, both, self.model_.reach, done)
+        both = joined(panel, new, self.fill)
+        return self.filled(both, both)
 
     def _continued(self, panel: Panel) -> Self:
         self._observed = dataclasses.replace(self._observed, panel=panel)
@@ -687,7 +689,8 @@ class Forecaster(Estimator):
         h = self.model_.horizon
         # `update` forecasts what its first rows belong to, and fills their gaps as a season ago.
         needed = max(self.model_.reach + h, self.season_ + 1)
-        kept = self._observed.tail(max(needed, self._plotted_history(h)))
+        period = self.model_.encoder.period
+        kept = self._observed.tail(max(needed, self._plotted_history(h)), period)
         learned = super()._learned()
         del learned["_observed"]
         learned |= {

@@ -13,6 +13,7 @@ from batchensemble.data.time_words import when
 from batchensemble.estimators.series_model import Ints, SeriesModel
 
 MOST_FORECASTS = 1000  # to calibrate with
+MOST_KEPT = 10  # times as many rows, where series have many gaps
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,18 +32,33 @@ class Observed:
     def at_fit(cls, panel: Panel) -> Self:
         return cls(panel, dict(zip(panel.ids.tolist(), panel.last_times, strict=True)), {})
 
-    def tail(self, n: int) -> Self:
-        """The last n rows of each series, and how many were dropped."""
-        kept = self.panel.tail(n)
+    def tail(self, n: int, season: int) -> Self:
+        """The last n rows of each series, or some more, and how many were dropped.
+
+        They begin with a season without gaps, if there is one before: then what stands in the place
+        of later ones can be found again.
+        """
+        kept = self.panel.cut(self._beginnings(n, season + 1), self.panel.starts[1:])
         dropped = zip(kept.ids.tolist(), (self.panel.lengths - kept.lengths).tolist(), strict=True)
         forgotten = {i: n_rows + self.forgotten.get(i, 0) for i, n_rows in dropped}
         return replace(self, panel=kept, forgotten={i: n for i, n in forgotten.items() if n})
 
-    def filled_rows(self, period: int) -> Ints:
-        """Of each series, how many first rows cannot be filled again: no season is before them."""
-        n_known = np.minimum(self.panel.lengths, period + 1)
-        are_whole = [i not in self.forgotten for i in self.panel.ids.tolist()]
-        return np.where(are_whole, 0, n_known)
+    def _beginnings(self, n: int, whole: int) -> Ints:
+        """(series,), of the last n rows or, before them, of `whole` rows that were observed."""
+        panel = self.panel
+        starts, ends = panel.starts[:-1], panel.starts[1:]
+        begins = np.maximum(starts, ends - n)
+        if panel.is_filled is None:
+            return begins
+        n_filled = np.concatenate([[0], np.cumsum(panel.is_filled)])
+        for k, begin in enumerate(begins.tolist()):
+            first = max(int(starts[k]), int(ends[k]) - MOST_KEPT * n)
+            rows = np.arange(first, begin + 1)
+            until = np.minimum(rows + whole, ends[k])
+            is_whole = (n_filled[until] == n_filled[rows]) | (rows == starts[k])
+            if is_whole.any():
+                begins[k] = rows[is_whole][-1]
+        return begins
 
     def cutoffs(self, panel: Panel, model: SeriesModel, n_old: Ints) -> Ints:
         """Rows of a longer panel after which to forecast what was not learned; the latest, in time.
