@@ -359,3 +359,16 @@ def test_many_gaps_do_not_make_a_file_keep_everything():
     seen = observed.Observed.at_fit(read_panel(frame, marks_gaps=True))
     assert len(seen.tail(50, 20).panel.values) == 50  # no season without gaps near enough
     assert len(seen.tail(50, 1).panel.values) < 70
+
+
+@pytest.mark.filterwarnings("ignore:.*values are missing")
+def test_series_of_which_half_is_missing_go_on_from_a_file_as_before(tmp_path):
+    random, hours = np.random.default_rng(0), np.arange(900)
+    y = 100 + 20 * np.sin(hours * np.pi / 12) + random.normal(0, 2, 900)
+    y[1:879][random.random(878) < 0.5] = np.nan
+    times = pd.date_range("2024-01-01", periods=900, freq="h")
+    data = pd.DataFrame({"unique_id": "a", "ds": times, "y": y})
+    model = Forecaster(horizon=6, epochs=1, n_members=3, random_state=0).fit(data[:880])
+    model.save(tmp_path / "m.be")
+    loaded = load(tmp_path / "m.be").update(data[880:])
+    pd.testing.assert_frame_equal(loaded.predict(), model.update(data[880:]).predict())

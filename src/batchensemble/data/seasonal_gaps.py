@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from batchensemble.data.grids import series_of
+from batchensemble.data.grids import Ints, series_of
 from batchensemble.data.panel import Panel
 
 KEPT = 0.9  # of the difference to a season ago, from one missing value to the next
@@ -16,7 +16,7 @@ def seasonally_filled(
     period: int,
     effect: NDArray[np.float64] | float = 0.0,
     *,
-    done: int | None = None,
+    done: Ints | int | None = None,
 ) -> Panel:
     """With missing values as one season earlier, to which the level before them goes back.
 
@@ -27,8 +27,9 @@ def seasonally_filled(
     """
     if panel.is_filled is None:
         return panel
-    values, starts = panel.values - effect, panel.starts[series_of(panel.starts)]
-    first = starts + (period + 1 if done is None else done)
+    series = series_of(panel.starts)
+    values, starts = panel.values - effect, panel.starts[series]
+    first = starts + np.broadcast_to(period + 1 if done is None else done, len(panel))[series]
     rows = np.arange(len(values))
     missing = np.flatnonzero(panel.is_filled & (rows >= first) & (rows > starts))
     for row in missing:

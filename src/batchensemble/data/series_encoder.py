@@ -175,7 +175,7 @@ class SeriesEncoder:
         return Encoded(single, covariates, location, scale, effect, panel.values, lowest)
 
     def filled(
-        self, panel: Panel, source: Panel, reach: int | None, done: int | None = None
+        self, panel: Panel, source: Panel, reach: int | None, done: Ints | int | None = None
     ) -> Panel:
         """With something in the place of missing values, columns known ahead doing what they do."""
         if panel.is_filled is None:

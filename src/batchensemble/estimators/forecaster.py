@@ -660,8 +660,8 @@ class Forecaster(Estimator):
         for doubt in doubts_about_series(panel, np.repeat(new.ids, new.lengths), new.observed):
             warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
         self._doubt_columns(new.columns)
-        both = joined(panel, new, self.fill)
-        return self.filled(both, both)
+        both, encoder = joined(panel, new, self.fill), self.model_.encoder
+        return encoder.filled(both, both, self.model_.reach, self._observed.done(encoder.period))
 
     def _continued(self, panel: Panel) -> Self:
         self._observed = dataclasses.replace(self._observed, panel=panel)

@@ -60,6 +60,11 @@ class Observed:
                 begins[k] = rows[is_whole][-1]
         return begins
 
+    def done(self, season: int) -> Ints:
+        """Of each series, how many first rows are filled for good: no season is before them."""
+        n_first = np.minimum(self.panel.lengths, season + 1)
+        return np.where([i in self.forgotten for i in self.panel.ids.tolist()], n_first, 0)
+
     def cutoffs(self, panel: Panel, model: SeriesModel, n_old: Ints) -> Ints:
         """Rows of a longer panel after which to forecast what was not learned; the latest, in time.
 
