@@ -117,3 +117,14 @@ def test_one_series_and_one_without_changes_have_the_common_effect():
     assert own_shares(panel, promo, values).tolist() == [1.0]
     panel, promo, values, _ = shops(0.8, [0.2, 0.0])
     assert own_shares(panel, promo, values).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("value", [0.0, 50.0])
+def test_a_series_that_never_changes_says_nothing_about_effects(value):
+    panel, promo, values, _ = shops(0.8, [0.03, 0.4, 0.2, 0.0, 0.2])
+    values = np.where(np.repeat(np.arange(5) == 4, 300), value, values)
+    common, _ = linear_effects(panel, promo[:, None], values)
+    shares = own_shares(panel, common * promo, values)
+    told = shares[:3]
+    assert told.min() < shares[3] < told.max()  # the mean of the others
+    assert shares[3] == pytest.approx(shares[4])

@@ -21,6 +21,7 @@ def wave(size):
 
 WAVES = pd.concat([series(f"s{k}", wave(k)) for k in (1, 2, 3)], ignore_index=True)
 PRICE = series("price", np.where(T < 88, 20.0, 21.0))
+OPENED = series("opened", np.where(T < 88, 0.0, 60.0))  # a shop that was closed
 
 
 def fitted(df, **words):
@@ -28,12 +29,14 @@ def fitted(df, **words):
 
 
 @pytest.mark.parametrize("adapt", [True, False])
-def test_a_constant_series_that_steps_does_not_widen_the_bounds_of_others(adapt):
-    both = pd.concat([WAVES, PRICE], ignore_index=True)
+@pytest.mark.parametrize("other", [PRICE, OPENED], ids=["price", "opened"])
+def test_a_constant_series_that_steps_does_not_widen_the_bounds_of_others(adapt, other):
+    both = pd.concat([WAVES, other], ignore_index=True)
     widths = []
     for df in (WAVES, both):
         model = fitted(df, calibrate=True, adapt=adapt)
-        found = model.predict(level=[95]).query("unique_id != 'price'")
+        found = model.predict(level=[95])
+        found = found[found["unique_id"].str.startswith("s")]
         widths.append((found["BatchEnsemble-hi-95"] - found["BatchEnsemble-lo-95"]).mean())
     assert widths[1] < 1.5 * widths[0]  # 5,000 times before
 
@@ -67,6 +70,29 @@ def test_what_the_last_values_are_decides_and_how_sure_a_forecast_is():
     mean, sure = np.full((5, 2), 20.0), np.full((5, 2), 1e-9)
     assert are_certain(panel, rows, 10, mean, sure).tolist() == [True, True, False, False, True]
     assert are_certain(panel, rows, 200, mean, sure).tolist() == [True, True, False, False, False]
-    assert not are_certain(panel, rows, 10, mean, sure + np.array([0.0, 0.1])).any()
+    unsure = are_certain(panel, rows, 10, mean, sure + np.array([0.0, 0.1]))
+    assert unsure.tolist() == [True, True, False, False, False]  # it had never changed, or had
     other = int(panel.starts[panel.ids.tolist().index("s1")])
     assert not are_certain(panel, np.array([other + 9]), 4, mean[:1], sure[:1]).any()
+
+
+def test_closed_shops_do_not_narrow_the_bounds_of_others():
+    closed = [series(f"z{k}", np.zeros(100)) for k in range(6)]
+    widths = []
+    for df in (WAVES, pd.concat([WAVES, *closed], ignore_index=True)):
+        found = fitted(df, calibrate=True).predict(level=[80])
+        found = found[found["unique_id"].str.startswith("s")]
+        widths.append((found["BatchEnsemble-hi-80"] - found["BatchEnsemble-lo-80"]).mean())
+    assert widths[1] == pytest.approx(widths[0], rel=0.3)  # a third of it before
+
+
+@pytest.mark.parametrize("value", [0.0, 50.0])
+def test_constant_series_do_not_narrow_paths_of_others(value):
+    constant = [series(f"z{k}", np.full(100, value)) for k in range(6)]
+    widths = []
+    for df in (WAVES, pd.concat([WAVES, *constant], ignore_index=True)):
+        model = Forecaster(horizon=4, epochs=5, random_state=0).fit(df)
+        found = model.predict(level=[80])
+        found = found[found["unique_id"].str.startswith("s")]
+        widths.append((found["BatchEnsemble-hi-80"] - found["BatchEnsemble-lo-80"]).mean())
+    assert widths[1] == pytest.approx(widths[0], rel=0.2)

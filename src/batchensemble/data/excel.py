@@ -27,9 +27,11 @@ DAMAGED = (
 
 # A cell of a sheet with a formula and without a value; an empty text is one.
 NOT_CALCULATED = re.compile(
-    rb'<c (?![^>]*t="str")[^>]*?r="([A-Z]+\d+)"[^>]*>\s*<f\b(?:[^>]*/>|[^>]*>[^<]*</f>)'
-    rb"\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
+    rb"""<(?:\w+:)?c\b(?![^>]*\bt=["']str["'])([^>]*)>\s*"""
+    rb"<(?:\w+:)?f\b(?:[^>]*/>|[^>]*>[^<]*</(?:\w+:)?f>)\s*"
+    rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
 )
+PLACE = re.compile(rb"""\br=["']([A-Z]+\d+)["']""")
 CHUNK, LONGEST_CELL = 2**20, 2**14  # bytes
 
 # How files begin that spreadsheets write, and what helps where they are called texts.
@@ -77,7 +79,7 @@ class ExcelFile:
             raise unreadable(self.name, error) from error
         if bare:
             raise ValueError(
-                f"{path}, sheet {sheet!r}: expected the value of every formula, got none in cell "
+                f"{path}, sheet {sheet!r}: expected the value of every formula, got none in "
                 f"{bare}; open the file in a spreadsheet and save it, which calculates them"
             )
         self._read(cells)
@@ -160,7 +162,8 @@ def _without_value(path: Path, sheet: Any) -> str:
         while chunk := file.read(CHUNK):
             text = text[-LONGEST_CELL:] + chunk
             if found := NOT_CALCULATED.search(text):
-                return found[1].decode()
+                place = PLACE.search(found[1])
+                return f"cell {place[1].decode()}" if place else "a cell"
     return ""
 
 

@@ -19,7 +19,7 @@ NORMAL = 1.4826  # times the median size of a Gaussian error is its standard dev
 OPPOSED = 1.5  # times the variance: a promotion's end, and an error's, are opposed to its beginning
 FEWEST_TOLD = 4.0  # precision of a share that is told by its series: half of itself, roughly
 CLEAR = 3.0  # standard deviations of Q beyond its mean
-TINY = 1e-12
+EXACT = 0.01  # no share is known better
 
 Singles = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -63,11 +63,11 @@ def own_shares(panel: Panel, effect: Floats, values: Singles) -> Floats:
     shares, precision = np.ones(len(panel)), np.zeros(len(panel))
     for k, rows in enumerate(map(slice, ends[:-1], ends[1:])):
         total = float(np.sum(column[rows] ** 2))
-        if total > 0:
+        if total > 0 and value[rows].any():
             own, _ = _solved(column[rows], value[rows], 0.0)
             rest = np.abs(value[rows] - column[rows] @ own)
             noise = NORMAL * float(np.median(rest)) or float(rest.mean())
-            shares[k], precision[k] = own[0], total / max(OPPOSED * noise**2, TINY * total)
+            shares[k], precision[k] = own[0], total / max(OPPOSED * noise**2, EXACT**2 * total)
     told = precision > FEWEST_TOLD
     n = np.count_nonzero(told)
     if n < 2:

@@ -36,6 +36,7 @@ from batchensemble.data.stamps import are_at_start
 from batchensemble.data.units import doubts_about_series
 from batchensemble.estimators.backtests import doubts_about_levels, past_forecasts
 from batchensemble.estimators.base import Estimator, pick_device
+from batchensemble.estimators.certainty import of_changing_series
 from batchensemble.estimators.demand import intermittent, with_demand
 from batchensemble.estimators.forecast import (
     Forecast,
@@ -233,8 +234,8 @@ class Forecaster(Estimator):
         ensemble = self._train(
             method, recipe, self._loss(), data, training, rows=[split], seed=prediction_seed
         )
-        judged = rows if held_out is None else held_out
-        n_apart = 0.0 if held_out is None else len(panel) + len(held_out) / horizon
+        judged = of_changing_series(panel, starts, rows if held_out is None else held_out)
+        n_apart = 0.0 if held_out is None else len(panel) + len(judged) / horizon
         counts = n_apart, len(panel) + len(rows) / horizon
         ensemble = network.finished(ensemble, HeldOut(data, judged, self._loss(), *counts))
         self.model_ = with_demand(self._assembled(encoder, ensemble), panel)
