@@ -55,13 +55,13 @@ def errors(rows: pd.DataFrame) -> tuple[float, float]:
 
 def main() -> None:
     warnings.simplefilter("ignore", BatchEnsembleWarning)
-    place = "batchensemble.data.series_encoder.own_shares"
+    place = "batchensemble.data.series_encoder.own_effects"
     for kind in KINDS:
         own, common = [], []
         for seed in range(SEEDS):
             rows = shops(kind, seed)
             own.append(errors(rows))
-            with patch(place, lambda panel, *_: np.ones(len(panel))):
+            with patch(place, lambda panel, *_: np.tile(_[-1], (len(panel), 1))):
                 common.append(errors(rows))
         words = [
             f"{name} {promoted:.1f} % ({every:.1f} % of all days)"

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batchensemble.data.linear_effects import learn_effects, linear_effects, own_shares
+from batchensemble.data.linear_effects import learn_effects, linear_effects, own_effects
 from batchensemble.data.panels import read_panel
 
 
@@ -97,7 +97,7 @@ def shops(lift, rates, noise=0.05, n=300, seed=0):
 def test_shops_with_rare_promotions_sell_as_many_more_as_those_with_many():
     panel, promo, values, unit = shops(0.8, [0.03, 0.4] * 6)
     common, _ = linear_effects(panel, promo[:, None], values)
-    own = own_shares(panel, common * promo, values) * common
+    own = own_effects(panel, promo[:, None], values, common)[:, 0]
     np.testing.assert_allclose(own, 0.8 * unit, rtol=0.1)
     assert common < 0.3 * (0.8 * unit).max()  # the control: one number for all is far too little
 
@@ -107,16 +107,16 @@ def test_where_series_rise_alike_all_have_the_common_effect():
     for seed in range(20):
         panel, promo, values, _ = shops(0.3, [0.2] * 10, noise=1.0, seed=seed)
         common, _ = linear_effects(panel, promo[:, None], values)
-        shares = own_shares(panel, common * promo, values)
-        differ.append(np.abs(shares - 1).max())
+        own = own_effects(panel, promo[:, None], values, common)
+        differ.append(np.abs(own - common).max())
     assert differ.count(0.0) >= 18  # what chance alone does is left out
 
 
 def test_one_series_and_one_without_changes_have_the_common_effect():
-    panel, promo, values, _ = shops(0.8, [0.2])
-    assert own_shares(panel, promo, values).tolist() == [1.0]
-    panel, promo, values, _ = shops(0.8, [0.2, 0.0])
-    assert own_shares(panel, promo, values).tolist() == [1.0, 1.0]
+    for rates in ([0.2], [0.2, 0.0]):
+        panel, promo, values, _ = shops(0.8, rates)
+        own = own_effects(panel, promo[:, None], values, np.array([0.5]))
+        assert (own == 0.5).all()
 
 
 @pytest.mark.parametrize("value", [0.0, 50.0])
@@ -124,7 +124,21 @@ def test_a_series_that_never_changes_says_nothing_about_effects(value):
     panel, promo, values, _ = shops(0.8, [0.03, 0.4, 0.2, 0.0, 0.2])
     values = np.where(np.repeat(np.arange(5) == 4, 300), value, values)
     common, _ = linear_effects(panel, promo[:, None], values)
-    shares = own_shares(panel, common * promo, values)
-    told = shares[:3]
-    assert told.min() < shares[3] < told.max()  # the mean of the others
-    assert shares[3] == pytest.approx(shares[4])
+    own = own_effects(panel, promo[:, None], values, common)[:, 0]
+    assert own[:3].min() < own[3] < own[:3].max()  # the mean of the others
+    assert own[3] == own[4]
+
+
+def test_one_columns_effects_may_differ_while_anothers_are_common():
+    random, n, k = np.random.default_rng(0), 210, 10
+    promo, holiday = (random.random((k, n)) < 0.3) * 1.0, np.tile(np.arange(n) % 15 == 10, (k, 1))
+    lifts = np.array([100.0] * 9 + [-50.0])
+    y = 200 + lifts[:, None] * promo + 50 * holiday + random.normal(0, 5, (k, n))
+    frame = pd.DataFrame({"unique_id": np.repeat(np.arange(k), n), "y": y.ravel()})
+    frame["ds"] = np.tile(pd.date_range("2024-01-01", periods=n), k)
+    panel, columns = read_panel(frame), np.column_stack([promo.ravel(), holiday.ravel()])
+    common, _ = linear_effects(panel, columns, y.ravel())
+    own = own_effects(panel, columns, y.ravel(), common)
+    np.testing.assert_allclose(own[:, 0], lifts, atol=3)
+    np.testing.assert_allclose(own[:, 1], 50, atol=3)
+    assert np.ptp(own[:, 1]) == 0  # no shop differs at holidays

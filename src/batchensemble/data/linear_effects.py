@@ -1,9 +1,11 @@
 """How much a series rises with columns that are known ahead."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from batchensemble.data.columns import Columns
 from batchensemble.data.grids import series_of
@@ -17,9 +19,9 @@ BETTER = 0.99  # of what plain numbers leave unexplained
 ROUNDS = 5
 NORMAL = 1.4826  # times the median size of a Gaussian error is its standard deviation
 OPPOSED = 1.5  # times the variance: a promotion's end, and an error's, are opposed to its beginning
-FEWEST_TOLD = 4.0  # precision of a share that is told by its series: half of itself, roughly
 CLEAR = 3.0  # standard deviations of Q beyond its mean
-EXACT = 0.01  # no share is known better
+EXACT = 0.01  # of the size of changes: no effect is known better
+TINY = 1e-9
 
 Singles = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -51,34 +53,69 @@ def linear_effects(panel: Panel, columns: Singles, values: Singles) -> tuple[Flo
     return _solved(column, value, RIDGE * (np.trace(square) / len(square) + 1.0))
 
 
-def own_shares(panel: Panel, effect: Floats, values: Singles) -> Floats:
-    """(series,), by what to multiply the common effect (rows,) in each series.
+def own_effects(panel: Panel, columns: Singles, values: Singles, common: Floats) -> Floats:
+    """(series, columns), the effects in each series; those in common where series do not differ.
 
-    That differs as series do, and as their scales do, which know of what columns did to them. If
-    series differ by more than chance (Cochran's Q), each one's own changes decide, the less the
-    fewer there are; otherwise it is 1 for all.
+    Effects differ as series do, and as their scales do, which know of what columns did to them. If
+    those of a column differ by more than chance (Cochran's Q), each series' own changes decide, the
+    less the fewer there are, and without any it is the mean of the others.
     """
-    column, value, series = _changes(panel, effect[:, None], values)
+    column, value, series = _changes(panel, columns, values)
     ends = np.searchsorted(series, np.arange(len(panel) + 1))
-    shares, precision = np.ones(len(panel)), np.zeros(len(panel))
-    for k, rows in enumerate(map(slice, ends[:-1], ends[1:])):
-        total = float(np.sum(column[rows] ** 2))
-        if total > 0 and value[rows].any():
-            own, _ = _solved(column[rows], value[rows], 0.0)
-            rest = np.abs(value[rows] - column[rows] @ own)
-            noise = NORMAL * float(np.median(rest)) or float(rest.mean())
-            shares[k], precision[k] = own[0], total / max(OPPOSED * noise**2, EXACT**2 * total)
-    told = precision > FEWEST_TOLD
-    n = np.count_nonzero(told)
+    parts = [slice(*both) for both in pairwise(ends)]
+    alone, variance = np.tile(common, (len(panel), 1)), np.full((len(panel), len(common)), np.inf)
+    for k, rows in enumerate(parts):
+        x, y = column[rows], value[rows]
+        told = np.square(x).sum(axis=0) > 0
+        if told.any() and y.any():
+            x = x[:, told]
+            ridge = TINY * float(np.square(x).sum())
+            alone[k, told], _ = _solved(x, y, ridge)
+            unit = np.linalg.inv(x.T @ x + ridge * np.eye(x.shape[1]))
+            variance[k, told] = np.diag(unit) * _noise(y - x @ alone[k, told], y)
+    means, spreads = common.copy(), np.zeros(len(common))
+    for j in range(len(common)):
+        means[j], spreads[j] = _differ(alone[:, j], variance[:, j], common[j])
+    free = spreads > 0
+    own = np.tile(means, (len(panel), 1))
+    for k, rows in enumerate(parts if free.any() else ()):
+        x, y = column[rows], value[rows]
+        if y.any():
+            unexplained, some = y - x @ alone[k], x[:, free]
+            rest = x @ (alone[k] - means) + _cut(unexplained)
+            square = some.T @ some + np.diag(_noise(unexplained, y) / spreads[free])
+            own[k, free] += np.linalg.solve(square, some.T @ rest)
+    return own
+
+
+def _noise(rest: Floats, changes: Floats) -> float:
+    """The variance of changes; errors that end where they began oppose those of columns."""
+    median = NORMAL * float(np.median(np.abs(rest))) or float(np.abs(rest).mean())
+    return max(OPPOSED * median**2, EXACT**2 * float(np.square(changes).mean()))
+
+
+def _differ(effects: Floats, variances: Floats, common: float) -> tuple[float, float]:
+    """The mean of effects and their variance beyond chance; the common one and 0 if there is none.
+
+    With that variance added to each one's own, they differ as much as chance would have it (Paule
+    and Mandel 1982).
+    """
+    told = np.isfinite(variances)
+    effects, variances, n = effects[told], variances[told], np.count_nonzero(told)
     if n < 2:
-        return np.ones(len(panel))
-    mean = float(precision @ shares / precision.sum())
-    excess = float(precision[told] @ np.square(shares[told] - mean)) - (n - 1)
-    if excess <= CLEAR * np.sqrt(2 * (n - 1)):
-        return np.ones(len(panel))
-    weight = precision / (precision + 1 / np.mean(np.square(shares[told] - mean)))
-    shrunken: Floats = weight * shares + (1 - weight) * mean
-    return shrunken
+        return common, 0.0
+
+    def mean_of(spread: float) -> float:
+        return float(np.average(effects, weights=1 / (variances + spread)))
+
+    def excess(spread: float) -> float:
+        squares = np.square(effects - mean_of(spread)) / (variances + spread)
+        return float(squares.sum()) - (n - 1)
+
+    if excess(0.0) <= CLEAR * np.sqrt(2 * (n - 1)):
+        return common, 0.0
+    spread = float(brentq(excess, 0.0, 2 * float(np.ptp(effects)) ** 2))
+    return mean_of(spread), spread
 
 
 def _changes(

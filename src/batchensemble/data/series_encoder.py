@@ -13,7 +13,7 @@ from batchensemble.data.columns import Columns
 from batchensemble.data.encoded_series import Encoded
 from batchensemble.data.grids import Ints, series_of
 from batchensemble.data.intermittent import is_intermittent, reordered
-from batchensemble.data.linear_effects import learn_effects, own_shares
+from batchensemble.data.linear_effects import learn_effects, own_effects
 from batchensemble.data.panels import Panel
 from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.table_encoder import TableEncoder
@@ -72,12 +72,11 @@ class SeriesEncoder:
             self.encoders_["static"] = TableEncoder("robust").fit(self._of_series(panel))
         if self.linear and self.future:
             self.effects_ = np.zeros(self.encoders_["future"].n_features_out_)
-            self.shares_: dict[Any, float] = {}
             columns, values = _chosen(panel.columns, self.future), self.encode(panel).values
             self.encoders_["future"], self.effects_ = learn_effects(panel, columns, values)
-            effect = self._effect(panel.ids, panel.lengths, panel.columns)
-            shares = own_shares(panel, effect, values)
-            self.shares_ = dict(zip(self.scales_, shares.tolist(), strict=True))
+            encoded = self._encoded("future", columns)
+            own = own_effects(panel, encoded, values, self.effects_).tolist()
+            self.own_effects_ = dict(zip(self.scales_, map(tuple, own), strict=True))
         return self
 
     def drawing(self, *, history: bool) -> "SeriesEncoder":
@@ -254,11 +253,11 @@ class SeriesEncoder:
 
     def _effect(self, ids: Any, counts: Ints | int, columns: Columns | None) -> Floats:
         """(rows,), what columns of series with so many rows do, in scales of each series."""
-        own = vars(self).get("shares_", {})  # older files have none
-        shares = np.repeat([own.get(_key(i), 1.0) for i in ids], counts)
         if not (self.acts_linearly and self.future):
-            return np.zeros(len(shares))
-        return shares * (self._encoded("future", columns) @ self.effects_)
+            return np.zeros(len(np.repeat(ids, counts)))
+        own = vars(self).get("own_effects_", {})  # older files have none
+        effects = np.repeat([own.get(_key(i), self.effects_) for i in ids], counts, axis=0)
+        return np.asarray((self._encoded("future", columns) * effects).sum(axis=1))
 
     def _known_ahead(
         self, times: pd.Index, freq: Any, columns: Columns | None

@@ -211,7 +211,8 @@ def _check_forecaster(model: Forecaster) -> None:
     for name in panel.ids.tolist():
         location, scale = encoder.scales_[name]
         require(is_number(location) and is_positive(scale), "a scale of every series")
-        require(is_number(vars(encoder).get("shares_", {}).get(name, 1.0)), "shares of effects")
+        own = vars(encoder).get("own_effects_", {}).get(name, ())
+        require(type(own) is tuple and all(map(is_number, own)), "effects in every series")
         until = model._observed.learned_until  # times like the others, or searching fails
         is_time = name in until and panel.times[:1].searchsorted(until[name]) >= 0
         require(is_time, "the end of what was learned of every series")
