@@ -142,3 +142,19 @@ def test_one_columns_effects_may_differ_while_anothers_are_common():
     np.testing.assert_allclose(own[:, 0], lifts, atol=3)
     np.testing.assert_allclose(own[:, 1], 50, atol=3)
     assert np.ptp(own[:, 1]) == 0  # no shop differs at holidays
+
+
+def test_a_column_that_acts_alike_is_not_spoilt_by_one_that_does_not():
+    random, n, k = np.random.default_rng(0), 200, 20
+    rare = np.arange(k)[:, None] % 2
+    promo = (random.random((k, n)) < np.where(rare, 0.03, 0.3)) * 1.0
+    price = 10 - promo * np.where(rare, 2, 0.5) + random.normal(0, 0.3, (k, n))
+    y = 100 * (1 + promo) + random.normal(0, 4, (k, n))
+    y /= np.abs(np.diff(y)).mean(axis=1)[:, None]  # in units that know of promotions
+    frame = pd.DataFrame({"unique_id": np.repeat(np.arange(k), n), "y": y.ravel()})
+    frame["ds"] = np.tile(pd.date_range("2024-01-01", periods=n), k)
+    panel, columns = read_panel(frame), np.column_stack([promo.ravel(), price.ravel()])
+    common, _ = linear_effects(panel, columns, y.ravel())
+    own = own_effects(panel, columns, y.ravel(), common)
+    assert np.abs(own[:, 1]).max() < 0.05
+    assert abs(common[1]) > 0.3  # the control: what all have in common is wrong

@@ -77,8 +77,10 @@ def own_effects(panel: Panel, columns: Singles, values: Singles, common: Floats)
     for j in range(len(common)):
         means[j], spreads[j] = _differ(alone[:, j], variance[:, j], common[j])
     free = spreads > 0
-    own = np.tile(means, (len(panel), 1))
-    for k, rows in enumerate(parts if free.any() else ()):
+    if not free.any():
+        return np.tile(common, (len(panel), 1))
+    own = np.tile(means, (len(panel), 1))  # what was found in common is wrong where one differs
+    for k, rows in enumerate(parts):
         x, y = column[rows], value[rows]
         if y.any():
             unexplained, some = y - x @ alone[k], x[:, free]
@@ -95,7 +97,7 @@ def _noise(rest: Floats, changes: Floats) -> float:
 
 
 def _differ(effects: Floats, variances: Floats, common: float) -> tuple[float, float]:
-    """The mean of effects and their variance beyond chance; the common one and 0 if there is none.
+    """The mean of effects, the common one if it is not told, and their variance beyond chance.
 
     With that variance added to each one's own, they differ as much as chance would have it (Paule
     and Mandel 1982).
@@ -113,7 +115,7 @@ def _differ(effects: Floats, variances: Floats, common: float) -> tuple[float, f
         return float(squares.sum()) - (n - 1)
 
     if excess(0.0) <= CLEAR * np.sqrt(2 * (n - 1)):
-        return common, 0.0
+        return mean_of(0.0), 0.0
     spread = float(brentq(excess, 0.0, 2 * float(np.ptp(effects)) ** 2))
     return mean_of(spread), spread
 

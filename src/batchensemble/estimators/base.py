@@ -84,9 +84,10 @@ class Estimator(Settings):
         return make_method(self.method, n_members=n_members, n_passes=int(self.n_passes))
 
     def _training(self, *, stops_early: bool) -> Training:
-        names = ("epochs", "batch_size", "lr", "weight_decay", "clip_norm", "batching")
+        names = ("epochs", "batch_size", "lr", "weight_decay", "clip_norm")
         return Training(
             **{name: self.settings_[name] for name in names},
+            batching=self.settings_.get("batching", self.batching or "shared"),  # files of 0.1
             epoch_steps=self.settings_.get("epoch_steps"),
             patience_growth=self.settings_.get("patience_growth", 0.0),
             penalty=float(self.penalty),
