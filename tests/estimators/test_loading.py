@@ -669,7 +669,7 @@ def test_files_of_version_0_1_0_load_and_predict_what_they_did(name, tmp_path):
 @pytest.mark.parametrize("kind", ["regressor", "classifier"])
 def test_files_of_version_0_1_0_learn_on(kind):
     model = batchensemble.load(OLD / f"{kind}_batch_ensemble.be", device="cpu")
-    rows = pd.concat([pd.read_csv(OLD / "rows.csv", parse_dates=["built"])] * 4)
+    rows = pd.concat([pd.read_csv(OLD / "rows.csv", parse_dates=["built"])] * 12)
     before = model.predict(rows)
     model.update(rows, before + 1.0 if kind == "regressor" else before)
     assert len(model.predict(rows)) == len(before)
