@@ -61,7 +61,7 @@ def main() -> None:
         for seed in range(SEEDS):
             rows = shops(kind, seed)
             own.append(errors(rows))
-            with patch(place, lambda panel, *_: np.tile(_[-1], (len(panel), 1))):
+            with patch(place, lambda panel, *_: (_[-1], np.tile(_[-1], (len(panel), 1)))):
                 common.append(errors(rows))
         words = [
             f"{name} {promoted:.1f} % ({every:.1f} % of all days)"

@@ -97,7 +97,8 @@ def shops(lift, rates, noise=0.05, n=300, seed=0):
 def test_shops_with_rare_promotions_sell_as_many_more_as_those_with_many():
     panel, promo, values, unit = shops(0.8, [0.03, 0.4] * 6)
     common, _ = linear_effects(panel, promo[:, None], values)
-    own = own_effects(panel, promo[:, None], values, common)[:, 0]
+    _, own = own_effects(panel, promo[:, None], values, common)
+    own = own[:, 0]
     np.testing.assert_allclose(own, 0.8 * unit, rtol=0.1)
     assert common < 0.3 * (0.8 * unit).max()  # the control: one number for all is far too little
 
@@ -107,7 +108,7 @@ def test_where_series_rise_alike_all_have_the_common_effect():
     for seed in range(20):
         panel, promo, values, _ = shops(0.3, [0.2] * 10, noise=1.0, seed=seed)
         common, _ = linear_effects(panel, promo[:, None], values)
-        own = own_effects(panel, promo[:, None], values, common)
+        _, own = own_effects(panel, promo[:, None], values, common)
         differ.append(np.abs(own - common).max())
     assert differ.count(0.0) >= 18  # what chance alone does is left out
 
@@ -115,7 +116,8 @@ def test_where_series_rise_alike_all_have_the_common_effect():
 def test_one_series_and_one_without_changes_have_the_common_effect():
     for rates in ([0.2], [0.2, 0.0]):
         panel, promo, values, _ = shops(0.8, rates)
-        own = own_effects(panel, promo[:, None], values, np.array([0.5]))
+        mean, own = own_effects(panel, promo[:, None], values, np.array([0.5]))
+        assert mean == [0.5]
         assert (own == 0.5).all()
 
 
@@ -124,7 +126,8 @@ def test_a_series_that_never_changes_says_nothing_about_effects(value):
     panel, promo, values, _ = shops(0.8, [0.03, 0.4, 0.2, 0.0, 0.2])
     values = np.where(np.repeat(np.arange(5) == 4, 300), value, values)
     common, _ = linear_effects(panel, promo[:, None], values)
-    own = own_effects(panel, promo[:, None], values, common)[:, 0]
+    _, own = own_effects(panel, promo[:, None], values, common)
+    own = own[:, 0]
     assert own[:3].min() < own[3] < own[:3].max()  # the mean of the others
     assert own[3] == own[4]
 
@@ -138,7 +141,7 @@ def test_one_columns_effects_may_differ_while_anothers_are_common():
     frame["ds"] = np.tile(pd.date_range("2024-01-01", periods=n), k)
     panel, columns = read_panel(frame), np.column_stack([promo.ravel(), holiday.ravel()])
     common, _ = linear_effects(panel, columns, y.ravel())
-    own = own_effects(panel, columns, y.ravel(), common)
+    _, own = own_effects(panel, columns, y.ravel(), common)
     np.testing.assert_allclose(own[:, 0], lifts, atol=3)
     np.testing.assert_allclose(own[:, 1], 50, atol=3)
     assert np.ptp(own[:, 1]) == 0  # no shop differs at holidays
@@ -155,6 +158,15 @@ def test_a_column_that_acts_alike_is_not_spoilt_by_one_that_does_not():
     frame["ds"] = np.tile(pd.date_range("2024-01-01", periods=n), k)
     panel, columns = read_panel(frame), np.column_stack([promo.ravel(), price.ravel()])
     common, _ = linear_effects(panel, columns, y.ravel())
-    own = own_effects(panel, columns, y.ravel(), common)
+    known, own = own_effects(panel, columns, y.ravel(), common)
     assert np.abs(own[:, 1]).max() < 0.05
+    assert abs(known[1]) < 0.05
     assert abs(common[1]) > 0.3  # the control: what all have in common is wrong
+
+
+def test_words_have_the_effects_that_numbers_have():
+    panel, promo, values, unit = shops(0.8, [0.03, 0.4] * 6)
+    words = np.column_stack([1 - promo, promo])
+    common, _ = linear_effects(panel, words, values)
+    _, own = own_effects(panel, words, values, common)
+    np.testing.assert_allclose(own[:, 1] - own[:, 0], 0.8 * unit, rtol=0.1)

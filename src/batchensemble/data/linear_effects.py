@@ -21,7 +21,7 @@ NORMAL = 1.4826  # times the median size of a Gaussian error is its standard dev
 OPPOSED = 1.5  # times the variance: a promotion's end, and an error's, are opposed to its beginning
 CLEAR = 3.0  # standard deviations of Q beyond its mean
 EXACT = 0.01  # of the size of changes: no effect is known better
-TINY = 1e-9
+TINY, SAME = 1e-9, 1e-6  # of all squares
 
 Singles = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -53,8 +53,12 @@ def linear_effects(panel: Panel, columns: Singles, values: Singles) -> tuple[Flo
     return _solved(column, value, RIDGE * (np.trace(square) / len(square) + 1.0))
 
 
-def own_effects(panel: Panel, columns: Singles, values: Singles, common: Floats) -> Floats:
-    """(series, columns), the effects in each series; those in common where series do not differ.
+def own_effects(
+    panel: Panel, columns: Singles, values: Singles, common: Floats
+) -> tuple[Floats, Floats]:
+    """(columns,) those in common, better known now, and (series, columns) those in each series.
+
+    The same, where series do not differ.
 
     Effects differ as series do, and as their scales do, which know of what columns did to them. If
     those of a column differ by more than chance (Cochran's Q), each series' own changes decide, the
@@ -69,16 +73,16 @@ def own_effects(panel: Panel, columns: Singles, values: Singles, common: Floats)
         told = np.square(x).sum(axis=0) > 0
         if told.any() and y.any():
             x = x[:, told]
-            ridge = TINY * float(np.square(x).sum())
-            alone[k, told], _ = _solved(x, y, ridge)
-            unit = np.linalg.inv(x.T @ x + ridge * np.eye(x.shape[1]))
-            variance[k, told] = np.diag(unit) * _noise(y - x @ alone[k, told], y)
+            # Words are one column each, of which one follows from the others: the smallest effects.
+            alone[k, told], _ = _solved(x, y, TINY * float(np.square(x).sum()))
+            unit = np.diag(np.linalg.pinv(x.T @ x, rcond=SAME, hermitian=True))
+            variance[k, told] = unit * _noise(y - x @ alone[k, told], y)
     means, spreads = common.copy(), np.zeros(len(common))
     for j in range(len(common)):
         means[j], spreads[j] = _differ(alone[:, j], variance[:, j], common[j])
     free = spreads > 0
     if not free.any():
-        return np.tile(common, (len(panel), 1))
+        return common, np.tile(common, (len(panel), 1))
     own = np.tile(means, (len(panel), 1))  # what was found in common is wrong where one differs
     for k, rows in enumerate(parts):
         x, y = column[rows], value[rows]
@@ -87,7 +91,7 @@ def own_effects(panel: Panel, columns: Singles, values: Singles, common: Floats)
             rest = x @ (alone[k] - means) + _cut(unexplained)
             square = some.T @ some + np.diag(_noise(unexplained, y) / spreads[free])
             own[k, free] += np.linalg.solve(square, some.T @ rest)
-    return own
+    return np.where(free, common, means), own
 
 
 def _noise(rest: Floats, changes: Floats) -> float:

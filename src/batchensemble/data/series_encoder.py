@@ -75,8 +75,8 @@ class SeriesEncoder:
             columns, values = _chosen(panel.columns, self.future), self.encode(panel).values
             self.encoders_["future"], self.effects_ = learn_effects(panel, columns, values)
             encoded = self._encoded("future", columns)
-            own = own_effects(panel, encoded, values, self.effects_).tolist()
-            self.own_effects_ = dict(zip(self.scales_, map(tuple, own), strict=True))
+            self.effects_, own = own_effects(panel, encoded, values, self.effects_)
+            self.own_effects_ = dict(zip(self.scales_, map(tuple, own.tolist()), strict=True))
         return self
 
     def drawing(self, *, history: bool) -> "SeriesEncoder":
