@@ -466,3 +466,12 @@ def test_numbers_that_become_too_small_stop_no_fit():
     y = x[:, 0] + random.standard_t(2, 250)
     with np.errstate(all="raise"):
         Regressor(preset="fast", epochs=2, random_state=0).fit(x, y).predict(x)
+
+
+def test_counts_of_which_many_are_censored_are_no_larger_than_they_are():
+    random = np.random.default_rng(1)
+    X, visits = random.normal(size=(1500, 2)), random.poisson(1.5, 1500)
+    censored = (random.random(1500) < 0.6) & (visits >= 1)
+    model = Regressor(target="count", preset="fast", epochs=60, random_state=0)
+    model.fit(X, np.where(censored, 1, visits), censored=censored)
+    assert model.predict(X).mean() == pytest.approx(visits.mean(), rel=0.06)  # 1.1 times before

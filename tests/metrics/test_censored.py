@@ -144,3 +144,13 @@ def test_the_curve_is_the_coverage_of_its_intervals_where_ends_are_likely_by_the
         low, high = (np.rint(ends) if whole else ends).T
         exact = metrics.censored_coverage(y, **given, lower=low, upper=high)
         assert abs(share - exact) < 1e-6
+
+
+def test_a_count_of_at_least_y_is_all_that_is_rounded_to_y_or_more():
+    dist = TransformedPredictive.of(
+        GaussianPredictive(np.full((3, 1), 1.5), np.ones((3, 1))), Transform.straight(0.0)
+    )
+    found = metrics.censored_nll([1, 2, 3], censored=[True, True, False], dist=dist, whole=True)
+    parts = stats.norm(1.5, 1)
+    expected = parts.logsf(0.5) + parts.logsf(1.5) + parts.logpdf(3)
+    assert found == pytest.approx(-expected / 3, rel=1e-12)

@@ -13,7 +13,7 @@ from batchensemble.cli.evaluation import Curve, doubtful
 from batchensemble.cli.format import counted
 from batchensemble.conformal import predicted_interval
 from batchensemble.estimators.answers import prediction_columns
-from batchensemble.metrics.censored import censored_coverage_curve
+from batchensemble.metrics.censored import censored_coverage_curve, censored_logs
 from batchensemble.predictive import NumberPredictive
 
 FEWEST_KNOWN = 2  # targets, to score anything
@@ -47,7 +47,7 @@ def score_censored(
     lower, upper = predicted_interval(dist, 0.9, whole=whole).T
     ends = {"lower": lower, "upper": upper}
     return {
-        "nll": metrics.censored_nll(y, censored=censored, dist=dist),
+        "nll": metrics.censored_nll(y, censored=censored, dist=dist, whole=whole),
         "nll_of_constant": nll_of_one_gaussian(y, censored),
         "coverage_90": metrics.censored_coverage(
             y, censored=censored, dist=dist, **ends, whole=whole
@@ -98,7 +98,7 @@ def compare_censored(
         y, censored=censored, dist=dist, **ends, whole=model.is_count
     )
     curve = censored_coverage_curve(y, censored=censored, dist=dist, whole=model.is_count)
-    costs = -np.where(censored, dist.log_survival(y), dist.log_prob(y))
+    costs = -censored_logs(y, censored=censored, dist=dist, whole=model.is_count)
     kept = metrics.selective_curve(costs, uncertainty=dist.std)
     n = counted(int(censored.sum()), "target")
     facts["note"] = "; ".join(

@@ -163,6 +163,11 @@ class Regressor(
         if self.settings_["rescale"]:
             self.spread_ = Spread(narrowest=head.grid_share(values))
 
+    def _known(self, examples: Examples) -> NDArray[Any]:
+        if examples.censored is None or not self.is_count:
+            return examples.values
+        return read_numbers(examples.values) - 0.5 * examples.censored  # which is rounded to it
+
     def _allow_censored(self) -> None:
         if self.loss == "crps":
             raise ValueError(

@@ -371,7 +371,10 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
     ) -> HeldOut[Dist] | None:
         """Train networks, from `start` if there is one, and learn how wide predictions are."""
         head = self._head()
-        target, n_watched = head.encode(learned.values), 0 if watched is None else len(watched)
+        target, n_watched = (
+            head.encode(self._known(learned)),
+            0 if watched is None else len(watched),
+        )
         most = self.settings_.get("folds", 1)
         most = most if start is None else min(most, len(start))
         share = self.settings_["validation_fraction"]
@@ -381,7 +384,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         self.settings_ |= length_for(settings, n_rows, method, recipe, has_held_out=has_held_out)
         data = training_data(x, target, learned, pick_device(self.device))
         if watched is not None:
-            beside = encoder.transform(watched.columns), head.encode(watched.values)
+            beside = encoder.transform(watched.columns), head.encode(self._known(watched))
             data = data.followed_by(training_data(*beside, watched, data.device))
         loss = head.loss if data.y.ndim == 1 else censored_loss(head)
         ensemble = self._train(
@@ -421,6 +424,10 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         if self.method == "deep_ensemble" and self.n_members is None:
             settings["n_members"] *= settings["folds"]  # as many members as a BatchEnsemble has
         return settings
+
+    def _known(self, examples: Examples) -> NDArray[Any]:
+        """(rows,), the targets or, where they are censored, from where on they may be."""
+        return examples.values
 
     def _allow_censored(self) -> None:
         """Raise if the settings have no room for censored targets."""

@@ -16,13 +16,20 @@ from batchensemble.predictive.whole import to_whole
 Dist = GaussianPredictive | TransformedPredictive
 
 
-def censored_nll(y: ArrayLike, *, censored: ArrayLike, dist: Dist) -> float:
+def censored_nll(y: ArrayLike, *, censored: ArrayLike, dist: Dist, whole: bool = False) -> float:
     """Mean negative log-likelihood, in nats; lower is better.
 
-    Minus the log density at y or, where `censored` is True, minus log P(Y >= y).
+    Minus the log density at y or, where `censored` is True, minus log P(Y >= y). With `whole`, y
+    are counts, to which all within a half is rounded.
     """
-    mask = _mask(censored, len(dist))
-    return -float(np.where(mask, dist.log_survival(y), dist.log_prob(y)).mean())
+    return -float(censored_logs(y, censored=censored, dist=dist, whole=whole).mean())
+
+
+def censored_logs(y: ArrayLike, *, censored: ArrayLike, dist: Dist, whole: bool) -> Array:
+    """(rows,), the logarithms whose mean that is."""
+    mask, truth = _mask(censored, len(dist)), check_array("y", y, len(dist))
+    above = dist.log_survival(truth - 0.5 if whole else truth)
+    return np.where(mask, above, dist.log_prob(truth))
 
 
 def censored_coverage(
