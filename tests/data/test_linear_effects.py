@@ -170,3 +170,19 @@ def test_words_have_the_effects_that_numbers_have():
     common, _ = linear_effects(panel, words, values)
     _, own = own_effects(panel, words, values, common)
     np.testing.assert_allclose(own[:, 1] - own[:, 0], 0.8 * unit, rtol=0.1)
+
+
+@pytest.mark.parametrize("small", [1.0, 1e-2, 1e-5])
+def test_a_column_that_hardly_changes_in_one_series_decides_nothing_there(small):
+    random, n, k = np.random.default_rng(0), 200, 8
+    promo = (random.random((k, n)) < 0.3) * 1.0
+    price = random.normal(size=(k, n)) * np.where(np.arange(k) == 3, small, 1.0)[:, None]
+    lifts = np.linspace(1, 3, k)[:, None]
+    y = lifts * promo + 0.5 * price + 0.1 * random.normal(size=(k, n))
+    frame = pd.DataFrame({"unique_id": np.repeat(np.arange(k), n), "y": y.ravel()})
+    frame["ds"] = np.tile(pd.date_range("2024-01-01", periods=n), k)
+    panel, columns = read_panel(frame), np.column_stack([promo.ravel(), price.ravel()])
+    common, _ = linear_effects(panel, columns, y.ravel())
+    _, own = own_effects(panel, columns, y.ravel(), common)
+    np.testing.assert_allclose(own[:, 0], lifts[:, 0], atol=0.1)
+    np.testing.assert_allclose(own[:, 1], 0.5, atol=0.05)

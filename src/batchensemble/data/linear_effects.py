@@ -21,7 +21,7 @@ NORMAL = 1.4826  # times the median size of a Gaussian error is its standard dev
 OPPOSED = 1.5  # times the variance: a promotion's end, and an error's, are opposed to its beginning
 CLEAR = 3.0  # standard deviations of Q beyond its mean
 EXACT = 0.01  # of the size of changes: no effect is known better
-TINY, SAME = 1e-9, 1e-6  # of all squares
+TINY, SAME = 1e-9, 1e-6  # beside columns whose squares add up to 1
 
 Singles = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -56,13 +56,12 @@ def linear_effects(panel: Panel, columns: Singles, values: Singles) -> tuple[Flo
 def own_effects(
     panel: Panel, columns: Singles, values: Singles, common: Floats
 ) -> tuple[Floats, Floats]:
-    """(columns,) those in common, better known now, and (series, columns) those in each series.
-
-    The same, where series do not differ.
+    """(columns,) effects in common, and (series, columns) the effects in each series.
 
     Effects differ as series do, and as their scales do, which know of what columns did to them. If
     those of a column differ by more than chance (Cochran's Q), each series' own changes decide, the
-    less the fewer there are, and without any it is the mean of the others.
+    less the fewer there are, and without any it is the mean of the others. Otherwise all series
+    have the effect in common.
     """
     column, value, series = _changes(panel, columns, values)
     ends = np.searchsorted(series, np.arange(len(panel) + 1))
@@ -70,13 +69,15 @@ def own_effects(
     alone, variance = np.tile(common, (len(panel), 1)), np.full((len(panel), len(common)), np.inf)
     for k, rows in enumerate(parts):
         x, y = column[rows], value[rows]
-        told = np.square(x).sum(axis=0) > 0
+        sizes = np.sqrt(np.square(x).sum(axis=0))
+        told = sizes > 0
         if told.any() and y.any():
-            x = x[:, told]
+            x, sizes = x[:, told] / sizes[told], sizes[told]
             # Words are one column each, of which one follows from the others: the smallest effects.
-            alone[k, told], _ = _solved(x, y, TINY * float(np.square(x).sum()))
+            effects, _ = _solved(x, y, TINY)
             unit = np.diag(np.linalg.pinv(x.T @ x, rcond=SAME, hermitian=True))
-            variance[k, told] = unit * _noise(y - x @ alone[k, told], y)
+            alone[k, told] = effects / sizes
+            variance[k, told] = unit * _noise(y - x @ effects, y) / sizes**2
     means, spreads = common.copy(), np.zeros(len(common))
     for j in range(len(common)):
         means[j], spreads[j] = _differ(alone[:, j], variance[:, j], common[j])
