@@ -6,9 +6,14 @@ import shutil
 
 import pytest
 import torch
+from hypothesis import settings
 
 torch.set_num_threads(1)
 os.environ["BATCHENSEMBLE_OFFLINE"] = "1"
+
+# A test is no stopwatch: a busy machine may halt any example for longer than the usual 0.2 s.
+settings.register_profile("untimed", parent=settings(), deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.hookimpl(wrapper=True)

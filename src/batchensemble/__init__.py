@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from batchensemble import datasets, metrics, nn
-    from batchensemble.data.doubts import BatchEnsembleWarning
+    from batchensemble.data.telling import BatchEnsembleWarning
     from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor, load
     from batchensemble.predictive import (
         CategoricalPredictive,
@@ -41,7 +41,7 @@ __all__ = [
 
 # Imported on first use, so that a layer costs no scikit-learn and a metric no torch.
 _ROOMS = {
-    "BatchEnsembleWarning": "data.doubts",
+    "BatchEnsembleWarning": "data.telling",
     "CategoricalPredictive": "predictive",
     "Classifier": "estimators",
     "Forecaster": "estimators",

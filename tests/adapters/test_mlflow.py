@@ -145,7 +145,7 @@ def test_another_flavour_is_refused_by_name(store, tmp_path):
 
     other = LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])
     mlflow.sklearn.save_model(other, str(tmp_path / "other"))
-    with pytest.raises(ValueError, match="no model of batchensemble; its flavours are"):
+    with pytest.raises(ValueError, match="not a batchensemble model; its flavours are"):
         flavour.load_model(str(tmp_path / "other"))
 
 

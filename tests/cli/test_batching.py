@@ -62,6 +62,18 @@ def test_an_error_reaches_those_who_asked_and_nobody_after_them():
     assert second["n"].tolist() == [1]
 
 
+def test_a_request_that_cannot_be_answered_costs_those_beside_it_nothing():
+    def answer(columns, coverage):
+        if (columns[0].values < 0).any():
+            raise ValueError("below 0")
+        return pd.DataFrame({"value": columns[0].values})
+
+    first, wrong, last = ask(Batches(answer), [(rows(1, 2), 0.9), (rows(-1), 0.9), (rows(3), 0.9)])
+    assert first["value"].tolist() == [1, 2]
+    assert isinstance(wrong, ValueError)
+    assert last["value"].tolist() == [3]
+
+
 @pytest.mark.parametrize("n", [1, 3])
 def test_joined_rows_keep_kinds_zones_and_order(n):
     frame = pd.DataFrame(

@@ -50,8 +50,8 @@ def test_series_that_lost_their_zeros_are_known_and_others_are_told_to_be_new(sh
     answers = [pd.read_csv(f"{name}-out.csv", dtype=str) for name in ("last", "bare", "new")]
     pd.testing.assert_frame_equal(answers[0], answers[1])
     assert not answers[2].equals(answers[0])
-    assert ["knows no series" in words for words in said] == [False, False, True]
-    assert "such as x001, and forecasts" in " ".join(said[2].split())
+    assert ["saw no series" in words for words in said] == [False, False, True]
+    assert "such as x001, and they are forecast" in " ".join(said[2].split())
 
 
 def test_series_that_a_file_tells_apart_stay_apart():

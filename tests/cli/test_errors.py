@@ -8,11 +8,13 @@ import time
 
 import pandas as pd
 import pytest
-from sample_files import houses, sales
+import typer
+from sample_files import QUICK, houses, sales
 from typer.testing import CliRunner
 
+from batchensemble import load
 from batchensemble.cli.app import app
-from batchensemble.cli.errors import about_file
+from batchensemble.cli.errors import about_file, one_line_errors
 from batchensemble.training.loop import TrainingDiverged
 
 
@@ -28,6 +30,20 @@ def test_a_reader_who_has_read_enough_is_no_error(shell):
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
         assert done.stdout.splitlines()[-1:] == ["141"]
         assert done.stderr == ""
+
+
+def test_a_reader_who_has_read_enough_costs_no_model(shell):
+    program = f"{sys.executable} -c 'from batchensemble.cli.app import app; app()'"
+    fit = "fit houses.csv --target price --epochs 1 --preset fast -o 'kept for later.be'"
+    line = f"{program} {fit} | head -n 0; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    assert (done.stdout.splitlines()[-1:], done.stderr) == (["141"], "")
+    assert load(shell.folder / "kept for later.be").epochs == 1
+
+
+def test_the_next_command_is_one_that_a_shell_can_read(shell):
+    fit = ["fit", "houses.csv", "--target", "price", "--epochs", "1", "-o", "a model.be"]
+    assert "Next: batchensemble predict 'a model.be' new.csv" in CliRunner().invoke(app, fit).output
 
 
 @pytest.mark.parametrize(
@@ -47,8 +63,11 @@ def test_a_reader_who_has_read_enough_is_no_error(shell):
             "fit houses.csv -t price -o none/m.be",
             "expected a folder for none/m.be, got none at none; make it first",
         ),
-        ("fit houses.csv -t price -o houses.csv", "such as m.be, got that of a table: houses.csv"),
-        ("fit houses.csv -t price -o other.parquet", "got that of a table: other.parquet"),
+        (
+            "fit houses.csv -t price -o houses.csv",
+            "such as m.be, got the name of a table: houses.csv",
+        ),
+        ("fit houses.csv -t price -o other.parquet", "got the name of a table: other.parquet"),
         ("fit empty.csv -t price", "empty.csv is empty"),
         ("fit heads.csv -t price", "got no rows"),
         ("fit twice.csv -t a", "got more than once: 'a'"),
@@ -89,7 +108,10 @@ def test_a_reader_who_has_read_enough_is_no_error(shell):
             "expected a folder for none/out.csv, got none at none",
         ),
         ("predict price.be new.csv --keep idd", "did you mean 'id'?"),
-        ("predict price.be named.csv --keep mean", "called like one of the predictions: 'mean'"),
+        (
+            "predict price.be named.csv --keep mean",
+            "a column with the name of a prediction: 'mean'",
+        ),
         ("predict price.be new.csv --horizon 3", "this model predicts a table"),
         ("predict sales.be --keep store", "--keep is for tables, and this model is a forecaster"),
         ("fit houses.csv -t price -o -", "the model needs a file name"),
@@ -165,7 +187,7 @@ def test_an_interruption_is_130_and_writes_nothing(shell, monkeypatch):
     shell("fit", "houses.csv", "-t", "price", code=130)
     assert not (shell.folder / "houses.be").exists()
     words = ("fit", "houses.csv", "-t", "price", "--checkpoint", "half.ckpt")
-    assert "go on from half.ckpt" in shell(*words, code=130).stderr
+    assert "continue from half.ckpt" in shell(*words, code=130).stderr
 
 
 @pytest.mark.slow
@@ -199,10 +221,10 @@ def test_a_device_that_is_not_here_is_no_fault_of_the_file(shell):
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (RuntimeError("odd\nlines"), "should not have happened: RuntimeError: odd lines; please"),
-        (KeyError("key"), "this should not have happened: KeyError: 'key'; please report it"),
-        (MemoryError(), "the memory of this machine does not suffice; use fewer rows"),
-        (RuntimeError("can't allocate memory: 9 bytes"), "the memory of this machine does not"),
+        (RuntimeError("odd\nlines"), "this is a bug: RuntimeError: odd lines; please"),
+        (KeyError("key"), "this is a bug: KeyError: 'key'; please report it"),
+        (MemoryError(), "out of memory; use fewer rows"),
+        (RuntimeError("can't allocate memory: 9 bytes"), "out of memory; use fewer"),
         (OSError(errno.ENOSPC, "No space left on device"), "No space left on device: out.csv was"),
         (OSError(errno.EIO, "Input/output error", "some.csv"), "Input/output error: some.csv"),
         (ValueError("two\nlines"), "Error: two lines"),
@@ -265,6 +287,22 @@ def test_a_terminated_process_cleans_up(shell):
     assert not [path.name for path in shell.folder.iterdir() if "out" in path.name]
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_counts_even_where_python_makes_another_error_of_it(number, code):
+    class Stops:
+        def __set_name__(self, owner, name):
+            signal.raise_signal(number)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # workers ignore it
+    try:
+        with pytest.raises(typer.Exit) as ended, one_line_errors():
+            type("Imported", (), {"part": Stops()})
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.value.exit_code == code
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
 @pytest.mark.parametrize("command", ["predict price.be new.csv", "fit --help", "--help", ""])
 def test_a_full_standard_output_is_named(shell, command):
@@ -313,3 +351,29 @@ def test_letters_that_an_output_does_not_know_cost_no_model(shell):
     )
     rows = run("predict", "letters.be", "letters.csv", "-o", "-", "--keep", "größe 🏠")
     assert rows.decode("utf-8").startswith("größe 🏠,mean")  # as in a file
+
+
+def test_names_from_files_cannot_command_the_terminal(shell):
+    odd = "ar\x1b]0;title\x07ea\x9b31m"
+    shell.read("houses.csv").rename(columns={"area": odd}).to_csv("odd.csv", index=False)
+    said = [shell("fit", "odd.csv", "-t", "price", "-o", "odd.be", *QUICK)]
+    said += [shell("inspect", "odd.be"), shell("fit", "odd.csv", "-t", odd + "x", code=1)]
+    for done in said:
+        assert not set("\x1b\x07\x9b") & set(done.stdout + done.stderr)
+        assert "ar\\x1b]0;title\\x07ea\\x9b31m" in done.stdout + done.stderr
+
+
+def test_a_width_of_zero_is_one_that_is_not_known(shell):
+    code = "from batchensemble.cli.app import app; app()"
+    for words in (["inspect", "price.be"], ["fit", "--help"]):
+        said = []
+        for columns in ("0", "80"):
+            environment = {**os.environ, "COLUMNS": columns}
+            done = subprocess.run(
+                [sys.executable, "-c", code, *words],
+                capture_output=True,
+                text=True,
+                env=environment,
+            )
+            said.append(done.stdout)
+        assert said[0].split() == said[1].split() != []

@@ -64,7 +64,7 @@ def test_scores_of_each_class_are_those_of_scikit_learn(shell):
 
 @pytest.mark.parametrize(
     ("right", "said"),
-    [(0.5, "less often right than"), (0.6, "no more often right than"), (0.7, "")],
+    [(0.5, "less accurate than"), (0.6, "no more accurate than"), (0.7, "")],
 )
 def test_a_model_that_a_constant_equals_is_told_so_in_the_first_line(right, said):
     sheet, curve = Sheet("doubtful", "", ("line",), ((7,),)), Curve("", "", [], [])

@@ -119,7 +119,7 @@ def test_codes_are_read_as_words_if_asked_for(shell):
     frame = pd.DataFrame({"zip": random.integers(10000, 10009, 150), "x": random.normal(size=150)})
     frame.assign(y=random.normal(size=150)).to_csv("codes.csv", index=False)
     said = plain_words(shell("fit", "codes.csv", "-t", "y", *QUICK).stdout)
-    assert "Warning: column 'zip' is read as numbers, and its name says codes" in said
+    assert "Warning: column 'zip' is read as numbers, but its name suggests codes" in said
     asked = shell("fit", "codes.csv", "-t", "y", "--category", "zip", *QUICK, "--json").stdout
     origin = json.loads(asked)
     assert origin["columns"] == {"zip": "category", "x": "number"}
@@ -163,7 +163,7 @@ def test_the_kind_of_a_target_is_said_and_can_be_chosen(shell):
     frame = pd.DataFrame({"x": x, "visits": random.poisson(np.exp(2 + 0.8 * x))})
     frame.to_csv("shop.csv", index=False)
     said = plain_words(shell("fit", "shop.csv", "-t", "visits", *QUICK).stdout)
-    assert "Target: count: never below 0; recognised, --target-kind chooses another" in said
+    assert "Target: count: never below 0; recognised, --target-kind overrides it" in said
     shown = plain_words(shell("inspect", "shop.be").stdout)
     assert "count: never below 0" in shown
     shell("predict", "shop.be", "shop.csv", "-o", "answers.csv")
@@ -375,4 +375,4 @@ def test_a_checkpoint_is_for_tables_and_is_gone_in_the_end(shell):
     words = ("-t", "sales", "--time", "month", "--series", "store", "--checkpoint", "run.ckpt")
     assert "--checkpoint is for tables" in shell("fit", "sales.csv", *words, code=2).stderr
     same = ("-t", "price", "--checkpoint", "houses.be")
-    assert "would be the model" in shell("fit", "houses.csv", *same, code=2).stderr
+    assert "would overwrite the model" in shell("fit", "houses.csv", *same, code=2).stderr

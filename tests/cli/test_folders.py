@@ -73,7 +73,7 @@ def test_a_folder_in_that_of_predictions_may_be_predicted(shell, new):
     assert "there is no file mo*/*.csv" in " ".join(said.split())
     shell("predict", "price.be", "new", "-o", "more")
     said = shell("predict", "price.be", "mo*/*.csv", "-o", "more", code=1).stderr
-    assert "with files in the folder of predictions more alone" in " ".join(said.split())
+    assert "are in the output folder more; name other files" in " ".join(said.split())
 
 
 def test_parts_without_rows_have_no_predictions_and_stop_nobody(shell, new):
@@ -168,7 +168,7 @@ def test_a_folder_is_predicted_by_the_models_of_its_groups(towns, new):
     assert Path("out/b.csv").read_text() == towns("predict", "models", "new/b.csv").stdout
     towns(*BY_TOWN, "--seed", "7")
     said = towns("predict", "models", "new", "-o", "out", code=1).stderr
-    assert "out has predictions of another model" in said
+    assert "out holds predictions of another model" in said
     said = towns("predict", "new", "new", "-o", "out", code=1).stderr
     assert "expected models by group in new" in said
 
@@ -177,7 +177,7 @@ def test_predictions_of_another_model_or_coverage_are_not_mixed_in(shell, new):
     shell("predict", "price.be", "new", "-o", "out")
     for words in (("town.be",), ("price.be", "--coverage", 0.5), ("price.be", "--keep", "town")):
         said = shell("predict", words[0], "new", "-o", "out", *words[1:], code=1).stderr
-        assert "out has predictions of another model, or with other options" in said
+        assert "out holds predictions of another model or with other options" in said
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_files_that_somebody_else_made_are_not_taken_for_predictions(shell, new)
     notes.parent.mkdir()
     notes.write_text("my own notes")
     said = shell("predict", "price.be", "new", "-o", "out", code=1).stderr
-    assert "was not made by predicting a folder" in " ".join(said.split())
+    assert "and was not written by predict" in " ".join(said.split())
     assert notes.read_text() == "my own notes"
 
 
@@ -211,7 +211,7 @@ def test_nor_are_they_in_a_folder_that_has_predictions(shell, new, is_empty, is_
     (new / "b.csv").touch()  # to be predicted again
     before = {path: path.stat().st_mtime_ns for path in Path("out").iterdir()}
     said = " ".join(shell("predict", "price.be", "new", "-o", "out", code=1).stderr.split())
-    assert "out/c.csv is there, and was not made by predicting a folder" in said
+    assert "out/c.csv exists, and was not written by predict" in said
     assert Path("out/c.csv").read_text() == "my own notes"
     assert {path: path.stat().st_mtime_ns for path in Path("out").iterdir()} == before
     Path("out/c.csv").unlink()
@@ -225,7 +225,7 @@ def test_what_was_not_made_after_all_is_not_taken_for_predictions(shell, new, co
     shell("predict", "price.be", "new", "-o", "out", code=1 if content else 0)
     Path("out/c.csv").write_text("my own notes")
     said = shell("predict", "price.be", "new", "-o", "out", code=1).stderr
-    assert "was not made by predicting a folder" in " ".join(said.split())
+    assert "and was not written by predict" in " ".join(said.split())
     assert Path("out/c.csv").read_text() == "my own notes"
 
 
@@ -253,7 +253,7 @@ def test_a_folder_of_a_version_that_did_not_note_its_files_goes_on(shell, new):
     for damaged in ("{", "[1]", '{"made": [1]}'):
         Path("out/.predictions.json").write_text(damaged)
         said = shell("predict", "price.be", "new", "-o", "out", code=1).stderr
-        assert "out has predictions of another model" in said
+        assert "out holds predictions of another model" in said
 
 
 def test_predictions_of_one_folder_are_not_those_of_another(shell, new):

@@ -89,7 +89,7 @@ def test_intervals_that_hold_far_too_few_of_the_last_steps_are_told(tmp_path):
     data, settings = series(tmp_path, broken), QUICK | {"horizon": 4, "n_paths": 50}
     told = train(data, settings, holdout=0.2, seed=0).origin_["warnings"]
     assert told[-1] == (
-        "the 80 % intervals hold only 0 % of the values in held-out windows; fit with --calibrate"
+        "the 80 % intervals cover only 0 % of the values in held-out windows; fit with --calibrate"
     )
 
 
@@ -195,7 +195,7 @@ def test_the_rows_that_judged_a_model_calibrate_it(tmp_path, target):
     said = learned.origin_["calibrated"].replace("\N{NO-BREAK SPACE}", " ")
     assert f"90 % {things} covered" in said
     assured = learned.calibration_report().loc[0.9, "assured_after"]
-    assert said.endswith(f"; of new rows at least {100 * assured:.1f} %, 95 times in 100")
+    assert said.endswith(f"; of new rows, at least {100 * assured:.1f} % with 95 % confidence")
     before, after = (
         prediction_columns(model, model.predict_dist(data.frame), 0.9) for model in (plain, learned)
     )

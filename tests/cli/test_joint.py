@@ -129,6 +129,6 @@ def test_the_kind_of_each_target_is_said_and_whether_a_logarithm_may_help():
     models = {"price": price, "days": days}
     print_targets(console, dict.fromkeys(models, origin), {}, models)
     said = console.export_text()
-    assert "Target: positive: never below 0; recognised, --target-kind chooses another" in said
+    assert "Target: positive: never below 0; recognised, --target-kind overrides it" in said
     assert "--target-scaling log" in said
     assert "Target: count: never below 0\n" in said

@@ -48,7 +48,7 @@ def test_months_that_are_missing_in_between_are_read_around(forecast):
     ("n_missing", "dates", "so"),
     [
         (0, "", ""),
-        (1, "from 2021-12-01 to 2022-02-01", "what is between counts as missing"),
+        (1, "from 2021-12-01 to 2022-02-01", "the steps between count as missing"),
         (600, "from 2021-12-01 to 2072-01-01", "forecast from the new rows alone"),
     ],
 )

@@ -161,3 +161,22 @@ def test_groups_that_are_dates_of_a_csv_are_found_in_typed_files(towns, hours):
     typed.assign(day=pd.Timestamp("2024-05-07")).to_parquet("other.parquet")
     said = towns("predict", "days", "other.parquet", "-o", "out.csv", code=1).stderr
     assert "1 group of 'day' not seen at fit: '2024-05-07'" in said
+
+
+def test_a_file_has_one_reading_whichever_group_comes_first(shell):
+    random = np.random.default_rng(0)
+    small, large = random.integers(10, 99, 120), random.integers(10_000, 99_999, 120)
+    frame = pd.DataFrame({"shop": ["A"] * 60 + ["B"] * 60, "b": random.integers(0, 50, 120)})
+    frame["area"] = np.where((frame["shop"] == "A") | (frame["b"] < 25), large, small)
+    frame["sold"] = (frame["area"] / 10_000 + random.normal(size=120)).round(3)
+    frame.to_csv("shops.csv", index=False)
+    shell("fit", "shops.csv", "-t", "sold", "--by", "shop", "-o", "models", *QUICK)
+    new = frame[frame["area"] > 10_000].drop(columns="sold")
+    new["area"] = [f"{area / 1000:.3f}" for area in new["area"]]
+    answers = []
+    for first in ("A", "B"):
+        rows = new.sort_values("shop", ascending=first == "A", kind="stable")
+        rows.to_csv("new.csv", index=False)
+        shell("predict", "models", "new.csv", "-o", "out.csv")
+        answers.append(shell.read("out.csv").set_axis(rows.index).sort_index())
+    pd.testing.assert_frame_equal(*answers)

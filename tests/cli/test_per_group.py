@@ -55,7 +55,7 @@ def test_a_run_that_was_killed_goes_on_and_gives_the_same_models(towns, monkeypa
     assert "again has models of 1 of 3 groups; run the same command again" in said
     assert "Nothing was written" not in said
     assert len(files("again")) == 1
-    assert "1 were there already" in towns(*other).output
+    assert "1 already existed" in towns(*other).output
     assert len(calls) == 4  # one, the killed one, and the two that were left
 
     assert set(files("again")) == set(whole)
@@ -151,7 +151,7 @@ def test_models_fitted_two_at_a_time_are_those_fitted_one_by_one(towns):
     for folder in ("models", "again"):
         towns("predict", folder, "towns.csv", "-o", f"{folder}.csv")
     assert Path("models.csv").read_text() == Path("again.csv").read_text()
-    assert "3 were there already" in towns(*other).output  # whoever fitted them
+    assert "3 already existed" in towns(*other).output  # whoever fitted them
 
 
 START = "from batchensemble.cli.app import app; app()"
@@ -214,7 +214,7 @@ def test_what_is_finished_stays_when_a_worker_or_the_parent_is_struck(towns, who
     before = json.loads(Path("models/index.json").read_text())["groups"]
     assert 1 <= len(before) < 12
     kept = {name: Path("models", entry["file"]).read_bytes() for name, entry in before.items()}
-    assert f"(12 groups; {len(before)} were there already)" in towns(*command).output
+    assert f"(12 groups; {len(before)} already existed)" in towns(*command).output
     for name, content in kept.items():
         assert Path("models", before[name]["file"]).read_bytes() == content
     other = [*FIT[:7], "again", *FIT[8:]]
@@ -225,7 +225,7 @@ def test_what_is_finished_stays_when_a_worker_or_the_parent_is_struck(towns, who
 def test_other_rows_or_settings_are_fitted_again_and_no_model_of_another_group_is_lost(towns):
     towns(*FIT)
     before = files()
-    assert "3 were there already" in towns(*FIT).output
+    assert "3 already existed" in towns(*FIT).output
     assert files() == before
     frame = pd.read_csv("towns.csv", dtype={"plot": str})
     frame.loc[frame["town"] == "Bonn", "area"] += 1
@@ -235,7 +235,7 @@ def test_other_rows_or_settings_are_fitted_again_and_no_model_of_another_group_i
     assert files() == before
     frame.to_csv("towns.csv", index=False)
     Path("models/mine.be").write_bytes(b"not by fit")
-    assert "(3 groups; 2 were there already)" in towns(*FIT).output
+    assert "(3 groups; 2 already existed)" in towns(*FIT).output
     assert [name[:4] for name in files()] == ["Bonn", "Jena", "Ulm-", "mine"]
     assert "(3 groups)" in towns(*FIT, "--seed", "7").output
 
@@ -246,7 +246,7 @@ def test_a_file_in_another_notation_is_fitted_again(towns):
     for form in ("%d/%m/%Y", "%m/%d/%Y"):
         frame.assign(day=days.strftime(form)).to_csv("towns.csv", index=False)
         assert "(3 groups)" in towns(*FIT).output
-    assert "3 were there already" in towns(*FIT).output  # negative control
+    assert "3 already existed" in towns(*FIT).output  # negative control
 
 
 def test_groups_whose_names_look_alike_in_a_file_name_do_not_share_a_model(towns):
@@ -273,12 +273,12 @@ def test_groups_whose_numbers_are_written_otherwise_are_those_of_the_folder(town
         said = towns(*FIT).output
         index = json.loads(Path("models/index.json").read_text())
         assert [*index["groups"]] == ["01", "02", "03"]
-    assert "3 were there already" in said
+    assert "3 already existed" in said
     both = np.where(number == 3, "1", number.map("{:02d}".format))
     frame.assign(town=both).to_csv("both.csv", index=False)
     for n_fitted in (3, 0):  # 1 is another group than 01 where a file has both
         said = towns("fit", "both.csv", *FIT[2:7], "both", *FIT[8:]).output
-        assert f"(3 groups{'' if n_fitted else '; 3 were there already'})" in said
+        assert f"(3 groups{'' if n_fitted else '; 3 already existed'})" in said
 
 
 def test_rows_in_another_order_or_other_groups_make_another_model(towns):
@@ -295,7 +295,7 @@ def test_a_column_named_target_is_a_column_like_others(towns):
     towns(*FIT)
     frame["target"] += 1
     frame.to_csv("towns.csv", index=False)
-    assert "were there already" not in towns(*FIT).output
+    assert "already existed" not in towns(*FIT).output
 
 
 def test_each_group_knows_which_of_its_targets_are_censored(towns):
@@ -316,6 +316,10 @@ def test_a_group_that_cannot_be_fitted_a_gap_and_a_missing_folder_are_one_line_e
     frame.to_csv("gap.csv", index=False)
     said = towns("fit", "gap.csv", *FIT[2:], code=1).stderr
     assert "gap.csv, line 7: expected a group in the --by column 'town'" in said
+    frame.loc[5, "town"] = "Ulm\0"
+    frame.to_csv("nul.csv", index=False)
+    said = towns("fit", "nul.csv", *FIT[2:], code=1).stderr
+    assert "nul.csv, line 7: expected a group in the --by column 'town', got one with NUL" in said
     frame = pd.read_csv("towns.csv").assign(
         kind=lambda f: np.where(f["town"] == "Ulm", "a", f["plot"])
     )
@@ -327,7 +331,7 @@ def test_a_group_that_cannot_be_fitted_a_gap_and_a_missing_folder_are_one_line_e
         "needs a folder" in towns("fit", "towns.csv", "-t", "price", "--by", "town", code=2).stderr
     )
     same = ("-t", "town", "--by", "town", "-o", "k")
-    assert "another column for --by" in towns("fit", "towns.csv", *same, code=2).stderr
+    assert "--by names the target" in towns("fit", "towns.csv", *same, code=2).stderr
     Path("empty").mkdir()
     assert "cannot be read" in towns("predict", "empty", "new.csv", code=1).stderr
     for damaged in (
@@ -362,7 +366,7 @@ def test_groups_that_cannot_be_fitted_are_named_and_do_not_keep_the_others_from_
     assert re.search(r"group 'Bonn' could not be fitted \(\d+ rows: .*; nor could 'Jena';", said)
     assert [name[:4] for name in files("k")] == ["Ulm-"]
     frame.to_csv("kinds.csv", index=False)
-    assert "(3 groups; 1 were there already)" in towns(*words).output
+    assert "(3 groups; 1 already existed)" in towns(*words).output
 
 
 def test_jobs_and_clusters_are_for_groups_and_groups_for_tables(towns):

@@ -163,7 +163,7 @@ def test_the_csv_that_a_spreadsheet_saves_is_predicted_like_the_typed_file_of_fi
     done = shell("predict", "typed.be", "shown.csv")
     assert done.stdout == expected
     first = f"'{dollars['price'][0]}' as {frame['price'][0]:.15g}"
-    told = f"shown.csv is written otherwise than the file of fit: read price ({first})"
+    told = f"shown.csv is written differently from the file of fit: read price ({first})"
     assert plain(done.stderr) == f"Warning: {told}"
     assert told in plain(shell("evaluate", "typed.be", "shown.csv").stderr)
     dollars.assign(rate=frame["rate"].map("{:.0%}".format)).to_csv("shown.csv", index=False)

@@ -157,6 +157,12 @@ def test_a_wrong_cell_in_a_late_batch_leaves_no_file(shell, price, new):
     assert not list(shell.folder.glob(".?*"))
 
 
+def test_a_mistyped_folder_is_named_rather_than_the_output(shell, price):
+    (shell.folder / "out").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"no file or folder .*nope; check"):
+        predicted(price, shell.folder / "nope", shell.folder / "out")
+
+
 def test_a_forecast_is_the_forecasters_own_under_plain_names(shell):
     model = load("sales.be")
     out = shell.folder / "out.csv"
@@ -177,7 +183,7 @@ def test_a_forecast_has_no_two_columns_of_one_name(shell):
     sales().rename(columns={"store": "mean"}).to_csv("named.csv", index=False)
     words = ("-t", "sales", "--time", "month", "--series", "mean", "--horizon", 3)
     refused = shell("fit", "named.csv", *words, "-o", "named.be", code=1).stderr
-    assert "than those of forecasts, mean, lower, upper, got 'mean'; rename it" in refused
+    assert "not named like a forecast (mean, lower, upper), got 'mean'; rename it" in refused
     model = Forecaster(**TINY_FORECASTER, id_col="mean", time_col="month", target_col="sales")
     frame = pd.read_csv("named.csv", parse_dates=["month"])
     model.fit(frame.drop(columns="holidays")).save("named.be")

@@ -76,9 +76,9 @@ def test_a_page_says_what_matters_first(shell):
     assert "Truth and prediction" in page
     assert "Careful" not in page
     _, page = text_of(shell, "town.be")
-    assert "always answering the most common class" in page
+    assert "always predicting the most common class" in page
     assert "Right and wrong, by class" in page
-    assert f"Its {percent(0.9)} sets held" in page
+    assert f"Its {percent(0.9)} sets covered" in page
     assert "12 rows for its sets" in page
 
 

@@ -1,3 +1,4 @@
+import asyncio
 import json
 
 import numpy as np
@@ -23,7 +24,7 @@ def test_groups_that_no_request_could_name_are_refused_before_serving(shell):
     with open_table(shell.folder / "test.csv") as file:
         X = read_as(next(file.batches()), table_kinds(price), file, notations_of(price))
     price.calibrate(X, test["price"], groups=["a", "b"] * (len(X) // 2))
-    with pytest.raises(ValueError, match="calibrated by labels that are no column"):
+    with pytest.raises(ValueError, match="calibrated by group labels that are not a column"):
         TableRequests(price, Limits())
 
 
@@ -68,3 +69,25 @@ def test_a_horizon_is_a_whole_number(shell):
     for horizon in (b"true", b'"1"', b"1.5"):
         with pytest.raises(ValidationError, match="valid integer"):
             requests.body.validate_json(b'{"horizon": %s}' % horizon)
+
+
+def test_a_request_is_judged_by_itself_whatever_others_ask_at_the_same_time():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"a": random.normal(size=60), "c": random.choice(["x", "yy", "z"], 60)})
+    requests = TableRequests(
+        Regressor(preset="fast", epochs=1).fit(X, random.normal(size=60)), Limits()
+    )
+    bodies = [json.dumps({"rows": [{"a": 1.0, "c": c}]}).encode() for c in (None, True, "x")]
+
+    async def asked(bodies):
+        answers = [requests.answer(body, is_csv=False, coverage=0.9) for body in bodies]
+        return await asyncio.gather(*answers, return_exceptions=True)
+
+    alone = [waited(asked([body]))[0] for body in bodies]
+    for one, other in zip(alone, waited(asked(bodies)), strict=True):
+        assert type(one) is type(other)
+        if isinstance(one, ValueError):
+            assert "got true and false, none of which fit knew" in str(other)
+        else:
+            pd.testing.assert_frame_equal(one.frame, other.frame.reset_index(drop=True))
+    assert sum(isinstance(one, ValueError) for one in alone) == 1

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from batchensemble.cli.request_values import values_of
-from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.notation import COMMA, POINT
+from batchensemble.data.telling import BatchEnsembleWarning
 
 
-@pytest.mark.filterwarnings("ignore:.*is written otherwise")
+@pytest.mark.filterwarnings("ignore:.*is written differently")
 @pytest.mark.parametrize("beside", [{"b": COMMA}, {"b": POINT}, {}])
 def test_texts_are_read_as_in_files_of_the_model_and_numbers_are_what_they_are(beside):
     read = values_of("a", "number", beside, [1.5, "1.234", None, "12.5"])
@@ -27,7 +27,7 @@ def test_a_text_that_is_no_number_is_refused_with_its_row():
         assert values_of("a", "number", {"b": COMMA}, [1, "1,5"]).tolist() == [1, 1.5]
 
 
-@pytest.mark.filterwarnings("ignore:.*is written otherwise")
+@pytest.mark.filterwarnings("ignore:.*is written differently")
 def test_numbers_beside_texts_of_another_notation_do_not_change_how_these_are_read():
     for cells in (["12.125"], [12.5, "12.125"], [None, "12.125"]):
         assert values_of("a", "number", {"a": COMMA}, cells)[-1] == 12125

@@ -54,10 +54,10 @@ def test_intervals_that_hold_too_little_are_told_unless_it_may_be_chance():
     assert doubt_about_coverage(0.8, 0.9, 20) == []
     assert doubt_about_coverage(0.95, 0.9, 10_000) == []
     (doubt,) = doubt_about_coverage(0.8, 0.9, 1000)
-    assert "intervals hold only 80" in doubt
+    assert "intervals cover only 80" in doubt
     assert doubt_about_coverage(0.4, 0.9, 2) == []
     (doubt,) = doubt_about_coverage(0.4, 0.9, 2, 24)  # of two windows of twelve steps
-    assert "intervals hold only 40" in doubt
+    assert "intervals cover only 40" in doubt
 
 
 def test_good_intervals_are_hardly_ever_doubted():

@@ -9,7 +9,7 @@ from sample_files import QUICK, sales
 from batchensemble import Forecaster, load
 from batchensemble.cli.comparison import evaluate_file
 from batchensemble.cli.scores import sampling_words
-from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.telling import BatchEnsembleWarning
 
 
 def judged(model):

@@ -10,7 +10,7 @@ import warnings
 import pytest
 
 from batchensemble.cli.serve import _listen
-from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.telling import BatchEnsembleWarning
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 

@@ -10,7 +10,7 @@ from sample_files import QUICK, sales
 from batchensemble import Regressor, load
 from batchensemble.cli.predictions import predict_file
 from batchensemble.cli.request_bodies import Limits
-from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.telling import BatchEnsembleWarning
 
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 testclient = pytest.importorskip("fastapi.testclient", reason="fastapi is not installed")
@@ -112,6 +112,15 @@ def test_a_field_that_no_request_has_is_a_422_and_not_passed_over(shell, price, 
         assert at.post("/predict", json={"rows": [], "horizon": 1}).status_code == 422
 
 
+def test_nothing_at_all_is_not_a_question_about_the_series_of_fit(shell):
+    with client("sales.be") as at:
+        none, empty = {"history": []}, {"content": b"", "headers": {"Content-Type": "text/csv"}}
+        for answer in (at.post("/predict", json=none), at.post("/predict", **empty)):
+            assert answer.status_code == 422
+            assert "got nothing; send {} as JSON to continue" in answer.json()["detail"]
+        assert at.post("/predict", json={"ahead": []}).status_code == 200
+
+
 CELLS = {
     "town": [" Bonn ", "", "NA", "null", "bonn"],
     "plot": [" 007", "7", "100.0", "N/A", ""],
@@ -123,7 +132,7 @@ CELLS = {
 
 
 @pytest.mark.parametrize("name", CELLS)
-@pytest.mark.filterwarnings("ignore:.*is written otherwise")  # 80,5
+@pytest.mark.filterwarnings("ignore:.*is written differently")  # 80,5
 def test_a_text_is_read_alike_in_json_and_in_csv(price, rows, name):
     for cell in CELLS[name]:
         row = rows[0] | {name: cell}
@@ -268,7 +277,7 @@ def test_series_left_out_are_named_in_the_notes_of_the_answer(shell):
 @pytest.mark.parametrize(
     ("store", "factor", "words"),
     [
-        ("North", 1, "the model knows no series of the request, such as North"),
+        ("North", 1, "fit saw no series of the request, such as North"),
         ("north", 1000, "1,000 times smaller"),
     ],
 )

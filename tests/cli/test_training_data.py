@@ -45,8 +45,11 @@ def test_numbered_times_and_series_are_whole_numbers(tmp_path):
     ("change", "words"),
     [
         ({"month": "03/04/2026"}, "as times, but .*'03/04/2026' may be .*; add --dayfirst or"),
-        ({"month": ["2026-01-01"] * 119 + ["soon"]}, "the first of them 'soon' in line 121"),
-        ({"sales": [1.5] * 119 + ["none yet"]}, "the first of them 'none yet' in line 121"),
+        (
+            {"month": ["2026-01-01"] * 119 + ["soon"]},
+            "the first exception being 'soon' in line 121",
+        ),
+        ({"sales": [1.5] * 119 + ["none yet"]}, "the first exception being 'none yet' in line 121"),
         ({"month": 1.5}, "expected times that are whole numbers in 'month', got 1.5"),
         (
             {"store": None},

@@ -21,7 +21,7 @@ def test_the_verdict_compares_with_the_mean_and_knows_what_chance_allows():
     scores = {"rmse": 59.0, "rmse_of_mean": 100.0, "coverage": 0.875}
     assert short(scores) == (
         "Better than always predicting the mean by 41 %: the typical error is 59.00 instead of "
-        "100.0. Its 90 % intervals held 87.5 % of 80 rows, which is what chance allows."
+        "100.0. Its 90 % intervals covered 87.5 % of 80 rows, which is what chance allows."
     )
     assert "they are too narrow" in short(scores | {"coverage": 0.7})
     assert "they are wide" in short(scores | {"coverage": 1.0})
@@ -33,7 +33,7 @@ def test_forecasts_are_compared_with_the_season_and_judged_by_windows_that_do_no
     scores = {"rmse": 4.0, "rmse_of_season": 5.0, "rmse_of_last": 9.0, "coverage": 0.7}
     told = short(scores, "forecast", n_rows=48, horizon=6, n_windows=38)
     assert told.startswith("Better than always repeating the last season by 20 %")
-    assert "held 70 % of the values in 38 windows, which is what chance allows" in told
+    assert "covered 70 % of the values in 38 windows, which is what chance allows" in told
     assert "too narrow" in short(scores, "forecast", n_rows=480, horizon=6, n_windows=400)
 
 
@@ -42,10 +42,12 @@ def test_classes_are_better_than_the_commonest_only_beyond_chance():
         scores = {"accuracy": right, "accuracy_of_commonest": 0.6, **more}
         return short(scores, "classification", n_rows=100)
 
-    assert told(0.8).startswith("Better than always answering the most common class: right in 80 %")
+    assert told(0.8).startswith(
+        "Better than always predicting the most common class: right in 80 %"
+    )
     assert told(0.62).startswith("Perhaps better (the difference may be chance)")
     assert told(0.6).startswith("No better")
-    assert "Its 90 % sets held 50 % of 100 rows, fewer than chance" in told(
+    assert "Its 90 % sets covered 50 % of 100 rows, fewer than chance" in told(
         0.8, coverage_of_sets=0.5
     )
 

@@ -14,10 +14,8 @@ SAID = {
     "read it as words: X['zip'].astype(str), or --category on the command line": (
         "read it as words: add --category zip"
     ),
-    "leave it out (--drop on the command line): scores": "leave it out with --drop: scores",
-    "calibrate with per_class=True for one of each class": (
-        "fit with --per-class for one of each class"
-    ),
+    "leave it out (--drop on the command line): with it": "leave it out with --drop: with it",
+    "for one per class, calibrate with per_class=True": "for one per class, fit with --per-class",
     "fit with calibrate=True, or calibrate with newer observations": "fit with --calibrate",
     "got 4 of 20; collect more, or fit without calibrate=True": (
         "got 4 of 20; collect more, or add --no-calibrate"

@@ -66,7 +66,7 @@ def test_every_group_is_covered_as_asked_and_without_groups_it_is_not(transform)
 )
 def test_a_group_that_calibrate_did_not_have_is_named_beside_some_it_had(known, asked, words):
     groups = np.repeat(known, 50)
-    with pytest.raises(ValueError, match=f"expected groups that calibrate had, {words}"):
+    with pytest.raises(ValueError, match=f"expected groups of the calibration rows, {words}"):
         quantiles_by_group(np.arange(100.0), 0.9, groups=groups, of=np.array(asked))
 
 
@@ -182,6 +182,15 @@ def test_groups_are_one_label_for_each_row():
     for wrong in ([1, 2], [[1], [2], [3]], [1j, 2j, 3j]):
         with pytest.raises(ValueError, match="expected one label for each of 3 rows"):
             read_groups(wrong, 3)
+
+
+@pytest.mark.parametrize("labels", [[1, 2, 1], [1.5, 2, 1], [True, False, True]])
+def test_numbers_in_an_array_of_objects_are_numbers(labels):
+    read = read_groups(np.array(labels, object), 3)
+    assert read.dtype == np.array(labels).dtype
+    assert read.tolist() == labels
+    assert read_groups(np.array([*labels[:2], 10**30], object), 3).tolist()[2] == str(10**30)
+    assert read_groups(np.array([1, True, 0], object), 3).tolist() == ["1", "True", "0"]
 
 
 def test_tuples_are_labels_like_any_other():

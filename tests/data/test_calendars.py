@@ -34,6 +34,8 @@ offset = pd.tseries.frequencies.to_offset
         ("min", 60),
         ("s", 60),
         ("ms", 1),
+        ("200ms", 432_000),
+        ("5us", 1),
         ("bh", 1),
     ],
 )

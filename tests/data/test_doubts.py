@@ -117,7 +117,7 @@ def test_a_leak_of_a_rare_class_is_told(table):
         ("rate", [f"{i % 60}.5 %" for i in range(N)], "numbers written as text, such as '0.5 %'"),
         ("note", [f"a nice old flat {i} near" for i in range(N)], "is free text"),
         ("cost", [f"1,{i:03d}.50" for i in range(N)], "numbers written as text, such as '1,000.50"),
-        ("zip", np.arange(N) % 40 + 10_000, "its name says codes"),
+        ("zip", np.arange(N) % 40 + 10_000, "its name suggests codes"),
         ("day", [f"0{1 + i % 9}/0{1 + i % 7}/2024" for i in range(N)], "convert it with pd.to_dat"),
     ],
 )

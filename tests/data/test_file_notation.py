@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import BY_DECIMAL, COMMA, POINT, Notation
 from batchensemble.data.reading import open_table
+from batchensemble.data.telling import BatchEnsembleWarning
 from batchensemble.data.text import read_as
 
 KINDS = {"a": "number", "b": "category"}
@@ -36,14 +36,14 @@ def read(path, n_rows, known=None, options=AS_FOUND, kinds=None, usual=None):
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 3])
-@pytest.mark.filterwarnings("ignore:.*is written otherwise")
+@pytest.mark.filterwarnings("ignore:.*is written differently")
 def test_decimal_commas_of_one_batch_hold_for_those_that_follow(csv, n_rows):
     whole = read(csv(SALES), n_rows)
     assert whole["a"].tolist() == [1234, 2345, 3456]
     assert whole["b"].tolist() == [0.5, 7, 8]
 
 
-@pytest.mark.filterwarnings("ignore:.*is written otherwise")
+@pytest.mark.filterwarnings("ignore:.*is written differently")
 def test_one_file_is_never_read_in_two_ways(csv):
     path = csv(SALES[::-1])
     assert read(path, 3)["a"].tolist() == [3456, 2345, 1234]
@@ -89,7 +89,7 @@ def test_signs_and_thousands_that_fit_did_not_see_are_read_as_fit_would(
 ):
     path = csv([(cell, "7") for cell in cells], separator=separator)
     with pytest.warns(
-        BatchEnsembleWarning, match=r"f\.csv is written otherwise .*: read a \("
+        BatchEnsembleWarning, match=r"f\.csv is written differently from .*: read a \("
     ) as told:
         whole = read(path, 1)
     assert len(told) == 1
@@ -225,7 +225,7 @@ def test_points_that_may_all_be_decimal_are_taken_so_and_told_between_semicolons
 
 
 @pytest.mark.parametrize("separator", [";", "\t", ","])
-@pytest.mark.filterwarnings("ignore:.*is written otherwise")
+@pytest.mark.filterwarnings("ignore:.*is written differently")
 def test_points_part_thousands_where_other_columns_of_fit_had_decimal_commas(csv, separator):
     rows = [("7.685", '"1.048,04"'), ("950", '"48,04"')]
     whole = read(csv(rows, separator=separator), 2, {"b": COMMA})
@@ -238,7 +238,7 @@ def test_points_part_thousands_where_other_columns_of_fit_had_decimal_commas(csv
 @pytest.mark.parametrize(
     "row", [("76705", "9.079"), ('"76,705"', "9.079"), ("7", '"76,705 €"'), ("7", '"9,079"')]
 )
-@pytest.mark.filterwarnings("ignore:.*is written otherwise")
+@pytest.mark.filterwarnings("ignore:.*is written differently")
 def test_decimal_commas_of_fit_are_not_looked_for_in_files_that_show_none(csv, row):
     known = {"b": Notation(",", ".' ", "€" if "€" in row[1] else "")}
     with pytest.raises(ValueError, match=r"column 'b', .*file of fit had decimal commas; add"):
@@ -263,7 +263,7 @@ def test_certain_commas_of_a_column_decide_about_points_in_others(csv, n_rows):
 @pytest.mark.parametrize("separator", [";", "\t", ","])
 @pytest.mark.parametrize("known", [None, {"a": COMMA}, {"a": POINT}, {"b": COMMA}])
 @pytest.mark.parametrize("n_rows", [1, 2])
-@pytest.mark.filterwarnings("ignore:.*is written otherwise")
+@pytest.mark.filterwarnings("ignore:.*is written differently")
 def test_numbers_are_as_large_as_at_fit_where_their_mark_is_open(csv, separator, known, n_rows):
     large, small = np.linspace(500, 90_000, 9), np.linspace(-20, 20, 9)
     for cells, numbers in (
@@ -337,7 +337,7 @@ def test_numbers_of_another_country_are_the_same_or_asked_about(
 
 def test_commas_that_only_semicolons_say_to_be_decimal_are_told(csv):
     wide = {"a": np.geomspace(9, 60_000, 200)}  # either reading is usual
-    with pytest.warns(BatchEnsembleWarning, match=r"written otherwise .*'42,336' as 42.336"):
+    with pytest.warns(BatchEnsembleWarning, match=r"written differently .*'42,336' as 42.336"):
         open_commas = read(csv([("42,336", "u"), ("12,500", "u")]), 2, {}, usual=wide, kinds=KINDS)
     assert open_commas["a"].tolist() == [42.336, 12.5]
     certain = read(csv([("42,5", "u"), ("12,25", "u")]), 2, {}, usual=wide, kinds=KINDS)

@@ -72,7 +72,6 @@ def test_pandas_polars_and_an_object_array_of_one_table_give_the_same_columns():
         ([Fraction(1, 2), Decimal("2"), np.float32(3), pd.NA], "number", [0.5, 2, 3, NAN]),
         ([Decimal("sNaN"), Decimal("NaN"), np.int8(1)], "number", [NAN, NAN, 1]),
         ([True, None, np.bool_(False), NAN], "boolean", [1, NAN, 0, NAN]),
-        ([True, 2], "number", [1, 2]),
         ([None, NAN], "number", [NAN, NAN]),
         ([np.timedelta64(2, "m"), np.timedelta64("NaT", "m")], "number", [120, NAN]),
         ([pd.Timedelta(days=1), pd.NaT, dt.timedelta(seconds=1)], "number", [86400, NAN, 1]),
@@ -89,6 +88,32 @@ def test_words_and_mixtures_of_words_and_numbers_are_categories_with_one_sign_fo
     read = column(["a", np.str_("b"), 1, 1.0, "1", 1.5, True, None, NAN, pd.NA, pd.NaT, b"c"])
     assert read.kind == "category"
     assert read.values.tolist() == [*"ab111", "1.5", "True", None, None, None, None, "c"]
+
+
+def test_a_truth_among_numbers_is_the_same_word_whatever_rows_are_beside_it():
+    values = [True, 7, "unknown", np.False_, None]
+    whole = column(values).as_kind("category").values.tolist()
+    for rows in ([0], [0, 1], [0, 1, 4], [3, 1], [3, 4], [1]):
+        part = column([values[i] for i in rows]).as_kind("category")
+        assert part.values.tolist() == [whole[i] for i in rows]
+
+
+def test_texts_of_polars_take_their_own_room_and_keep_what_ends_them():
+    texts = ["a", "a\0", "q" * 20_000] * 100
+    read = read_columns(pl.DataFrame({"c": texts}))[0]
+    assert read.values.tolist() == texts
+    assert read.values.nbytes == 8 * len(texts)
+
+
+@pytest.mark.parametrize("n", [1, 32, 33])
+def test_sparse_columns_of_several_kinds_are_read_in_batches_of_any_size(n):
+    dense = pd.DataFrame({"a": np.arange(40) % 2 == 0, "b": np.arange(40.0), "c": np.ones(40, int)})
+    mixed = dense.assign(
+        a=pd.arrays.SparseArray(dense.a, fill_value=False),
+        c=pd.arrays.SparseArray(dense.c, fill_value=1),
+    )
+    pairs = zip(read_columns(mixed[:n]), read_columns(dense[:n]), strict=True)
+    assert all(same(a, b) for a, b in pairs)
 
 
 def test_strings_stay_categories_even_if_they_read_as_numbers():

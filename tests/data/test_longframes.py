@@ -187,6 +187,32 @@ def test_ids_that_cannot_be_compared_are_refused_by_name(odd):
         read_panel(frame)
 
 
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pd.to_timedelta([1, 1, 2], "D"),
+        pd.to_datetime(["2021-01-01"] * 3).tz_localize("Europe/Oslo"),
+        pl.Series([1, 1, 2**100], dtype=pl.Int128),
+    ],
+)
+def test_ids_that_would_come_back_as_others_are_refused(ids):
+    make = pl.DataFrame if isinstance(ids, pl.Series) else pd.DataFrame
+    with pytest.raises(TypeError, match="column 'unique_id'; convert them to texts"):
+        read_panel(make({"unique_id": ids, "ds": [0, 1, 0], "y": [1.0, 2.0, 3.0]}))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_ids_that_pandas_would_read_in_part_are_refused(make):
+    frame = {"unique_id": ["a\0b", "a\0c"], "ds": [0, 1], "y": [1.0, 2.0]}
+    with pytest.raises(ValueError, match=r"without the character NUL, got 'a.x00"):
+        read_panel(make(frame))
+
+
+def test_an_array_of_records_is_refused():
+    with pytest.raises(TypeError, match=r"array of records; use pd\.DataFrame\(data\)"):
+        read_panel(pd.DataFrame({"ds": [0, 1], "y": [1.0, 2.0]}).to_records(index=False))
+
+
 def test_times_that_nobody_can_read_are_refused_in_words():
     zoned = pa.array([0, 86_400], pa.timestamp("s", tz="Mars/Base"))
     with pytest.raises(ValueError, match="expected times of a known time zone, got 'Mars/Base'"):

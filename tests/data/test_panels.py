@@ -358,3 +358,9 @@ def test_times_to_be_like_others_are_moved_only_where_those_were():
     assert moved.times.tolist() == read_panel(ends, freq="MS").times.tolist() == starts.tolist()
     with pytest.raises(ValueError, match=r"frequency 'MS' .* got 2020-01-31.*looks like 'ME'"):
         read_panel(ends, freq="MS", like=starts)
+
+
+def test_names_of_columns_are_texts():
+    frame = pd.DataFrame({"ds": [0, 1, 2], "y": [1.0, 2.0, 3.0], 0: 1.0})
+    with pytest.raises(TypeError, match=r"columns as texts, got 0; rename them"):
+        read_panel(frame, columns=[0])

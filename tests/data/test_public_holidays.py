@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from batchensemble.data.columns import Column
 from batchensemble.data.public_holidays import check_holidays, holiday_columns, holiday_names
 
 holidays = pytest.importorskip("holidays")
@@ -87,3 +88,10 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch):
 def test_without_a_country_there_are_no_columns():
     assert holiday_names(None) == ()
     assert holiday_names("NO")[0] == "public holiday (NO)"
+
+
+def test_a_column_of_the_user_that_is_called_like_a_holiday_is_refused():
+    own = Column("day before a public holiday (NO)", "number", np.zeros(3))
+    with pytest.raises(ValueError, match="and the data have one of this name; omit holidays"):
+        check_holidays("NO", pd.offsets.Day(), [own])
+    check_holidays("DE", pd.offsets.Day(), [own])

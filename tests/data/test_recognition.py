@@ -81,7 +81,10 @@ def test_other_words_with_digits_are_words_without_doubt(csv, cells):
 def test_a_few_cells_that_are_no_numbers_are_told_with_the_first_line(csv):
     recognised = kind_of(csv(["1.5"] * 30 + ["unknown", "?"]))
     assert recognised.kind == "category"
-    assert "all but 2 cells are numbers, the first of them 'unknown' in line 32" in recognised.note
+    assert (
+        "all but 2 cells are numbers, the first exception being 'unknown' in line 32"
+        in recognised.note
+    )
     assert kind_of(csv(["1.5", "a", "b"])).note == ""
 
 
@@ -90,7 +93,10 @@ def test_a_mark_for_gaps_among_many_numbers_is_told_however_often_it_is_there(cs
     numbers = [f"{i}.5" for i in range(30)]
     recognised = kind_of(csv([*numbers, *[mark] * 20]))
     assert recognised.kind == "category"
-    assert f"all but 20 cells are numbers, the first of them {mark!r} in line 32" in recognised.note
+    assert (
+        f"all but 20 cells are numbers, the first exception being {mark!r} in line 32"
+        in recognised.note
+    )
     many = [f"room {i}" for i in range(20)]
     for cells in ([*numbers, *[mark] * 40], [*numbers, *many], ["1", "2", mark] * 20):
         assert kind_of(csv(cells)) == Recognised("category")
@@ -99,7 +105,9 @@ def test_a_mark_for_gaps_among_many_numbers_is_told_however_often_it_is_there(cs
 def test_a_few_cells_that_are_no_dates_are_told_with_the_first_line(csv):
     recognised = kind_of(csv(["2026-01-31"] * 30 + ["soon", "2026-02-30"]))
     assert recognised.kind == "category"
-    assert "all but 2 cells are dates, the first of them 'soon' in line 32" in recognised.note
+    assert (
+        "all but 2 cells are dates, the first exception being 'soon' in line 32" in recognised.note
+    )
     assert kind_of(csv(["2026-01-31", "soon"])).note == ""
 
 
@@ -168,7 +176,7 @@ def test_numbers_are_read_as_people_of_three_countries_write_them(csv, cells, se
         (["$12", "€3"], ",", "'$12' and '€3' differ in their signs"),
         (["12 %", "0.3"], ",", "'12 %' and '0.3' differ in their signs"),
         (["1,5", "2.5"], ";", "'2.5' has a decimal point and '1,5' a decimal comma"),
-        (["1,234"] * 20 + ["-"], "\t", "all but 1 cell are numbers, the first of them '-'"),
+        (["1,234"] * 20 + ["-"], "\t", "all but 1 cell are numbers, the first exception being '-'"),
     ],
 )
 def test_numbers_that_do_not_agree_are_words_and_asked_about(csv, cells, separator, doubt):

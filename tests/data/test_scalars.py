@@ -8,7 +8,14 @@ from batchensemble.data.scalars import category_text, microseconds
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(10**400, "inf"), (2**63, str(2**63)), (1e300, "1e+300"), (-0.0, "0"), (np.int64(-7), "-7")],
+    [
+        (10**400, "inf"),
+        (2**63, str(2**63)),
+        (1e300, "1e+300"),
+        (-0.0, "0"),
+        (np.int64(-7), "-7"),
+        (np.timedelta64(5, "D"), "5 days"),
+    ],
 )
 def test_a_category_of_any_number_has_a_short_text(value, text):
     assert category_text(value) == text

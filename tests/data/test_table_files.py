@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from batchensemble.data import table_files
-from batchensemble.data.table_files import is_in_files, list_files, open_files
+from batchensemble.data.table_files import is_in_files, list_files, open_files, target_values
 
 pa_dataset = pytest.importorskip("pyarrow.dataset")
 
@@ -142,7 +142,8 @@ def test_times_with_zones_keep_them(tmp_path, small):
     ("break_it", "message"),
     [
         (lambda folder: folder / "missing.parquet", "there is no file"),
-        (lambda folder: f"{folder}/*.csv", "check the pattern"),
+        (lambda folder: f"{folder}/*.csv", r"check the pattern$"),
+        (lambda folder: f"{folder}/[x]/*.csv", r"pattern, and write .* for a bracket in a name"),
         (lambda folder: (folder / "empty").mkdir() or folder / "empty", "expected tables in the"),
     ],
 )
@@ -264,3 +265,11 @@ def test_a_code_among_numbers_is_named_if_it_comes_too_late(tmp_path, monkeypatc
 def test_words_that_look_like_dates_are_known_as_words(tmp_path):
     files = open_files(csv_files(tmp_path, ["13/02/2024", "25/06/2024"] * 9), "y", words=["d"])
     assert files.sample.frame["d"].dtype == "category"
+
+
+def test_classes_that_a_float_cannot_tell_apart_are_refused():
+    labels = pd.Series([20_000_000_000_000_003, 20_000_000_000_000_004], name="id")
+    with pytest.raises(ValueError, match="column 'id': expected words, or numbers of at most 15"):
+        target_values(labels, is_classes=True)
+    assert target_values(labels // 1000, is_classes=True).tolist() == (labels // 1000).tolist()
+    assert target_values(labels, is_classes=False).dtype == "float64"

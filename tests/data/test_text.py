@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.frames import read_columns
 from batchensemble.data.notation import COMMA, Notation
 from batchensemble.data.reading import open_table
+from batchensemble.data.telling import BatchEnsembleWarning
 from batchensemble.data.text import GAPS, read_as
 
 
@@ -170,7 +170,7 @@ def test_the_option_that_helps_is_named(csv, cell, kind, notation, cure):
     [(["2026-02-03", "2026-2-4"], ""), (["03.02.2026", "4.2.2026"], "%d.%m.%Y")],
 )
 def test_dates_with_one_usual_reading_are_read_whatever_those_of_fit_were(csv, form, cells, own):
-    otherwise = pytest.warns(BatchEnsembleWarning, match="is written otherwise")
+    otherwise = pytest.warns(BatchEnsembleWarning, match="is written differently")
     with nullcontext() if form == own else otherwise:
         (dates,) = read(csv(cells, separator=";"), "date", 9, Notation(date=form))
     assert [str(one.date()) for one in dates] == ["2026-02-03", "2026-02-04"]
@@ -185,7 +185,7 @@ def test_words_are_kept_as_they_are_written(tmp_path):
     assert read["plz"].tolist() == words
 
 
-@pytest.mark.filterwarnings("ignore:.*is written otherwise")
+@pytest.mark.filterwarnings("ignore:.*is written differently")
 def test_between_semicolons_one_decimal_comma_makes_points_part_thousands(tmp_path):
     (tmp_path / "a.csv").write_text("rent;area\n3.477;57,9\n2.729;38\n")
     (tmp_path / "b.csv").write_text("rent;area\n3.477;57.9\n2.729;38\n")

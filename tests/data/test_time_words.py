@@ -48,7 +48,7 @@ def test_a_frequency_is_written_as_the_user_may_pass_it():
     ],
 )
 def test_dates_without_marks_are_no_numbers(times):
-    with pytest.raises(ValueError, match="dates without marks; convert them"):
+    with pytest.raises(ValueError, match="dates without separators; convert them"):
         refuse_written_dates(times.astype(int).to_numpy())
 
 

@@ -47,7 +47,9 @@ def test_without_other_rows_each_is_explained_beside_the_rest():
     x = table(8)
     model = Regressor(**SMALL).fit(x, target(x))
     np.testing.assert_array_equal(model.explain(x).values, model.explain(x, x).values)
-    with pytest.raises(ValueError, match="one row can be explained only beside others; pass back"):
+    with pytest.raises(
+        ValueError, match="one row can only be explained relative to others; pass back"
+    ):
         model.explain(x[:1])
 
 

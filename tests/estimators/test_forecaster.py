@@ -102,9 +102,9 @@ def test_the_callers_names_are_kept_and_the_alias_is_the_callers(data):
     assert list(model.predict(level=[80])) == ["shop", "month", "ours", "ours-lo-80", "ours-hi-80"]
     assert list(model.simulate(2)) == ["shop", "month", "sample_id", "sales"]
     for alias in ("y", "cutoff"):
-        with pytest.raises(ValueError, match=f"another name for the forecast .*, got '{alias}'"):
+        with pytest.raises(ValueError, match=f"forecast cannot be named '{alias}', like one"):
             Forecaster(alias=alias, **QUICK).cross_validation(data)
-    with pytest.raises(ValueError, match=r"other names than cutoff .*'cutoff'.*rename the column"):
+    with pytest.raises(ValueError, match=r"are .*'cutoff'.* named cutoff .*rename the column"):
         Forecaster(time_col="cutoff", **QUICK).cross_validation(
             data.rename(columns={"ds": "cutoff"})
         )
@@ -635,11 +635,15 @@ def test_answers_never_stand_in_the_columns_of_the_data(data):
     named = data.rename(columns={"unique_id": "total"})
     model = Forecaster(**QUICK, id_col="total").fit(named)
     model.predict(level=[80])
-    with pytest.raises(ValueError, match="columns of ids, times and targets, got 'total'; rename"):
+    with pytest.raises(
+        ValueError, match="'total' has the name of a column of the forecast; rename"
+    ):
         model.uncertainty()
     named = data.rename(columns={"y": "sales-lo-80"})
     model = Forecaster(**QUICK, target_col="sales-lo-80", alias="sales")
-    with pytest.raises(ValueError, match="got 'sales-lo-80'; rename the column, or choose another"):
+    with pytest.raises(
+        ValueError, match=r"'sales-lo-80' has the name .*; rename it, or choose another"
+    ):
         model.cross_validation(named, level=[80])
 
 
@@ -677,16 +681,16 @@ def test_columns_in_other_words_are_told(data):
     ahead = data.groupby("unique_id").tail(4)
     model.predict(4, X_df=ahead)
     loud = {name: ahead[name].str.upper() for name in ("weather", "wind")}
-    with pytest.warns(BatchEnsembleWarning, match="column 'weather': fit knew none .* 'RAIN'"):
+    with pytest.warns(BatchEnsembleWarning, match="column 'weather': fit saw none .* 'RAIN'"):
         model.predict(4, X_df=ahead.assign(**loud))
-    with pytest.warns(BatchEnsembleWarning, match="'w.*': fit knew none of its words") as told:
+    with pytest.warns(BatchEnsembleWarning, match="'w.*': fit saw none of its words") as told:
         model.predict(
             2,
             X_df=ahead,
             df=data.groupby("unique_id").head(56).assign(wind=lambda df: df["wind"].str.upper()),
         )
     assert "'wind'" in str(told[0].message)
-    with pytest.warns(BatchEnsembleWarning, match="'w.*': fit knew none of its words"):
+    with pytest.warns(BatchEnsembleWarning, match="'w.*': fit saw none of its words"):
         copy.deepcopy(model).update(ahead.assign(**loud))
 
 

@@ -12,7 +12,7 @@ from sklearn.metrics import r2_score
 
 import batchensemble
 from batchensemble import JointPredictive, JointRegressor, Regressor
-from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.telling import BatchEnsembleWarning
 from batchensemble.estimators.joint_file import stored_jointly
 from batchensemble.metrics import energy_score
 from batchensemble.modelfile.persistence import ModelFileError, describe, write_model
@@ -261,7 +261,7 @@ def test_a_fit_that_a_warning_ends_leaves_the_estimator_as_it_was():
     before = model.n_held_out_, model.correlation_
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(BatchEnsembleWarning, match="draws of several targets"):
+        with pytest.raises(BatchEnsembleWarning, match="joint draws will be independent"):
             model.fit(x[:29], np.column_stack([y, -y])[:29])
     assert (model.n_held_out_, model.correlation_) == before
 
@@ -278,6 +278,18 @@ def test_a_warning_names_the_targets_it_is_about():
     noise = Y.assign(euros=np.random.default_rng(5).permutation(Y["euros"]))
     with pytest.warns(BatchEnsembleWarning, match=r"no better .*\(target euros\)$"):
         JointRegressor(**{**QUICK, "epochs": 2, "lr": 0.001}).fit(x, noise)
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [(np.full(60, -1.0), "weight"), (np.ma.masked_array(np.ones(60), np.arange(60) < 1), "masked")],
+)
+def test_a_score_reads_weights_as_fit_does(related, weight, words):
+    x, Y = noisy_pair(0.8, 60)
+    with pytest.raises(ValueError, match=words):
+        related.score(x, Y, weight)
+    ones = related.score(x, Y, np.ones(60))
+    assert ones == pytest.approx(related.score(x, Y))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 
 from batchensemble import GaussianPredictive, Regressor
 from batchensemble.conformal import predicted_interval
-from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.telling import BatchEnsembleWarning
 from batchensemble.estimators import table
 from batchensemble.estimators.answers import prediction_columns
 from batchensemble.metrics import gaussian_nll, interval_coverage, mixture_nll, shift_auroc
@@ -380,7 +380,7 @@ def test_intervals_by_group_follow_a_column_or_labels():
     np.testing.assert_array_equal(model.predict_interval(frame, groups=group), by_column)
     with pytest.raises(ValueError, match="pass groups=, one label for each row"):
         model.predict_interval(frame)
-    with pytest.raises(ValueError, match="had, such as 'tame', 'wild', got 'strange'; "):
+    with pytest.raises(ValueError, match="rows, such as 'tame', 'wild', got 'strange'; "):
         model.predict_interval(frame[:1], groups=["strange"])
     with pytest.raises(ValueError, match="calibrate had none"):
         model.calibrate(frame[150:], y[150:]).predict_interval(frame, groups=group)

@@ -86,3 +86,11 @@ def test_where_a_long_season_came_back_often_the_network_is_wider(
 def test_smoothers_know_a_week_that_series_are_too_short_to_teach(n_days, n_series, blended):
     panel = read_panel(long_frame(n_series, 24 * n_days, "h"))
     assert setup("default", panel).recipe(covariates=3)["blended"] is blended
+
+
+def test_one_value_is_not_enough_to_read_but_for_the_recurrent_network():
+    panel = read_panel(long_frame())
+    with pytest.raises(ValueError, match="context of at least 2 steps, got 1"):
+        setup("default", panel, context=1)
+    assert setup("default", panel, context=2).context == 2
+    assert setup("recurrent", panel, context=1).context == 1

@@ -81,3 +81,12 @@ def test_a_gap_is_no_change_and_a_change_is_refused_in_one_line():
     with pytest.raises(ValueError, match=r"'s1'.*static column 'kind'.*got a and c") as error:
         model.fit(df)
     assert "\n" not in str(error.value)
+
+
+def test_a_column_that_changes_between_fit_and_update_is_refused():
+    df, model = shops()
+    old = df.groupby("unique_id").cumcount(ascending=False) >= 3
+    model.fit(df[old])
+    with pytest.raises(ValueError, match=r"s1.*static column 'size' to be the same at all times"):
+        model.update(df[~old].assign(size=lambda new: new["size"] + (new.unique_id == "s1")))
+    model.update(df[~old])

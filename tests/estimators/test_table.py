@@ -609,7 +609,7 @@ def test_words_that_fit_did_not_know_are_named_where_a_column_has_no_others(recw
     new = pd.DataFrame({"a": [1, 0] * 5, "rooms": rooms[:10]})
     model.predict(new)
     (said,) = recwarn
-    assert "column 'a': fit knew none of its words, such as '0' and '1'" in str(said.message)
+    assert "column 'a': fit saw none of its words, such as '0' and '1'" in str(said.message)
     recwarn.clear()
     model.predict(new[:9])  # few rows may have few words
     model.predict(new.assign(a=[*["maybe"] * 9, "no"]))

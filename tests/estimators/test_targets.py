@@ -1,4 +1,5 @@
 import datetime as dt
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -134,3 +135,13 @@ def _stored(kind):
 def test_one_weight_for_all_rows_is_refused_with_a_cure():
     with pytest.raises(ValueError, match=r"one for each of 3 rows, got the one number 2.0; omit"):
         check_weight(2.0, 3)
+
+
+@pytest.mark.parametrize("make", [list, pd.Series, lambda y: pl.Series(y, dtype=pl.Decimal(10, 2))])
+def test_decimals_of_a_database_are_numbers(make):
+    y = [Decimal("1.25"), Decimal("-3"), Decimal("0.5")]
+    read = read_target(make(y), 3)
+    assert read.dtype == np.float64
+    assert read.tolist() == [1.25, -3.0, 0.5]
+    with pytest.raises(ValueError, match="missing value"):
+        read_target([*y[:2], None], 3)

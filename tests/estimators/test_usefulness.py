@@ -62,7 +62,7 @@ def test_predictions_that_are_noise_are_told_and_of_few_rows_nothing_is_said(see
 def test_a_rare_class_that_is_never_predicted_is_told_and_one_that_often_is_right_is_not():
     labels = (np.arange(2000) % 40 == 0).astype(np.int64)
     (sentence,) = doubt_about_classes(labels, np.zeros_like(labels))
-    assert sentence.startswith("no better than always answering the most common class, on 2,000")
+    assert sentence.startswith("no better than always predicting the most common class, on 2,000")
     hits = labels * (np.arange(2000) < 1000)
     assert not list(doubt_about_classes(labels, hits))
 
@@ -79,7 +79,7 @@ def test_forecasts_worse_than_the_last_season_and_intervals_too_narrow_are_told(
     assert worse.startswith("worse than repeating the last season: on held-out windows the error")
     (narrow,) = doubts_about_windows(*windows(std=0.3), 20, 12)
     held = np.mean(np.abs(windows()[0]) < 1.2816 * 0.3)
-    assert narrow.startswith(f"the 80 % intervals hold only {100 * held:.0f} % of the values")
+    assert narrow.startswith(f"the 80 % intervals cover only {100 * held:.0f} % of the values")
     assert "last value" in next(doubts_about_windows(*windows(error=2.0, std=2.0), 20, 1))
     # Of windows whose truth is not known, nothing is said.
     gaps = np.full((60, 4), np.nan)
@@ -91,7 +91,7 @@ def test_of_few_windows_only_what_is_far_off_is_told():
     (worse,) = doubts_about_windows(*windows(error=2.0, std=2.0), 1.6, 12)
     assert worse.startswith("worse than repeating the last season: on held-out windows")
     (of_training,) = doubts_about_windows(*windows(error=2.0, std=0.1), 0, 12)
-    assert "on the windows that it learned from the error is" in of_training
+    assert "on the windows that it was trained on the error is" in of_training
     assert len(list(doubts_about_windows(*windows(error=2.0, std=0.3), 2, 12))) == 2
     one_step = [part[:4, :1] for part in windows(error=2.0, std=0.3)]
     assert not list(doubts_about_windows(*one_step, 1, 12))  # four values say nothing
@@ -135,7 +135,7 @@ def test_a_window_or_two_far_outside_are_told_and_what_chance_does_often_is_not(
     assert not doubts(0.5, 1)
     assert not doubts(9 / 12, 1)
     (sentence,) = doubts((0.25 + 0.5) / 2, 2)
-    assert sentence.startswith("the 80 % intervals hold only 38 % of the values in held-out")
+    assert sentence.startswith("the 80 % intervals cover only 38 % of the values in held-out")
     assert not list(doubt_about_held(0.25, 0.8, 1, 4))  # four values say nothing
     random = np.random.default_rng(0)
     steps = random.normal(size=(12, 4000))
@@ -151,7 +151,7 @@ def test_cross_validation_says_once_that_intervals_hold_far_too_little():
     df, model = long_frame(), Forecaster(**TINY_FORECASTER)
     is_last = df.groupby("unique_id").cumcount(ascending=False) < 4
     broken = df.assign(y=df["y"] + 1000.0 * is_last)
-    with pytest.warns(BatchEnsembleWarning, match="the 90 % intervals hold only 0 %") as w:
+    with pytest.warns(BatchEnsembleWarning, match="the 90 % intervals cover only 0 %") as w:
         model.cross_validation(broken, level=[90, 95])
     assert [each.filename for each in w] == [__file__]
     with warnings.catch_warnings():
@@ -181,7 +181,7 @@ def test_fit_says_so_once_at_the_line_of_the_user_and_a_model_that_learned_is_no
     x, y = regression_table(150)
     for model, noise in ((Regressor(**QUICK), random.normal(size=150)),):
         with pytest.warns(
-            BatchEnsembleWarning, match="no better than always answering the mean"
+            BatchEnsembleWarning, match="no better than always predicting the mean"
         ) as w:
             model.fit(x, noise)
         assert [each.filename for each in w] == [__file__]

@@ -126,6 +126,14 @@ def test_a_network_that_computes_something_else_is_refused_and_the_old_file_stay
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
+def test_a_class_that_is_no_text_of_utf8_is_named(path):
+    x, y = regression_table()
+    model = Classifier(**TINY).fit(x, np.where(y > np.median(y), "a", "b\ud800"))
+    with pytest.raises(ValueError, match=r"UTF-8 can write, got 'b\\ud800'; rename it"):
+        to_onnx(model, path)
+    assert not path.exists()
+
+
 def test_without_onnx_the_error_says_what_to_install(path, regressor, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     for name in [name for name in sys.modules if name.startswith("batchensemble.export.")]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.telling import BatchEnsembleWarning
 from batchensemble.training.loop import TrainingDiverged
 
 MOST_SECONDS = 30.0

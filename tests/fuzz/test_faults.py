@@ -161,7 +161,7 @@ def test_a_gpu_that_runs_out_of_memory_predicts_in_smaller_chunks(monkeypatch):
     monkeypatch.setattr(Members, "__call__", full_above(7, len)(Members.__call__))
     np.testing.assert_allclose(model.predict(x), expected, rtol=1e-12)
     monkeypatch.setattr(Members, "__call__", full_above(0, len)(Members.__call__))
-    with pytest.raises(torch.OutOfMemoryError, match="does not suffice for a single row"):
+    with pytest.raises(torch.OutOfMemoryError, match="too little memory for a single row"):
         model.predict(x)
 
 

@@ -154,3 +154,11 @@ def test_a_count_of_at_least_y_is_all_that_is_rounded_to_y_or_more():
     parts = stats.norm(1.5, 1)
     expected = parts.logsf(0.5) + parts.logsf(1.5) + parts.logpdf(3)
     assert found == pytest.approx(-expected / 3, rel=1e-12)
+
+
+def test_no_rows_are_refused():
+    nothing = GaussianPredictive(np.zeros((0, 2)), np.ones((0, 2)))
+    with pytest.raises(ValueError, match="censored: expected at least one row, got none"):
+        metrics.censored_nll([], censored=[], dist=nothing)
+    with pytest.raises(ValueError, match="censored: expected at least one row, got none"):
+        metrics.censored_coverage([], censored=[], dist=nothing, lower=[], upper=[])

@@ -142,3 +142,9 @@ def test_errors_whose_squares_would_be_too_large_are_measured_in_larger_units():
     found = metrics.selective_rmse(1e100 * Y, mean=1e100 * MEAN, uncertainty=UNCERTAINTY)
     usual = metrics.selective_rmse(Y, mean=MEAN, uncertainty=UNCERTAINTY)
     np.testing.assert_allclose(found.values, 1e100 * usual.values)
+
+
+def test_rows_that_a_mask_hides_are_refused():
+    hidden = np.ma.masked_array([True, False, True], [True, False, False])
+    with pytest.raises(ValueError, match="is_shifted: expected a value for each row, got a masked"):
+        metrics.shift_auroc(hidden, score=[1, 2, 3])

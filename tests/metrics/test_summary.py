@@ -153,3 +153,31 @@ def test_every_known_value_counts_where_others_are_missing():
     assert "energy_score" not in metrics.summarise_paths(gaps, PATHS)
     with pytest.raises(ValueError, match="got only NaN"):
         metrics.summarise_paths(np.full_like(gaps, np.nan), PATHS)
+
+
+def test_truths_that_a_mask_hides_are_refused_by_every_summary():
+    hidden = np.ma.masked_array([[0.0], [1.0]], [[True], [False]])
+    rows = GaussianPredictive(np.zeros((2, 1)), np.ones((2, 1)))
+    classes = CategoricalPredictive(np.full((2, 1, 2), 0.5))
+    paths = SamplePredictive(np.random.default_rng(0).normal(size=(2, 1, 5, 1)))
+    for summary, dist in (
+        (metrics.summarise_regression, rows),
+        (metrics.summarise_classification, classes),
+        (metrics.summarise_paths, paths),
+    ):
+        with pytest.raises(ValueError, match="y: expected a value for each row, got a masked"):
+            summary(hidden, dist)
+
+
+def test_a_distribution_of_another_kind_is_refused_with_the_summary_that_takes_it():
+    rows = GaussianPredictive(np.zeros((2, 1)), np.ones((2, 1)))
+    classes = CategoricalPredictive(np.full((2, 1, 2), 0.5))
+    paths = SamplePredictive(np.zeros((2, 1, 5, 1)))
+    for summary, dist, words in (
+        (metrics.summarise_paths, rows, "of sample paths, got a GaussianP.*; use summarise_regr"),
+        (metrics.summarise_regression, classes, "of numbers, got a Cat.*; use summarise_class"),
+        (metrics.summarise_classification, paths, "of classes, got a Sam.*; use summarise_paths"),
+        (metrics.summarise_regression, None, "of numbers, got a NoneType; pass what predict_dist"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            summary([0, 1], dist)

@@ -94,8 +94,21 @@ def test_a_layer_used_twice_stays_one_layer_under_both_names():
 def test_tied_weights_stay_tied(keep):
     net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
     net[1].weight = net[0].weight
+    net[1].bias = net[0].bias
     be = convert(net, 2, keep_weights=keep)
     assert be[0].weight is be[1].weight
+    assert be[0].bias is not be[1].bias  # the members' own
+    shared = convert(net, 2, keep_weights=keep, adapters="rs")
+    assert shared[0].bias is shared[1].bias
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_what_is_shared_and_frozen_stays_frozen(keep):
+    net = nn.Linear(4, 3).requires_grad_(False)
+    be = convert(net, 2, keep_weights=keep, adapters="rs")
+    trained = {name: p.requires_grad for name, p in be.named_parameters()}
+    assert trained == {"weight": False, "bias": False, "r": True, "s": True}
+    assert torch.equal(be.bias, net.bias if keep else torch.zeros(3))
 
 
 def test_a_bare_linear_layer_is_converted_too():
@@ -244,6 +257,31 @@ def test_a_layer_with_hooks_is_refused_not_stripped_of_them(when):
     getattr(hooked[0], f"register_{when}_hook")(lambda *given: None)
     with pytest.raises(ValueError, match="Linear at '0' has hooks"):
         convert(hooked, 2)
+
+
+def test_a_folded_layer_would_lose_its_hooks_too():
+    be = convert(nn.Sequential(nn.Linear(4, 4)), 2)
+    be[0].register_forward_hook(lambda layer, given, got: 2 * got)
+    for hooked, where in ((be, "BatchEnsembleLinear at '0'"), (be[0], "BatchEnsembleLinear has")):
+        with pytest.raises(ValueError, match=where):
+            fold(hooked)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_network_stays_in_training_or_not(training):
+    parts = nn.Linear(4, 4), nn.LayerNorm(4), nn.BatchNorm1d(4), nn.RMSNorm(4)
+    be = convert(nn.Sequential(*parts).train(training), 2)
+    assert {module.training for module in be.modules()} == {training}
+
+
+def test_arguments_of_another_type_are_refused():
+    with pytest.raises(TypeError, match=r"torch\.nn\.Module, got str"):
+        convert("net", 2)
+    with pytest.raises(TypeError, match=r"torch\.nn\.Module, got str"):
+        fold("net")
+    for wrong in ({"adapters": None}, {"leave": nn.Flatten}):
+        with pytest.raises(TypeError, match="leave as a tuple of module types"):
+            convert(nn.Linear(4, 4), 2, **wrong)
 
 
 def test_folding_twice_is_folding_once_and_no_rows_are_no_trouble():

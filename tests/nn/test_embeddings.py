@@ -249,6 +249,15 @@ def test_the_same_generator_gives_the_same_embedding_and_leaves_the_global_seed_
     assert torch.equal(state, torch.get_rng_state())
 
 
+@pytest.mark.parametrize(
+    ("row", "words"), [([3, 0], "0 to 2 in column 0, got 3"), ([0, -1], "0 to 4 in column 1, got")]
+)
+def test_a_category_that_its_column_lacks_is_not_one_of_the_column_beside_it(row, words):
+    with pytest.raises(ValueError, match=words):
+        Categories(COUNTS, WIDTH)(torch.tensor([row]))
+    assert Categories(COUNTS, WIDTH)(torch.zeros(0, 2)).shape == (0, 2 * WIDTH)
+
+
 def test_an_embedding_is_a_module_like_others():
     layer = embeddings()
     names = dict(layer.named_parameters())

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 from fixtures import generator
@@ -122,3 +123,9 @@ def test_layers_of_half_precision_start_as_others_do(init, dtype):
     if init == "orthogonal":
         assert abs(float(vectors[0] @ vectors[1])) < 0.1
     assert init_biases_(torch.empty(2, 4, dtype=dtype), init, generator(0)).isfinite().all()
+
+
+@pytest.mark.parametrize("x", [torch.tensor(1.0), [[1.0]], np.ones((2, 3))])
+def test_only_a_tensor_with_features_is_shown_to_all_members(x):
+    with pytest.raises(TypeError, match=r"expected a tensor \(\.\.\., features\), got"):
+        expand_members(x, 3)

@@ -250,6 +250,14 @@ def test_a_gradient_of_one_member_leaves_the_other_members_vectors_alone():
         assert (vectors.grad.abs().sum(1) > 0).tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize("kind", [GRU, GRUBE, BatchEnsembleRNN])
+def test_a_missing_axis_is_refused_with_the_shape(kind):
+    layer = kind(3, 5) if kind is GRU else kind(3, 5, 4)
+    for shape in ((4, 3), (9, 4, 3)):
+        with pytest.raises(ValueError, match=r"expected \(batch, time, members, features\), got"):
+            layer(torch.zeros(shape))
+
+
 def test_no_layers_are_refused_with_words():
     with pytest.raises(ValueError, match="n_layers of at least 1, got 0"):
         GRUBE(INPUT, HIDDEN, MEMBERS, n_layers=0)

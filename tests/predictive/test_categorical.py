@@ -96,3 +96,9 @@ def test_labels_that_cannot_be_classes_are_refused_in_words(y):
     dist = CategoricalPredictive(np.full((2, 1, 2), 0.5), np.array(["a", "b"]))
     with pytest.raises(ValueError, match=r"y: expected 2 labels out of \['a', 'b'\], got shape"):
         dist.log_prob(y)
+
+
+def test_labels_under_a_mask_are_refused():
+    dist = CategoricalPredictive(np.full((2, 1, 2), 0.5), np.array(["a", "b"]))
+    with pytest.raises(ValueError, match="a masked array that hides 1"):
+        dist.log_prob(np.ma.masked_array(["a", "b"], [True, False]))

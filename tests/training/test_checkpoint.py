@@ -58,7 +58,10 @@ def test_a_fit_that_was_killed_goes_on_to_the_same_model(
     assert not file.exists()
 
 
-@pytest.mark.parametrize("other", [{"lr": 0.1}, {"random_state": 1}, "rows"])
+OTHERS = [{"lr": 0.1}, {"random_state": 1}, {"loss": "nll"}, {"log_variance_bounds": (-2.0, 2.0)}]
+
+
+@pytest.mark.parametrize("other", [*OTHERS, "rows"])
 def test_the_checkpoint_of_another_fit_is_refused(rows, tmp_path, often, monkeypatch, other):
     file = tmp_path / "run.ckpt"
     with monkeypatch.context() as patch:
@@ -67,7 +70,7 @@ def test_the_checkpoint_of_another_fit_is_refused(rows, tmp_path, often, monkeyp
             Regressor(**TINY).fit(*rows, checkpoint=file)
     X, y = rows
     settings = TINY if other == "rows" else TINY | other
-    with pytest.raises(ValueError, match="is of another training"):
+    with pytest.raises(ValueError, match="is from another fit"):
         Regressor(**settings).fit(-X if other == "rows" else X, y, checkpoint=file)
     assert file.exists()
 
@@ -77,7 +80,7 @@ def test_a_damaged_file_is_named(tmp_path, content):
     file = tmp_path / "run.ckpt"
     file.write_bytes(content)
     with pytest.raises(
-        ValueError, match=r"run\.ckpt exists and is no checkpoint, or a damaged one; choose"
+        ValueError, match=r"run\.ckpt exists, but is not a checkpoint, or is damaged; choose"
     ):
         Checkpoint(file, "run").read()
 
@@ -88,7 +91,7 @@ def test_a_checkpoint_is_read_without_running_code(tmp_path):
             return print, ("code",)
 
     torch.save({"run": "run", "evil": Evil()}, tmp_path / "run.ckpt")
-    with pytest.raises(ValueError, match="is no checkpoint"):
+    with pytest.raises(ValueError, match="is not a checkpoint"):
         Checkpoint(tmp_path / "run.ckpt", "run").read()
 
 
@@ -163,6 +166,6 @@ def test_a_file_that_is_no_checkpoint_is_refused_in_words(tmp_path, write):
     path = tmp_path / "run.ckpt"
     write(path)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match="exists and is no checkpoint, or a damaged one; choose"):
+    with pytest.raises(ValueError, match="exists, but is not a checkpoint, or is damaged; choose"):
         Checkpoint(path, "this").read()
     assert path.read_bytes() == before

@@ -7,6 +7,7 @@ import torch
 from fixtures import generator
 from scipy import integrate, stats
 from torch.distributions import Categorical, MixtureSameFamily, Normal
+from torch.nn.functional import softplus
 
 from batchensemble.training.losses import (
     CategoricalNLL,
@@ -82,18 +83,18 @@ def test_members_may_have_targets_of_their_own():
 
 def test_the_log_variance_is_bounded_smooth_rising_and_the_identity_inside():
     raw = torch.linspace(-1e4, 1e4, 20_001, dtype=torch.float64)
-    y = bounded(raw, (-10.0, 4.0))
+    y = bounded(raw, (-10.0, 4.0), softplus)
     assert y.min() >= -10
     assert y.max() <= 4
-    assert bounded(torch.tensor(1e3, dtype=torch.float64), (-1.0, 0.0)) == 0
+    assert bounded(torch.tensor(1e3, dtype=torch.float64), (-1.0, 0.0), softplus) == 0
     assert (y.diff() >= 0).all()
     inside = torch.tensor([-5.0, -3.0, 0.0, 1.0])
-    assert torch.allclose(bounded(inside, (-10.0, 4.0)), inside, atol=0.06)
+    assert torch.allclose(bounded(inside, (-10.0, 4.0), softplus), inside, atol=0.06)
     edge = torch.linspace(-14, 8, 2001, dtype=torch.float64, requires_grad=True)
-    (slope,) = torch.autograd.grad(bounded(edge, (-10.0, 4.0)).sum(), edge)
+    (slope,) = torch.autograd.grad(bounded(edge, (-10.0, 4.0), softplus).sum(), edge)
     assert slope.min() > 0
     assert slope.diff().abs().max() < 0.01  # no kink: the slope itself is continuous
-    assert torch.equal(bounded(raw, FREE), raw)
+    assert torch.equal(bounded(raw, FREE, softplus), raw)
 
 
 @pytest.mark.parametrize("raw", [1e30, -1e30, 3e38])
@@ -164,7 +165,7 @@ def test_the_crps_is_the_integral_of_the_squared_error_of_the_cdf(mean, std, y):
 def test_the_crps_sees_the_log_variance_through_its_bounds():
     out, y = outputs(60, 3, 2) * 5, outputs(60, 1)
     loss = GaussianCRPS(bounds=(-1.0, 0.5))
-    inside = torch.stack([out[..., 0], bounded(out[..., 1], (-1.0, 0.5))], -1)
+    inside = torch.stack([out[..., 0], bounded(out[..., 1], (-1.0, 0.5), softplus)], -1)
     assert torch.allclose(loss(out, y), GaussianCRPS(bounds=FREE)(inside, y))
     assert not torch.allclose(loss(out, y), GaussianCRPS(bounds=FREE)(out, y))
 

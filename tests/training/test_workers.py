@@ -3,6 +3,8 @@
 import logging
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -82,3 +84,45 @@ def test_a_thread_of_joblib_that_fails_says_nothing_of_its_own_and_others_do(mon
         logging.getLogger("concurrent.futures").error("exception calling callback")
     assert shown == [ZeroDivisionError]
     assert not caplog.records
+
+
+STOPPED_TWICE = """
+import signal
+import time
+from batchensemble.training.workers import worker_processes
+
+def rest(seconds):
+    time.sleep(seconds)
+
+try:
+    with worker_processes(2) as map_calls:
+        for _ in map_calls(rest, [(0,), (0,), (60,), (60,)]):
+            print("done", flush=True)
+except KeyboardInterrupt:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one may come as late as the exit
+    print("stopped", flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="no groups of processes here")
+def test_ctrl_c_of_a_terminal_reaches_all_processes_and_leaves_no_traceback(tmp_path):
+    with (tmp_path / "said").open("w+") as said:
+        run = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                "import signal\n"
+                "signal.signal(signal.SIGINT, signal.default_int_handler)\n" + STOPPED_TWICE,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+            start_new_session=True,
+        )
+        assert run.stdout.readline() == "done\n"
+        for _ in range(2):
+            os.killpg(run.pid, signal.SIGINT)
+            time.sleep(0.03)
+        told, _ = run.communicate(timeout=50)
+        said.seek(0)
+        assert (told.splitlines()[-1], run.returncode, said.read()) == ("stopped", 0, "")

@@ -94,7 +94,7 @@ def load_model(model_uri: str, device: str = "auto") -> FittedEstimator:
     flavors = Model.load(str(folder)).flavors
     if FLAVOR not in flavors:
         raise ValueError(
-            f"{model_uri} is no model of batchensemble; its flavours are {', '.join(flavors)}"
+            f"{model_uri} is not a batchensemble model; its flavours are {', '.join(flavors)}"
         )
     return load(folder / flavors["python_function"]["data"], device=device)
 

@@ -31,8 +31,8 @@ def connected(address: str) -> Iterator[None]:
     except (OSError, ValueError, RuntimeError) as error:
         first = (str(error).splitlines() or [""])[0]
         raise ConnectionError(
-            f"no Ray cluster at {address!r} ({first}); start one with `ray start --head`, or take "
-            "--ray local"
+            f"no Ray cluster at {address!r} ({first}); start one with `ray start --head`, "
+            "or use --ray local"
         ) from error
     try:
         yield

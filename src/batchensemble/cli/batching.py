@@ -11,17 +11,19 @@ import pandas as pd
 from batchensemble.data.columns import Columns
 from batchensemble.training.few_rows import FEW_ROWS
 
+Waiting = tuple[Columns, float, asyncio.Future[pd.DataFrame]]
+
 
 class Batches:
     """Requests that wait at the same time are answered by one prediction, in one thread.
 
     At most so many rows together that they get the same bits as alone; a larger request is
-    predicted by itself.
+    predicted by itself. Where one of them cannot be answered, the others are.
     """
 
     def __init__(self, answer: Callable[[Columns, float], pd.DataFrame]) -> None:
         self._answer, self._thread = answer, ThreadPoolExecutor(1)
-        self._waiting: deque[tuple[Columns, float, asyncio.Future[pd.DataFrame]]] = deque()
+        self._waiting: deque[Waiting] = deque()
         self._work: asyncio.Task[None] | None = None
 
     async def __call__(self, columns: Columns, coverage: float) -> pd.DataFrame:
@@ -32,7 +34,6 @@ class Batches:
         return await future
 
     async def _answer_all(self) -> None:
-        loop = asyncio.get_running_loop()
         while self._waiting:
             some = [self._waiting.popleft()]
             n_rows, coverage = some[0][0].n_rows, some[0][1]
@@ -41,19 +42,25 @@ class Batches:
                 if n_rows > FEW_ROWS:
                     break
                 some.append(self._waiting.popleft())
-            columns = joined([columns for columns, _, _ in some])
-            try:
-                frame = await loop.run_in_executor(self._thread, self._answer, columns, coverage)
-            except Exception as error:
-                for _, _, future in some:
-                    if not future.done():  # the client may have gone
-                        future.set_exception(error)
-                continue
-            start = 0
-            for part, _, future in some:
-                if not future.done():
-                    future.set_result(frame.iloc[start : start + part.n_rows])
-                start += part.n_rows
+            await self._answer_together(some)
+
+    async def _answer_together(self, some: list[Waiting]) -> None:
+        columns, coverage = joined([columns for columns, _, _ in some]), some[0][1]
+        loop = asyncio.get_running_loop()
+        try:
+            frame = await loop.run_in_executor(self._thread, self._answer, columns, coverage)
+        except Exception as error:
+            if len(some) > 1:
+                for one in some:
+                    await self._answer_together([one])
+            elif not some[0][2].done():  # the client may have gone
+                some[0][2].set_exception(error)
+            return
+        start = 0
+        for part, _, future in some:
+            if not future.done():
+                future.set_result(frame.iloc[start : start + part.n_rows])
+            start += part.n_rows
 
 
 def joined(parts: list[Columns]) -> Columns:

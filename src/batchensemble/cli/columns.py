@@ -1,6 +1,5 @@
 """The columns that a model needs, found and read in a file."""
 
-import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from batchensemble.cli.format import named
 from batchensemble.data.clocks import alike, strays
 from batchensemble.data.columns import Kind
-from batchensemble.data.doubts import BatchEnsembleWarning, doubts_about_covariates
+from batchensemble.data.doubts import doubts_about_covariates
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.file_parts import refuse_zones
 from batchensemble.data.frames import read_columns
@@ -23,6 +22,7 @@ from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.reading import TableFile, open_table
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.tables import check_told_apart
+from batchensemble.data.telling import tell
 from batchensemble.data.text import read_as, zone_of
 from batchensemble.data.units import doubts_about_series, numbers_of_fit
 from batchensemble.data.vocabulary import Spelling
@@ -39,7 +39,7 @@ def open_new(path: Path, options: FileOptions) -> Iterator[TableFile]:
     with open_table(path, options) as file:
         yield file
         for note in file.notes if file.is_text else ():
-            warnings.warn(note, BatchEnsembleWarning, stacklevel=2)
+            tell(note, 2)
 
 
 def table_kinds(model: Regressor | Classifier) -> dict[str, Kind]:
@@ -127,7 +127,7 @@ def doubt_series(model: Forecaster, df: pd.DataFrame, path: Any, *, is_ahead: bo
     if is_ahead:
         return
     for doubt in [*_doubts_about(model, df, path), *_doubts_about_columns(model, df)]:
-        warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
+        tell(doubt, 3)
 
 
 def _doubts_about(model: Forecaster, df: pd.DataFrame, path: Any) -> Iterator[str]:
@@ -136,8 +136,9 @@ def _doubts_about(model: Forecaster, df: pd.DataFrame, path: Any) -> Iterator[st
     ids = np.asarray(df[model.id_col] if model.id_col in df else np.repeat(panel.ids, len(df)))
     if (panel.numbers_of(pd.unique(ids)) < 0).all():
         yield (
-            f"the model knows no series of {path}, such as {ids[0]}, and forecasts them by the "
-            f"rows there alone; if it should know them, name them as at fit, such as {panel.ids[0]}"
+            f"fit saw no series of {path}, such as {ids[0]}, and they are forecast from "
+            "the rows there alone; if fit saw them, name them as it did, such as "
+            f"{panel.ids[0]}"
         )
     yield from doubts_about_series(panel, ids, df[model.target_col].to_numpy(np.float64))
 
@@ -182,11 +183,10 @@ def series_in(
     df = long_frame(frame, kinds, file.name, file.unit, **names, zone=zone)
     lost = set() if series is None else set(every[series].dropna()) - set(frame[series])
     if lost and len(frame):
-        warnings.warn(
+        tell(
             f"{file.name}: left out {len(lost):,} series without any value in "
             f"{model.target_col!r} ({named(_shown(lost))}); fill some in to have them forecast",
-            BatchEnsembleWarning,
-            stacklevel=2,
+            2,
         )
     if series is not None and kinds[series] == "category":
         df[series] = _known_names(df[series], model.panel_.ids)
@@ -256,8 +256,8 @@ def long_frame(
             continue
         if name in OF_FORECASTS:
             raise ValueError(
-                f"{file}: expected {roles} in a column with another name than those of forecasts, "
-                f"{', '.join(OF_FORECASTS)}, got {name!r}; rename it"
+                f"{file}: expected {roles} in a column not named like a forecast "
+                f"({', '.join(OF_FORECASTS)}), got {name!r}; rename it"
             )
         gaps = np.flatnonzero(frame[name].isna())
         if gaps.size:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import signal
 import sys
 import threading
@@ -10,11 +11,12 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 from batchensemble.cli.format import is_unicode
 from batchensemble.cli.wording import in_options
@@ -27,14 +29,29 @@ CODES = (
 
 
 TRACEBACK = "BATCHENSEMBLE_TRACEBACK"
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 AS_WORDS, EXAMPLE = " is read as words", ", such as "
 
 
 class Terminal(Console):
-    """A console that leaves a closed pipe to `one_line_errors`."""
+    """A console whose pipe may be closed: a model is fitted and a report written all the same.
+
+    Names from files cannot command the terminal.
+    """
+
+    was_closed: ClassVar[bool] = False
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(harmless(text), **options)
 
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
+        Terminal.was_closed = self.quiet = True
+        _discard_output()
+
+
+def harmless(text: str) -> str:
+    """Control characters as escapes, but for tabs and new lines."""
+    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 @contextmanager
@@ -55,7 +72,7 @@ def plain_warnings(console: Console, notes: Collection[str] = ()) -> Iterator[li
     Once also where only examples differ, as in the batches of a file. Not those about columns that
     are read as words, if a note has said so.
     """
-    from batchensemble.data.doubts import BatchEnsembleWarning
+    from batchensemble.data.telling import BatchEnsembleWarning
 
     said: list[str] = []
     known: set[str] = set()
@@ -104,18 +121,25 @@ def one_line_errors(stopped: str = "Stopped. Nothing was written.") -> Iterator[
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and not is_unicode(stream):
             stream.reconfigure(errors="replace")  # a letter that it does not know costs no model
+    if not os.environ.get("COLUMNS", "1").strip("0 "):  # no width is not known, not zero
+        del os.environ["COLUMNS"]
+    Terminal.was_closed = False
+    signals: list[KeyboardInterrupt] = []
     try:
-        with _terminable():
+        with _stoppable(signals):
             yield
+        if Terminal.was_closed:
+            raise typer.Exit(141)
     except KeyboardInterrupt as error:
-        typer.echo(str(error) or stopped, err=True)
-        raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
+        raise _stopped(error, stopped) from None
     except BrokenPipeError:
         _discard_output()
         raise typer.Exit(141) from None
     except (typer.BadParameter, typer.Exit, typer.Abort):
         raise
     except Exception as error:
+        if signals:  # within an import, another error may take the place of the one raised
+            raise _stopped(signals[0], stopped) from None
         if os.environ.get(TRACEBACK):
             raise
         typer.echo(f"Error: {_one_line(error)}", err=True)
@@ -129,29 +153,38 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM as an exception; signals can be caught in the main thread only."""
+def _stopped(error: KeyboardInterrupt, stopped: str) -> typer.Exit:
+    typer.echo(str(error) or stopped, err=True)
+    return typer.Exit(143 if isinstance(error, Terminated) else 130)
 
-    def stop(*_: object) -> None:
-        raise Terminated
+
+@contextmanager
+def _stoppable(signals: list[KeyboardInterrupt]) -> Iterator[None]:
+    """SIGTERM and Ctrl-C as exceptions, and in the list; only the main thread can catch them."""
+
+    def stop(number: int, _: object) -> None:
+        signals.append(Terminated() if number == signal.SIGTERM else KeyboardInterrupt())
+        raise signals[-1]
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, stop)}
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell may ignore it
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _one_line(error: Exception) -> str:
-    words = " ".join(str(error).split())
+    words = harmless(" ".join(str(error).split()))
     if isinstance(error, MemoryError) or "allocate memory" in words:
         return (
-            "the memory of this machine does not suffice; use fewer rows or columns, fewer "
-            "members, a smaller network or a shorter horizon"
+            "out of memory; use fewer rows or columns, fewer members, a smaller network "
+            "or a shorter horizon"
         )
     if isinstance(error, OSError) and error.strerror:
         is_full = error.errno == errno.ENOSPC and not error.strerror.endswith("was not written")
@@ -161,6 +194,6 @@ def _one_line(error: Exception) -> str:
     if is_ours or isinstance(error, (ImportError, OSError, ValueError)):
         return in_options(words)
     return (
-        f"this should not have happened: {type(error).__name__}: {words[:300]}; please report it, "
+        f"this is a bug: {type(error).__name__}: {words[:300]}; please report it, "
         f"with what {TRACEBACK}=1 before the command shows"
     )

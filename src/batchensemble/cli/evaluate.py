@@ -79,7 +79,7 @@ def evaluate(
                 f"--target is for models of one target, and {model} predicts "
                 f"{', '.join(fitted.target_names_)}; omit it"
             )
-        with plain_warnings(Console(stderr=True, highlight=False)):
+        with plain_warnings(Terminal(stderr=True, highlight=False)):
             parts, together = evaluate_targets(fitted, data, coverage=coverage, options=options)
         print_evaluations(console, parts, together)
         if out:
@@ -92,7 +92,7 @@ def evaluate(
             typer.echo(as_json({"model": model, "targets": targets, **together}))
         return
     how: Any = {"target": target, "coverage": coverage, "options": options}
-    with plain_warnings(Console(stderr=True, highlight=False)):
+    with plain_warnings(Terminal(stderr=True, highlight=False)):
         evaluation = evaluate_file(fitted, data, **how, explains=out is not None)
     print_evaluation(console, evaluation)
     if out:

@@ -100,7 +100,7 @@ class Evaluation:
         right, baseline = self.scores["accuracy"], self.scores["accuracy_of_commonest"]
         if right > baseline:
             return ""
-        than = "less often right than" if right < baseline else "no more often right than"
+        than = "less accurate than" if right < baseline else "no more accurate than"
         return (
             f"{than} always predicting the most common class: {percent(right)} of the rows are "
             f"right, against {percent(baseline)}; judge it by its probabilities"

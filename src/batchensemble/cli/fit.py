@@ -13,6 +13,7 @@ from batchensemble.cli.errors import Terminal, if_stopped, plain_warnings, print
 from batchensemble.cli.fit_output import (
     print_groups,
     print_kind,
+    print_next,
     print_result,
     print_source,
 )
@@ -107,7 +108,7 @@ def fit(
     together: Annotated[
         bool | None,
         option(
-            "Train groups of --by of about one size as one bank; on a GPU by default.",
+            "Train groups of --by of similar size together; on a GPU by default.",
             "--together/--apart",
         ),
     ] = None,
@@ -121,20 +122,23 @@ def fit(
     calibrate: Annotated[
         bool | None,
         option(
-            "Correct the intervals with the held-out rows. On by default for tables. For series it "
-            "is off by default, and holds out SHARE of the shortest series, and as many steps of "
-            "each, instead of one horizon."
+            "Correct the intervals with the held-out rows. On by default for tables, off "
+            "for series, where it holds out SHARE of the shortest series, and as many "
+            "steps of the others, instead of one horizon."
         ),
     ] = None,
     per_class: Annotated[
         bool,
-        option("Calibrate each class by itself, so that sets contain rare classes as often, too."),
+        option(
+            "Calibrate each class separately, so that sets contain rare classes as often "
+            "as common ones."
+        ),
     ] = False,
     adapt: Annotated[
         bool | None,
         forecast_option(
-            "Calibrate, and let the intervals follow a change of the series, as --calibrate does; "
-            "with --no-adapt it gives all past errors the same weight."
+            "Calibrate intervals that adapt to change, as --calibrate does; with "
+            "--no-adapt, all past errors have the same weight."
         ),
     ] = None,
     time: Annotated[
@@ -247,7 +251,7 @@ def fit(
     if (jobs != 1 or ray or together is not None) and not by:
         raise typer.BadParameter("--jobs, --ray and --together are for groups: add --by COLUMN")
     if together and ray:
-        raise typer.BadParameter("--ray fits each group apart; omit --together")
+        raise typer.BadParameter("--ray fits each group separately; omit --together")
     if jobs == 0 or jobs < -1 or (jobs != 1 and ray):
         raise typer.BadParameter(
             "expected --jobs of at least 1, -1 for one per core, or --ray instead of it"
@@ -255,18 +259,18 @@ def fit(
     if by and (out is None or out == Path("-")):
         raise typer.BadParameter("--by needs a folder for its models: -o FOLDER")
     if by in target:
-        raise typer.BadParameter(f"expected another column for --by than the target {by}")
+        raise typer.BadParameter(f"--by names the target {by}; name another column")
     if by and by == groups:
         raise typer.BadParameter(
-            f"--by and --groups name the same column {by}, which is the same in all rows of a "
+            f"--by and --groups name the same column {by}, which is constant within each "
             "model; name another column with --groups, or omit it"
         )
     if adapt is not None and not time:
         raise typer.BadParameter("--adapt is for a forecast, not for a table")
     if adapt is False and not calibrate:
-        raise typer.BadParameter("--no-adapt says how to calibrate; add --calibrate")
+        raise typer.BadParameter("--no-adapt only affects calibration; add --calibrate")
     if adapt and calibrate is False:
-        raise typer.BadParameter("--adapt calibrates; omit --no-calibrate")
+        raise typer.BadParameter("--adapt needs calibration; omit --no-calibrate")
     if checkpoint and (time or by):
         raise typer.BadParameter("--checkpoint is for tables, not for a forecast or --by; omit it")
     of_numbers = {
@@ -301,7 +305,9 @@ def fit(
         }
         path = out if by and out else model_path(data, out)
         if checkpoint and checkpoint.resolve() == path.resolve():
-            raise typer.BadParameter(f"the checkpoint would be the model {path}; choose another")
+            raise typer.BadParameter(
+                f"the checkpoint would overwrite the model {path}; choose another"
+            )
         if time:
             settings |= {"horizon": horizon, "freq": freq, "fill": fill, "holidays": holidays}
             columns = {"future": future or (), "past": past or (), "static": static or ()}
@@ -330,7 +336,7 @@ def fit(
             if json:
                 typer.echo(as_json({"models": path, "by": by, **counts}))
             return
-        kept = f"Stopped. Run the same command again to go on from {checkpoint}, if it is there."
+        kept = f"Stopped. Run the same command again to continue from {checkpoint}, if it exists."
         told, stopped = source.origin.notes, if_stopped(lambda: kept if checkpoint else "")
         with plain_warnings(console, told) as said, stopped:
             model = train(
@@ -359,9 +365,8 @@ def fit(
         for warning in model.origin_["warnings"][len(said) :]:
             print_warning(console, warning)
         about = f"{model.n_parameters_:,} parameters, {size(path.stat().st_size)}"
-        name, new = escape(str(path)), "" if time else " new.csv"
-        console.print(f"Model: [bold]{name}[/] ({about})", soft_wrap=True)
-        console.print(f"Next: batchensemble predict {name}{new}", soft_wrap=True)
+        console.print(f"Model: [bold]{escape(str(path))}[/] ({about})", soft_wrap=True)
+        print_next(console, path, "" if time else " new.csv")
         if json:
             kind = {"target_kind": model.target_kind_} if hasattr(model, "target_kind_") else {}
             kind |= {"targets": origins} if origins else {}

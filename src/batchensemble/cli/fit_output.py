@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rich.console import Console
@@ -28,14 +29,19 @@ def print_source(console: Console, origin: Mapping[str, Any]) -> None:
 def print_groups(console: Console, folder: Path, counts: Mapping[str, Any]) -> None:
     """How many models were fitted, and what to do with them."""
     name, n_kept = escape(str(folder)), counts["n_kept"]
-    kept = f"; {n_kept:,} were there already" if n_kept else ""
+    kept = f"; {n_kept:,} already existed" if n_kept else ""
     console.print(f"Models: [bold]{name}[/] ({counted(counts['n_groups'], 'group')}{kept})")
     notes = {"not_calibrated": "not calibrated", "doubted": "warned of, as `inspect` shows"}
     for fact, words in notes.items():
         if some := counts[fact]:
             told = f"{words}: {counted(len(some), 'group')}, {named(some)}"
             console.print(f"[yellow]Note[/]: {escape(told)}", soft_wrap=True)
-    console.print(f"Next: batchensemble predict {name} new.csv", soft_wrap=True)
+    print_next(console, folder, " new.csv")
+
+
+def print_next(console: Console, path: Path, new: str) -> None:
+    """The command that predicts with a model, as a shell reads it."""
+    console.print(f"Next: batchensemble predict {escape(quote(str(path)))}{new}", soft_wrap=True)
 
 
 def print_rows(console: Console, rows: str, facts: Mapping[str, Any]) -> None:
@@ -63,7 +69,7 @@ def print_kind(console: Console, model: Any) -> None:
     if kind == "real" and not getattr(model, "target", None):
         return
     is_given = model.target or model.target_bounds
-    how = "" if is_given else "; recognised, --target-kind chooses another"
+    how = "" if is_given else "; recognised, --target-kind overrides it"
     console.print(f"Target: {escape(described(kind, model.transform_))}{how}")
     if kind == "positive" and model.spread_.skewed and not any(model.transform_.rates):
         console.print(

@@ -150,8 +150,8 @@ def _inputs(data: Path, out: Path) -> list[Path]:
     others = [s for s in sources if not s.parent.resolve().is_relative_to(place)]
     if not others:
         raise ValueError(
-            f"expected files to predict, got {data} with files in the folder of predictions {out} "
-            "alone; name other files, or another folder with -o"
+            f"all files of {data} are in the output folder {out}; name other files, or "
+            "another folder with -o"
         )
     return others
 
@@ -202,14 +202,14 @@ def _claim(out: Path, about: dict[str, Any], wanted: dict[str, str]) -> None:
         noted, made = _record(out)
         if made and noted != about:
             raise ValueError(
-                f"{out} has predictions of another model, or with other options; choose another "
-                "folder, or delete it"
+                f"{out} holds predictions of another model or with other options; choose "
+                "another folder, or delete it"
             )
         for name, source in wanted.items():
             if not (out / name).exists():
                 continue
             if name not in made:
-                why = "is there, and was not made by predicting a folder"
+                why = "exists, and was not written by predict"
             elif made[name] in ("", source):
                 continue
             else:

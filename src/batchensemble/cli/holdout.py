@@ -51,7 +51,7 @@ def model_path(data: Path, out: Path | None) -> Path:
     elif out is None:
         out = Path(data.name[: -len(check_suffix(data))] + ".be")
     if is_table(out):
-        raise ValueError(f"expected a name for the model such as m.be, got that of a table: {out}")
+        raise ValueError(f"expected a model file such as m.be, got the name of a table: {out}")
     check_place(out, beside=[data] if data.is_file() else [])
     return out
 
@@ -260,5 +260,5 @@ def _calibrate(model: Any, held_out: tuple[Any, ...], how: dict[str, Any]) -> st
     return (
         f"Calibrated: {percent(0.9)} {things} covered {percent(at_90['coverage_before'])} of "
         f"{rows} before and {percent(at_90['coverage_after'])} after"
-        + (f"; of new rows at least {percent(assured)}, 95 times in 100" if assured else "")
+        + (f"; of new rows, at least {percent(assured)} with 95 % confidence" if assured else "")
     )

@@ -1,6 +1,5 @@
 """What a forecaster knows of the series in a file, and which of them it leaves out."""
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,9 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.cli.format import named
-from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.panel import Panel
 from batchensemble.data.stamps import are_at_start, starts_of_periods
+from batchensemble.data.telling import tell
 from batchensemble.data.text import typed_values
 from batchensemble.data.time_words import when
 from batchensemble.estimators import Forecaster
@@ -43,8 +42,8 @@ def with_history(model: Forecaster, df: pd.DataFrame) -> pd.DataFrame:
             (gaps if is_near else late).append((name, panel.last_times[i], first))
         if is_near:
             parts.append(_rows_before(model, panel, i, first))
-    _tell(gaps, "what is between counts as missing")
-    _tell(late, "forecast from the new rows alone, since what fit knew is too old")
+    _tell(gaps, "the steps between count as missing")
+    _tell(late, "forecast from the new rows alone, since those of fit are too old")
     if not parts:
         return df
     whole = pd.concat([*parts, df], ignore_index=True)
@@ -57,11 +56,10 @@ def with_history(model: Forecaster, df: pd.DataFrame) -> pd.DataFrame:
 def _tell(gaps: list[Gap], so: str) -> None:
     if gaps:
         names, lasts, firsts = zip(*gaps, strict=True)
-        warnings.warn(
+        tell(
             f"{len(gaps):,} series with a gap after fit ({named(names)}), the first from "
             f"{when(lasts[0])} to {when(firsts[0])}: {so}; add the rows between if there are any",
-            BatchEnsembleWarning,
-            stacklevel=3,
+            3,
         )
 
 
@@ -93,7 +91,7 @@ def with_future(
     if has_rows.all() or not has_rows.any():
         return df
     for told in left_out(ids[~has_rows], "no row of the columns known ahead"):
-        warnings.warn(told, BatchEnsembleWarning, stacklevel=2)
+        tell(told, 2)
     kept = ids[has_rows]
     return model.panel_.only(kept) if df is None else df[df[model.id_col].isin(kept)]
 

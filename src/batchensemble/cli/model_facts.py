@@ -42,7 +42,7 @@ def _calibrated(model: Any, evaluation: Evaluation) -> str:
         said += " for its sets, as many for its temperature"
     if fewest >= fewest_rows(evaluation.coverage):
         assured = percent(assured_coverage(fewest, evaluation.coverage))
-        said += f"; of many new rows, at least {assured} are covered after 95 of 100 calibrations"
+        said += f"; coverage of new rows is at least {assured} with 95 % confidence"
     return said
 
 

@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batchensemble.cli.columns import notations_of, table_kinds, usual_numbers
 from batchensemble.cli.format import counted, named
 from batchensemble.cli.predictions import table_predictions
 from batchensemble.data.reading import TableFile
-from batchensemble.data.text import read_as, text_columns, written_dates
+from batchensemble.data.text import read_as, settle, text_columns, written_dates
 from batchensemble.data.vocabulary import Spelling
 from batchensemble.estimators import load
 from batchensemble.modelfile.files import replacing
@@ -88,12 +89,14 @@ class ModelFolder:
         missing = sorted({label for label in labels if label not in self.groups})
         if missing:
             raise ValueError(
-                f"{file.name}: {counted(len(missing), 'group')} of {self.by!r} not seen at fit: "
-                f"{named(missing)}; fit again with rows of them, or leave their rows out"
+                f"{file.name}: {counted(len(missing), 'group')} of {self.by!r} not seen at "
+                f"fit: {named(missing)}; fit again with rows of them, or drop their rows"
             )
+        different = dict.fromkeys(labels.tolist())
+        self._settle(rows, file, [self._model(label) for label in sorted(different)[:LOADED]])
         parts = [
             table_predictions(self._model(label), rows[labels == label], file, coverage)
-            for label in dict.fromkeys(labels.tolist())
+            for label in different
         ]
         frame = pd.concat(parts)
         if self.classes:  # a group may not know all of them, or have no calibration
@@ -102,6 +105,15 @@ class ModelFolder:
             names = ["prediction", "confidence", *sets, *shares, *entropies]
             frame = frame.reindex(columns=names).astype(dict.fromkeys(sets, "string"))
         return frame.loc[rows.index]
+
+    def _settle(self, rows: pd.DataFrame, file: TableFile, models: list[Any]) -> None:
+        """A file has one reading, whichever group comes first."""
+        usual: dict[str, list[Any]] = {}
+        for model in models:
+            for name, numbers in usual_numbers(model.model_.encoder).items():
+                usual.setdefault(name, []).append(numbers)
+        together = {name: np.concatenate(parts) for name, parts in usual.items()}
+        settle(rows, table_kinds(models[0]), file, notations_of(models[0]), together)
 
     def _labels(self, rows: pd.DataFrame, file: TableFile) -> NDArray[Any]:
         """Read as at fit, dates as in a CSV, and spelled as there; "" where there is none."""

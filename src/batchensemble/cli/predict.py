@@ -98,7 +98,7 @@ def predict(
     """
     if json and out == Path("-"):
         raise typer.BadParameter("--json needs a file for the predictions: -o FILE")
-    from batchensemble.cli.errors import plain_warnings
+    from batchensemble.cli.errors import Terminal, plain_warnings
     from batchensemble.cli.folders import is_many, predict_folder
     from batchensemble.cli.model_folder import load_models
     from batchensemble.cli.predictions import predict_file
@@ -112,7 +112,7 @@ def predict(
     }
     if ray and not is_many(data):
         raise typer.BadParameter("--ray is for a folder or a pattern of files, such as 'in/*.csv'")
-    with plain_warnings(Console(stderr=True, highlight=False)), progress_bar() as progress:
+    with plain_warnings(Terminal(stderr=True, highlight=False)), progress_bar() as progress:
         if data is not None and is_many(data):
             if horizon or ahead:
                 raise typer.BadParameter("--horizon and --ahead are for forecasts, not for folders")
@@ -136,7 +136,7 @@ def predict(
         if "n_files" in done:
             said += f" of {counted(done['n_files'], 'file')}"
             said += f" ({done['n_before']:,} done before)" if done["n_before"] else ""
-        Console(stderr=True, highlight=False).print(f"{said}: {out}", soft_wrap=True, markup=False)
+        Terminal(stderr=True, highlight=False).print(f"{said}: {out}", soft_wrap=True, markup=False)
 
 
 @contextmanager

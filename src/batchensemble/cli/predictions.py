@@ -20,7 +20,7 @@ from batchensemble.cli.errors import about_file
 from batchensemble.cli.known_series import with_future, with_history
 from batchensemble.data.arrow import BATCH
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.reading import TableFile
+from batchensemble.data.reading import PIPE, TableFile, is_table
 from batchensemble.data.writing import TableWriter, check_place, check_written
 from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
 from batchensemble.estimators.answers import prediction_columns
@@ -44,6 +44,8 @@ def predict_file(
 
     `progress` is told the rows done and, where it is known, the share of the file read.
     """
+    if data is not None and data != PIPE and not is_table(data) and not data.exists():
+        raise FileNotFoundError(f"there is no file or folder {data}; check the path")
     check_written(out)
     check_place(out, beside=[path for path in (data, ahead) if path])
     if isinstance(model, Forecaster):
@@ -98,7 +100,7 @@ def _predicted_batches(
             both = [name for name in predictions if name in kept]
             if both:
                 raise ValueError(
-                    f"{file.name}: --keep names a column called like one of the predictions: "
+                    f"{file.name}: --keep names a column with the name of a prediction: "
                     f"{', '.join(map(repr, both))}; omit it, or rename it in the file"
                 )
             yield pd.concat([rows[kept], predictions], axis=1)

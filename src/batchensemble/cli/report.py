@@ -30,9 +30,7 @@ BAND = "Band: plus or minus a standard error."
 MOST_POINTS = 1000
 MOST_SERIES = 4
 BEFORE = "#7F7F7F"  # the colour of what calibration replaced
-IN_BRACKETS = (
-    "In brackets: the per cent between which a share of many such rows lies, 95 times in 100."
-)
+IN_BRACKETS = "In brackets: 95 % confidence interval, in per cent."
 
 
 def check_report(out: Path | None, *, beside: Sequence[Path]) -> None:

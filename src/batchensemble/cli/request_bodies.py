@@ -1,7 +1,6 @@
 """Requests -> the columns of a model -> what `predict` writes about them."""
 
 import asyncio
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -26,10 +25,10 @@ from batchensemble.cli.columns import (
 from batchensemble.cli.predictions import forecast_columns
 from batchensemble.cli.request_values import NUMBERS, REQUEST, Rows, row_numbers, values_of
 from batchensemble.data.columns import Column, Columns, Kind
-from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.file_parts import refuse_zones
 from batchensemble.data.reading import open_csv
 from batchensemble.data.scalars import texts
+from batchensemble.data.telling import collected, tell
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import with_shift, zones_of
 
@@ -78,8 +77,9 @@ class TableRequests:
         calibration = self.model.calibration_
         if getattr(calibration, "groups", None) is not None and not self.model.group_column_:
             raise ValueError(
-                "this model was calibrated by labels that are no column, so a request cannot "
-                "name a row's group; calibrate with groups= the name of a column"
+                "this model was calibrated by group labels that are not a column, so a "
+                "request cannot give a row's group; calibrate with the name of a column as "
+                "groups="
             )
         row = _object("row", {name: TYPES[kind] for name, kind in self.kinds.items()})
         rows = _listed(row, self.limits.rows, fewest=1)
@@ -100,6 +100,7 @@ class TableRequests:
             given = self.body.validate_json(body)
             coverage = given.get("coverage", coverage)
             columns = self._from_rows(given["rows"])
+        self.model.model_.encoder.as_at_fit(columns)  # refuses what is wrong in this request alone
         return Answer(await self.batches(columns, coverage))
 
     def _from_csv(self, body: bytes) -> Columns:
@@ -166,15 +167,11 @@ class SeriesRequests:
         return await loop.run_in_executor(self.thread, self._with_notes, given)
 
     def _with_notes(self, given: dict[str, Any]) -> Answer:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", BatchEnsembleWarning)
+        with collected() as doubts:
             frame = self._forecast(given)
-        for each in caught:
-            warnings.warn(each.message, stacklevel=2)
-        return Answer(
-            frame,
-            tuple({str(one.message): 0 for one in caught if one.category is BatchEnsembleWarning}),
-        )
+        for doubt in doubts:
+            tell(doubt, 1)
+        return Answer(frame, tuple(dict.fromkeys(doubts)))
 
     def _forecast(self, given: dict[str, Any]) -> pd.DataFrame:
         if given.get("ahead") and not self.model.future_columns:
@@ -211,8 +208,13 @@ class SeriesRequests:
         self, rows: bytes | list[dict[str, Any]] | None, *, is_ahead: bool
     ) -> pd.DataFrame | None:
         """A CSV, or the rows of a JSON request."""
-        if not rows:
+        if rows is None or (is_ahead and not rows):
             return None
+        if not rows:
+            raise ValueError(
+                f"{REQUEST}: expected the history of a series, got nothing; send {{}} as JSON to "
+                "continue the series of fit"
+            )
         opened: AbstractContextManager[Any] = (
             open_csv(rows, REQUEST) if isinstance(rows, bytes) else nullcontext(self._file(rows))
         )

@@ -129,8 +129,8 @@ def doubts_about_scores(
         if scores["accuracy"] > scores["accuracy_of_commonest"]:
             return []
         return [
-            "no more often right than always predicting the most common class; judge it by its "
-            "probabilities, or add columns or rows that tell the classes apart"
+            "no more accurate than always predicting the most common class; judge it by "
+            "its probabilities, or add columns or rows that tell the classes apart"
         ]
     if "nll_of_constant" in scores:
         if scores["nll"] < scores["nll_of_constant"]:
@@ -156,8 +156,9 @@ def doubt_about_coverage(held: float, coverage: float, n: int, n_values: int = 0
     if not holds_too_little(held, coverage, n, n_values):
         return []
     return [
-        f"the {percent(coverage)} intervals hold only {percent(held)} of the true values: the rows "
-        "differ from those of fit, or the model is too sure; calibrate it with newer rows"
+        f"the {percent(coverage)} intervals cover only {percent(held)} of the true "
+        "values: the rows differ from those of fit, or the model is overconfident; "
+        "calibrate it with newer rows"
     ]
 
 

@@ -18,10 +18,10 @@ def serve(
         str, option("Address to listen on; 0.0.0.0 is reachable from other machines.")
     ] = "127.0.0.1",
     port: Annotated[int, option("Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8000,
-    max_rows: Annotated[int, option("Most rows in a request.", min=1)] = 10_000,
-    max_mb: Annotated[float, option("Most megabytes in a request.", min=0.001)] = 10.0,
+    max_rows: Annotated[int, option("Maximum number of rows in a request.", min=1)] = 10_000,
+    max_mb: Annotated[float, option("Maximum megabytes in a request.", min=0.001)] = 10.0,
     max_steps: Annotated[
-        int, option("Most steps, of all paths together, beyond the horizon of fit.", min=0)
+        int, option("Maximum steps beyond the horizon of fit, over all paths.", min=0)
     ] = 500_000,
     device: DeviceOption = "auto",
 ) -> None:

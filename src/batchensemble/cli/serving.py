@@ -120,7 +120,7 @@ def _coverage(parameters: list[tuple[str, str]], *, is_csv: bool) -> float:
         return COVERAGE
     name, word = parameters[-1]
     if len(parameters) > 1 or name != "coverage" or not is_csv:
-        expected = "no parameter but one coverage" if is_csv else "no parameter for JSON"
+        expected = "only the parameter coverage, once," if is_csv else "no parameter for JSON"
         cure = "" if is_csv else "; write it as a field of the body"
         raise ValueError(f"expected {expected} in the address, got {name!r:.80}{cure}")
     try:

@@ -44,8 +44,8 @@ def by_subgroup(
     if not rows:
         return None
     note = (
-        f"Parts of fewer than {FEWEST_ROWS} rows are left out. The range is where the share of "
-        "many such rows lies, 95 times in 100; among many parts one or two are unlucky."
+        f"Parts of fewer than {FEWEST_ROWS} rows are left out. The range is a 95 % "
+        "confidence interval; among many parts, one or two miss by chance."
     )
     columns = ("column", "part", "rows", *chain(*((what, RANGE) for what in holds)))
     title = f"{' and '.join(holds).capitalize()} in parts of the file"

@@ -171,12 +171,15 @@ def read_training_table(
 
 def _labels(rows: pd.DataFrame, by: str, table: FileTable) -> NDArray[Any]:
     """The group of each row."""
-    for row in rows.index[rows[by].isna()][:1]:
+    is_gap = rows[by].isna()
+    labels = rows[by].astype(str).where(~is_gap, "\0")  # where pandas stops reading
+    for row in rows.index[labels.map(lambda label: "\0" in label)][:1]:
+        got = "none; fill it in, or delete the row" if is_gap[row] else "one with NUL; remove it"
         raise ValueError(
             f"{table.name}, {table.unit} {row}: expected a group in the --by column {by!r}, got "
-            "none; fill it in, or delete the row"
+            f"{got}"
         )
-    return np.array(rows[by].astype(str), dtype=object)
+    return np.array(labels, dtype=object)
 
 
 def is_large(path: Path) -> bool:

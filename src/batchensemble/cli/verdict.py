@@ -68,9 +68,9 @@ def _of_classes(evaluation: Evaluation) -> str:
     if low <= common < right:
         word = "Perhaps better (the difference may be chance)"
     said = (
-        f"{word} than always answering the most common class: right in {percent(right)} of "
-        f"{counted(n, 'row')} ({between(low, high)} of many such rows) instead of "
-        f"{percent(common)}."
+        f"{word} than always predicting the most common class: right in "
+        f"{percent(right)} of {counted(n, 'row')} (95 % confidence interval: "
+        f"{between(low, high)}) instead of {percent(common)}."
     )
     if "coverage_of_sets" not in scores:
         return said
@@ -88,4 +88,6 @@ def _of_coverage(evaluation: Evaluation, name: str, things: str) -> str:
     rows = counted(evaluation.n_rows, "row")
     if evaluation.horizon:
         rows = f"the values in {counted(evaluation.n_windows or 0, 'window')}"
-    return f"Its {percent(evaluation.coverage)} {things} held {percent(held)} of {rows}, {judged}."
+    return (
+        f"Its {percent(evaluation.coverage)} {things} covered {percent(held)} of {rows}, {judged}."
+    )

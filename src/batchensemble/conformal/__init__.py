@@ -1,10 +1,10 @@
 """Intervals and sets with a guarantee, learned from rows that the model has not seen.
 
-Split conformal prediction: rank the model's errors on n such rows. A new row that comes from the
-same place is equally likely to fall into any of the n + 1 gaps between them. So an interval or set
-that reaches to the k-th smallest error holds the truth with probability k / (n + 1), whatever the
-model is worth, on average over rows and over calibrations; for one kind of rows it may be less,
-unless the rows of each kind are ranked among themselves.
+Split conformal prediction: rank the model's errors on n such rows. A new row from the same source
+is equally likely to fall into any of the n + 1 gaps between them. So an interval or set that
+reaches to the k-th smallest error contains the truth with probability k / (n + 1), however good the
+model is, on average over rows and over calibrations; for one kind of rows it may be less, unless
+the rows of each kind are ranked separately.
 """
 
 from batchensemble.conformal.adaptation import Adaptation

@@ -1,4 +1,4 @@
-"""Up to which uncertainty a model's answers are good enough."""
+"""Up to which uncertainty a model's predictions are good enough."""
 
 import math
 from numbers import Real

@@ -18,13 +18,23 @@ def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
     """One label for each row: texts as texts, other labels as numbers or texts."""
     labels = array_of(groups, name)
     if labels.dtype == object and labels.ndim == 1:  # not by astype, which unpacks tuples
-        labels = np.array([str(label) for label in labels])
+        kinds = {_kind(label) for label in labels}
+        numbers = np.array(labels.tolist()) if len(kinds) == 1 and None not in kinds else labels
+        is_read = numbers.dtype != object  # integers of any size may not be
+        labels = numbers if is_read else np.array([str(label) for label in labels])
     if labels.shape != (n_rows,) or labels.dtype.kind not in "biufUS":
         raise ValueError(
             f"{name}: expected one label for each of {n_rows} rows, got {labels.dtype} of shape "
             f"{labels.shape}; pass numbers or texts, such as a column of X"
         )
     return labels
+
+
+def _kind(label: Any) -> str | None:
+    """Of a single boolean or number; None for any other label."""
+    if isinstance(label, bool | np.bool_):
+        return "boolean"
+    return "number" if isinstance(label, int | float | np.integer | np.floating) else None
 
 
 def quantiles_by_group(
@@ -67,8 +77,8 @@ def check_enough(
     if unknown and what == "group":
         some, others = (", ".join(map(repr, [*each][:MOST_NAMED])) for each in (rows, unknown))
         raise ValueError(
-            f"expected groups that calibrate had, such as {some}, got {others}; pass labels of "
-            "the same type, or calibrate with rows of these groups, too"
+            f"expected groups of the calibration rows, such as {some}, got {others}; pass "
+            "labels of the same type, or calibrate with rows of these groups, too"
         )
     need = fewest_rows(coverage)
     few = {one: rows.get(one, 0) for one in asked if rows.get(one, 0) < need}

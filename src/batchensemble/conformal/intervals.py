@@ -58,7 +58,7 @@ def predicted_interval(
 
 @dataclass(frozen=True, eq=False)
 class IntervalCalibration:
-    """Predictions for rows that the model had not learned from, beside the truth.
+    """Predictions and truths of rows that were not used for training.
 
     y, means, variances  (rows, steps); the rows of a table have one step
     lower, upper         (rows, steps, levels), the model's own intervals of the `REPORTED` levels
@@ -252,7 +252,7 @@ class IntervalCalibration:
         return dist.transform(ends) if isinstance(dist, TransformedPredictive) else ends
 
     def coverage_curve(self, new: ArrayLike, groups: NDArray[Any] | None = None) -> CoverageCurve:
-        """How often intervals hold new truths with these `deviations_of`, level by level.
+        """How often intervals contain new truths with these `deviations_of`, level by level.
 
         Of `LEVELS`, as far as the calibration reaches.
         """
@@ -286,9 +286,9 @@ class IntervalCalibration:
         return largest_threshold(curve.thresholds, curve.kept, np.sqrt(curve.risks), max_error)
 
     def report(self) -> dict[str, Array]:
-        """By level: coverage and mean width, each row of a table judged by all others."""
+        """By level: coverage and mean width, each row of a table scored with all others."""
         return interval_report.by_row(self)
 
     def report_in_time(self) -> dict[str, Array]:
-        """By level: coverage and mean width, the later half judged by the earlier half."""
+        """By level: coverage and mean width, the later half scored with the earlier half."""
         return interval_report.in_time(self)

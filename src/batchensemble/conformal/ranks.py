@@ -53,7 +53,7 @@ def left_out_quantiles(scores: ArrayLike, coverage: float) -> Array:
 
 
 def assured_coverage(n: int, coverage: float, probability: float = 0.95) -> float:
-    """What the coverage of many new rows is not below after so many of all calibrations.
+    """The coverage that a share `probability` of calibrations with n rows exceed.
 
     It depends on the n rows that were drawn: Beta(k, n + 1 - k), and with ties more.
     """

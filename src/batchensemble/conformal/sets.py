@@ -1,4 +1,4 @@
-"""Classes: probabilities that are as sure as they should be, and sets that hold the truth.
+"""Classes: calibrated probabilities, and sets that contain the truth.
 
 A temperature above 1 makes every member less sure. The score of a class is one minus its mean
 probability (LAC, Sadinle et al. 2019), which gives the smallest sets on average. Sets are no wider
@@ -121,7 +121,7 @@ def halves(
 
 @dataclass(frozen=True, eq=False)
 class SetCalibration:
-    """A temperature, and what it led to on rows that neither it nor the model was learned from.
+    """A temperature, and its probabilities for rows that neither it nor the model was fitted to.
 
     labels         (rows,), columns of the probabilities
     probabilities  (rows, classes), with the temperature

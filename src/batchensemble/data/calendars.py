@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 # How many steps make the season that people mean, by the first word of a pandas frequency.
 _SEASONS = {"Y": 1, "A": 1, "Q": 4, "M": 12, "W": 52, "B": 5, "D": 7, "h": 24, "min": 60, "s": 60}
 _DAY = pd.Timedelta(days=1)
+LONGEST = 10**6  # steps in a season: of shorter ones than a tenth of a second, nobody has days
 
 
 def season_length(freq: pd.offsets.BaseOffset | int) -> int:
     """Steps in a season: 12 for months, 7 for days, 24 for hours, 96 for quarters of an hour.
 
-    1, no season, for years, for plain integers, and where it would not be a whole number of steps.
+    1, no season, for years, for plain integers, and where it would not be a whole number of steps
+    or more than a million.
     """
     if isinstance(freq, int):
         return 1
@@ -23,7 +25,7 @@ def season_length(freq: pd.offsets.BaseOffset | int) -> int:
         steps = _DAY / pd.Timedelta(freq)
     else:
         steps = _SEASONS.get(_word(freq), 1) / freq.n
-    return int(steps) if steps >= 1 and steps == int(steps) else 1
+    return int(steps) if 1 <= steps <= LONGEST and steps == int(steps) else 1
 
 
 def seasons_of(freq: pd.offsets.BaseOffset | int, season: int) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-SUMMER = "clocks that are changed in summer have another offset from UTC then"
+SUMMER = "with daylight saving, the offset from UTC is different in summer"
 _TICK = pd.Timedelta(1, unit="us")
 
 

@@ -33,10 +33,6 @@ _CODE = re.compile(
 _ID = re.compile(r"(?i:(.*[ _-])?(id|uuid|guid|key))|.*[a-z]Id|.*ID", re.DOTALL)
 
 
-class BatchEnsembleWarning(UserWarning):
-    """Something in the data or the training that its user should know of."""
-
-
 def doubts_about(
     columns: Columns,
     target: NDArray[Any],
@@ -73,8 +69,9 @@ def _few_of_a_class(target: NDArray[Any]) -> Iterator[str]:
         named = ", ".join(f"{classes[i]} ({counts[i]})" for i in few[:MOST_NAMED].tolist())
         more = f" and {len(few) - MOST_NAMED} more" if len(few) > MOST_NAMED else ""
         yield (
-            f"classes with fewer than {FEW_OF_A_CLASS} rows: {named}{more}; these are too few to "
-            "learn from or to judge by: collect more, or join them with other classes"
+            f"classes with fewer than {FEW_OF_A_CLASS} rows: {named}{more}; these are too "
+            "few to learn from or to score: collect more, or merge them with other "
+            "classes"
         )
 
 
@@ -99,8 +96,8 @@ def doubts_about_covariates(columns: Columns, encoder: TableEncoder) -> Iterator
 def _strange_words(column: Column, spelling: Spelling) -> Iterator[str]:
     if words := strange_words(column, spelling):
         yield (
-            f"column {column.name!r}: fit knew none of its words, such as {words[0]!r:.40} and "
-            f"{words[1]!r:.40}, so the model ignores it; write them as at fit"
+            f"column {column.name!r}: fit saw none of its words, such as {words[0]!r:.40} "
+            f"and {words[1]!r:.40}, so the model ignores it; spell them as at fit"
         )
 
 
@@ -139,8 +136,9 @@ def _leaks(columns: Columns, target: NDArray[Any], *, is_classes: bool) -> Itera
 
 def _leak(name: str) -> str:
     return (
-        f"column {name!r} almost determines the target by itself; if it is not known at the time "
-        "of a prediction, leave it out (--drop on the command line): scores are too good with it"
+        f"column {name!r} almost determines the target by itself; if it will not be "
+        "known when you predict, leave it out (--drop on the command line): with it, "
+        "scores are too good"
     )
 
 
@@ -216,7 +214,10 @@ def _is_like_an_id(column: Column) -> str:
     if different < DIFFERENT * len(words):
         return ""
     if are_sentences(words):
-        return "is free text, which is read as one word a row; leave it out, or make columns of it"
+        return (
+            "is free text, which is read as one word per row; leave it out, or derive "
+            "columns from it"
+        )
     return "differs in (almost) every row, like an ID; nothing can be learned from it: leave it out"
 
 
@@ -240,8 +241,9 @@ def _is_of_codes(column: Column) -> bool:
 
 def _codes(name: str) -> str:
     return (
-        f"column {name!r} is read as numbers, and its name says codes; if their order means "
-        f"nothing, read it as words: X[{name!r}].astype(str), or --category on the command line"
+        f"column {name!r} is read as numbers, but its name suggests codes; if their "
+        f"order means nothing, read it as words: X[{name!r}].astype(str), or "
+        "--category on the command line"
     )
 
 

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import re
-import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from batchensemble.data.arrow import BATCH, unreadable
 from batchensemble.data.file_options import FileOptions
 from batchensemble.data.notation import Found, is_code, is_plain
 from batchensemble.data.scalars import GAPS
+from batchensemble.data.telling import silenced
 from batchensemble.words import one_of
 
 MOST_WORDS = 0.1  # among cells that are something else: more are no mistake
@@ -67,8 +67,7 @@ class ExcelFile:
         self.name, self.options, self._share = str(path), options, 0.0
         self.found = Found()
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about styles and the like, which do not matter
+            with silenced():  # about styles and the like, which do not matter
                 book = stack.enter_context(pd.ExcelFile(path, engine="openpyxl"))
                 sheet, self.notes = _chosen(book, options.sheet, self.name)
                 cells = book.parse(

@@ -100,9 +100,8 @@ def as_frame(data: Any) -> "nw.DataFrame[Any] | nw.Series[Any] | None":
 
 def _check_readable(data: pd.DataFrame | pd.Series) -> None:
     """Refuse Arrow's types that pandas holds without knowing what they are."""
-    own = data.dtypes if isinstance(data, pd.DataFrame) else [data.dtype]
-    names = data.columns if isinstance(data, pd.DataFrame) else [data.name]
-    for name, dtype in zip(names, own, strict=True):
+    dtypes = data.dtypes.items() if isinstance(data, pd.DataFrame) else [(data.name, data.dtype)]
+    for name, dtype in dtypes:
         if isinstance(dtype, pd.ArrowDtype):
             try:
                 _ = dtype.type
@@ -115,15 +114,12 @@ def _check_readable(data: pd.DataFrame | pd.Series) -> None:
 
 def _read_pandas(frame: pd.DataFrame) -> Columns | None:
     """A frame of plain types, all numbers of a kind at once; None if it has others."""
-    names, cells = _check_names(frame.columns.tolist()), _few_cells(frame)
-    # What a frame hands out twice is its own memory, of one type. To ask for `dtypes` takes longer.
-    if len(cells) and cells.dtype.kind in _REAL and np.may_share_memory(cells, frame.to_numpy()):
-        return Columns(tuple(_read_block(names, cells.dtype.kind * len(names), cells)))
-    dtypes = frame.dtypes.tolist()
+    names, dtypes = _check_names(frame.columns.tolist()), frame.dtypes.tolist()
     if not all(isinstance(dtype, (np.dtype, pd.StringDtype)) for dtype in dtypes):
         return None
-    kinds = "".join(dtype.kind for dtype in dtypes)
-    if len(cells) and set(kinds) <= (_OF_CELLS if cells.dtype == object else _REAL):
+    kinds = "".join([dtype.kind for dtype in dtypes])
+    cells = _few_cells(frame)
+    if len(cells) and (_OF_CELLS if cells.dtype == object else _REAL).issuperset(kinds):
         return Columns(tuple(_read_cells(names, kinds, cells)))
     columns: dict[int, Column] = {}
     for kind in set(kinds):
@@ -141,7 +137,7 @@ def _few_cells(frame: pd.DataFrame) -> NDArray[Any]:
     """(rows, columns) in a type that holds all; no rows if there are many, or pandas cannot."""
     try:
         return np.asarray(frame.to_numpy() if len(frame) <= FEW_ROWS else ())
-    except (NotImplementedError, OverflowError):  # Arrow's unions, and dates in far years
+    except OverflowError:  # of dates in far years
         return np.empty(0)
 
 
@@ -178,6 +174,8 @@ def _read_series(name: str, series: Any) -> Column:
         series = series.cast(nw.Float64)
     if dtype in (nw.Categorical, nw.Enum):  # as an array, pyarrow's gaps would be lost
         return Column(name, "category", scalars.texts(series.to_list()), is_coded=True)
+    if dtype == nw.String:  # as an array, each text may take the room of the longest
+        return _read_array(name, np.array(series.to_list(), dtype=object))
     try:
         values = series.to_numpy()  # dates with a time zone come out in UTC
     except (NotImplementedError, OverflowError) as error:  # Arrow's unions, and dates in far years
@@ -222,9 +220,11 @@ def _read_objects(name: str, values: NDArray[Any]) -> Column:
 
     if any(issubclass(kind, (complex, np.complexfloating)) for kind in kinds):
         raise ValueError(f"Complex data not supported, but column {name!r} holds complex numbers")
-    if all_are(*_NUMBERS) or all_are(*DURATIONS):
+    truths = {kind for kind in kinds if issubclass(kind, (bool, np.bool_))}
+    # Beside other numbers, True is a word: read as 1, it would be one in some batches only.
+    if (all_are(*_NUMBERS) and truths in (set(), kinds)) or all_are(*DURATIONS):
         reals = np.array([scalars.real(value, name) for value in values])
-        if kinds and all_are(bool, np.bool_):
+        if truths:
             return Column(name, "boolean", reals)
         return _number(name, reals)
     if all_are(*_WORDS):

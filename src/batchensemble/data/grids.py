@@ -5,7 +5,6 @@ or integers; a frequency is a pandas offset for dates and a step for integers.
 """
 
 import numbers
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.data.clocks import localized, summer_advice, walls
 from batchensemble.data.stamps import rounding_advice
+from batchensemble.data.telling import silenced
 from batchensemble.data.time_words import freq_word, refuse_written_dates, shown, some, when
 
 Ints = NDArray[np.int64]
@@ -42,12 +42,11 @@ def read_freq(freq: Any, times: Any) -> Any:
     if whole is dated:
         found, wanted = ("dates", "'D'") if dated else ("whole numbers", "1")
         raise ValueError(
-            f"the times are {found}, which the frequency {freq!r} does not fit; pass times as at "
-            f"fit, or fit anew with a frequency such as freq={wanted}"
+            f"the times are {found}, which the frequency {freq!r} does not fit; pass "
+            f"times as at fit, or fit again with a frequency such as freq={wanted}"
         )
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of words such as 'H' that pandas will forget
+        with silenced():  # of words such as 'H' that pandas will forget
             step: Any = int(freq) if whole else pd.tseries.frequencies.to_offset(freq)
     except (TypeError, ValueError, OverflowError) as error:
         cause = " ".join(str(error).split()).split(". ")[0]
@@ -116,8 +115,7 @@ def _guesses(times: Any, n: int) -> Iterator[Any]:
 
 def guess_freq(times: Any) -> Any:
     """What pandas infers from one series without gaps, None if it finds nothing."""
-    with warnings.catch_warnings():  # pandas 3.1 announces that 4 will answer with an offset
-        warnings.simplefilter("ignore")
+    with silenced():  # pandas 3.1 announces that 4 will answer with an offset
         return pd.tseries.frequencies.to_offset(pd.infer_freq(times))
 
 

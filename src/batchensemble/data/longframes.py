@@ -54,6 +54,8 @@ def one_series(data: Any, names: Names) -> "nw.DataFrame[Any]":
     if not isinstance(data, (np.ndarray, list, tuple)):
         raise TypeError(f"{accepted}, got {type(data).__name__}; make it one of these")
     values = as_array(data)
+    if values.dtype.names:
+        raise TypeError(f"{accepted}, got an array of records; use pd.DataFrame(data)")
     if values.ndim != 1:
         column = values.ndim == 2 and values.shape[1] == 1
         cure = "call .ravel()" if column else "several series need a long frame"
@@ -86,16 +88,27 @@ def read_ids(table: "nw.DataFrame[Any]", names: Names) -> NDArray[Any]:
     if names.id not in table.columns:
         return np.full(len(table), names.target, dtype=object)
     _check_nulls(table[names.id], "id")
+    dtype = table[names.id].dtype
+    if dtype in (nw.Duration, nw.Int128, nw.UInt128) or getattr(dtype, "time_zone", None):
+        raise TypeError(
+            f"expected numbers, texts or dates without a zone as ids of series, got {dtype} in the "
+            f"column {names.id!r}; convert them to texts"
+        )
     ids: NDArray[Any] = table[names.id].to_numpy()
+    ids = ids.astype(object) if ids.dtype.kind in "UT" else ids
     if ids.dtype == object:
         try:
-            set(ids)
+            different = set(ids)
         except TypeError as error:  # lists, say
             raise TypeError(
                 f"expected numbers or texts as ids of series, got other values in the column "
                 f"{names.id!r} ({error}); convert them"
             ) from error
-    return ids.astype(object) if ids.dtype.kind in "UT" else ids
+        for odd in (each for each in different if isinstance(each, str) and "\0" in each):
+            raise ValueError(  # where pandas stops reading
+                f"expected ids of series without the character NUL, got {odd!r}; replace it"
+            )
+    return ids
 
 
 def read_times(series: "nw.Series[Any]") -> tuple[Any, Any]:

@@ -149,6 +149,12 @@ def _check_columns(table: "nw.DataFrame[Any]", names: Names, columns: list[str])
             f"expected no columns but {known}, got also {unknown}; list them in "
             f"future_columns=, past_columns= or static_columns=, or drop them{several}"
         )
+    for name in columns:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"expected names of columns as texts, got {name!r}; rename them: "
+                "df.columns = df.columns.map(str)"
+            )
 
 
 def _check_duplicates(panel: Panel) -> None:

@@ -1,5 +1,6 @@
 """Public holidays of a country, and the days around them, as columns that are known ahead."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,18 @@ def holiday_names(country: str | None) -> tuple[str, ...]:
     return () if country is None else tuple(f"{name} ({country})" for name in AROUND)
 
 
-def check_holidays(country: str, freq: pd.offsets.BaseOffset | int) -> None:
-    """The package is here, it knows the country, and the series have a value a day or more."""
+def check_holidays(
+    country: str, freq: pd.offsets.BaseOffset | int, own: Iterable[Column] = ()
+) -> None:
+    """The package is here, it knows the country, and the series have a value a day or more.
+
+    None of the user's `own` columns is called as those of holidays.
+    """
+    for name in {column.name for column in own}.intersection(holiday_names(country)):
+        raise ValueError(
+            f"holidays={country!r} adds a column {name!r}, and the data have one of this name; "
+            "omit holidays, or rename yours"
+        )
     if isinstance(freq, int):
         raise ValueError(
             f"holidays={country!r} needs series with dates, got numbered times; omit holidays"

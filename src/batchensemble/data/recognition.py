@@ -135,8 +135,8 @@ def check_words(
         is_text = name in columns and isinstance(next(iter(frame[name].dropna()), None), str)
         if name in columns and columns[name].kind == "date" and not is_text:
             raise ValueError(
-                f"{file.name}: the column {name!r} for --by or --category holds dates, which are "
-                "no names of groups; write them as texts, or choose another column"
+                f"{file.name}: the column {name!r} for --by or --category holds dates, which "
+                "cannot name groups; write them as texts, or choose another column"
             )
 
 
@@ -281,9 +281,9 @@ def _almost(
     first = is_other.argmax()
     return _as_words(
         name,
-        f"all but {count(is_other, 'cell')} are {kind}s, the first of them "
-        f"{words[first]!r:.80} in {file.unit} {index[first]}; empty what is no {kind} to have "
-        f"it read as {kind}s",
+        f"all but {count(is_other, 'cell')} are {kind}s, the first exception being "
+        f"{words[first]!r:.80} in {file.unit} {index[first]}; empty these cells to "
+        f"have it read as {kind}s",
     )
 
 

@@ -45,7 +45,8 @@ def category_text(value: Any) -> str | None:
         return value.decode(errors="backslashreplace")
     if is_missing(value):
         return None
-    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
+    is_number = isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, np.timedelta64)
+    if isinstance(value, bool) or not is_number:
         return str(value)
     if isinstance(value, numbers.Integral) and abs(int(value)) < 2**64:
         return str(int(value))

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from batchensemble.data.arrow import ArrowDataset
-from batchensemble.data.columns import Kind
+from batchensemble.data.columns import Column, Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.file_parts import Parts
 from batchensemble.data.notation import Notation
@@ -71,7 +71,8 @@ def list_files(where: str | Path | Sequence[str | Path]) -> list[Path]:
         Path(each) for each in sorted(glob(str(where), recursive=True)) if _is_data(Path(each))
     ]
     if not paths:
-        raise FileNotFoundError(f"there is no file {where}; check the pattern")
+        brackets = ", and write [[] for a bracket in a name" if "[" in str(where) else ""
+        raise FileNotFoundError(f"there is no file {where}; check the pattern{brackets}")
     return paths
 
 
@@ -285,5 +286,7 @@ def target_values(y: pd.Series, *, is_classes: bool) -> pd.Series:
         return y.astype(bool if is_classes else np.float64)
     if not pd.api.types.is_numeric_dtype(y):
         return pd.Series(y.to_numpy(dtype=object), y.index, dtype=object, name=y.name)
+    if is_classes:
+        Column(str(y.name), "number", y.to_numpy(np.float64)).check_told_apart()
     is_whole = is_classes and bool((y == y.round()).all())
     return y.astype(np.int64 if is_whole else np.float64)

@@ -4,7 +4,6 @@ Texts are trimmed, and an empty cell is a gap, as are NA, NaN, null and the like
 """
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 from batchensemble.data import date_texts
 from batchensemble.data.cells import CODES, fast_numbers, trimmed
 from batchensemble.data.columns import MISSING, Column, Kind
-from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.file_notation import (
     Known,
     Surveyed,
@@ -30,10 +28,33 @@ from batchensemble.data.notation import BY_DECIMAL, PLAIN, Notation, parse, plai
 from batchensemble.data.reading import TableFile
 from batchensemble.data.refusals import PERCENT, advice, expected, typed_percent
 from batchensemble.data.scalars import GAPS
+from batchensemble.data.telling import tell
 from batchensemble.data.zones import zone_of_texts
 
 _OF_BATCH = re.compile(r"row (\d+) \(counted from 0\)")
 BOOLEANS = {"true": 1.0, "false": 0.0}
+
+
+def settle(
+    frame: pd.DataFrame,
+    kinds: Mapping[str, Kind],
+    file: TableFile,
+    notations: Mapping[str, Notation],
+    usual: Usual,
+) -> None:
+    """Decide by all these rows what the marks of a file mean, before they are read in parts."""
+    columns = text_columns(frame[list(kinds)], file)
+    known = {name: _asked(columns[name], file, notations.get(name)) for name in kinds}
+    find_notations(_surveyed(columns, kinds), known, frame.index, file, usual, is_new=True)
+
+
+def _surveyed(columns: Mapping[str, Column], kinds: Mapping[str, Kind]) -> dict[str, Surveyed]:
+    """Columns of numbers that are texts."""
+    return {
+        name: Surveyed.of(columns[name])
+        for name, kind in kinds.items()
+        if kind == "number" and columns[name].kind == "category"
+    }
 
 
 def read_as(
@@ -56,11 +77,7 @@ def read_as(
     notations = notations or {}
     known: dict[str, Notation | None] = {**notations}
     known |= {name: _asked(columns[name], file, notations.get(name)) for name in kinds}
-    surveyed = {
-        name: Surveyed.of(columns[name])
-        for name, kind in kinds.items()
-        if kind == "number" and columns[name].kind == "category"
-    }
+    surveyed = _surveyed(columns, kinds)
     found = find_notations(surveyed, known, frame.index, file, usual or {}, is_new=codes)
     cells = dict(surprises(surveyed, known, found, file)) if codes else {}
     for name in (n for n, kind in kinds.items() if kind == "date" and codes):
@@ -93,11 +110,10 @@ def _tell(
     guesses = [file.found.guesses[name] for name in cells if name in file.found.guesses]
     marks = ["," if guess.mark == "." else "." for guess in guesses if guess.why != "shown"]
     otherwise = [f"; otherwise add --decimal {mark}" for mark in marks[:1]]
-    warnings.warn(
-        f"{file.name} is written otherwise than the file of fit: read {', '.join(told)}"
-        f"{''.join(otherwise)}",
-        BatchEnsembleWarning,
-        stacklevel=2,
+    tell(
+        f"{file.name} is written differently from the file of fit: read "
+        f"{', '.join(told)}{''.join(otherwise)}",
+        2,
     )
 
 

@@ -48,8 +48,8 @@ def refuse_written_dates(numbers: NDArray[np.int64]) -> None:
         if dates.notna().all():
             raise ValueError(
                 f"expected times, got the numbers {numbers[0]}, {numbers[1]}, ..., which are dates "
-                f'without marks; convert them: pd.to_datetime(times, format="{form}"), or write '
-                f"{dates[0]:%Y-%m-%d}; if they are numbers, say so with freq=1"
+                f'without separators; convert them: pd.to_datetime(times, format="{form}"), or '
+                f"write {dates[0]:%Y-%m-%d}; if they are numbers, say so with freq=1"
             )
     for parts, (unit, last) in PARTS_OF_YEARS.items():
         if _are_parts_of_years(numbers, unit, last):

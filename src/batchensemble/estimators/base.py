@@ -1,7 +1,6 @@
 """What all estimators share: parameters, training, fits that fail cleanly, and files."""
 
 import dataclasses
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from batchensemble.conformal import IntervalCalibration, SetCalibration
-from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.telling import tell
 from batchensemble.estimators.forms import shown
 from batchensemble.estimators.parameters import CONSTRAINTS
 from batchensemble.estimators.settings import Settings
@@ -119,7 +118,7 @@ class Estimator(Settings):
         check_size(method, self._network(recipe), training.batch_size)
         team, digest = Team.here(), ""
         if checkpoint is not None or team.size > 1:
-            digest = run_digest(data, method, recipe, training, rows)
+            digest = run_digest(data, method, recipe, loss, training, rows)
             team.check_same(digest)
         bank, self.history_ = fit_beside_others(
             share_of(method, len(rows)),
@@ -134,7 +133,7 @@ class Estimator(Settings):
             checkpoint=None if checkpoint is None else Checkpoint(as_path(checkpoint), digest),
         )
         for doubt in doubts_about_length(self.history_, training, self.epochs):
-            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=depth)
+            tell(doubt, depth)
         self.n_parameters_ = bank.n_parameters
         self.fitted_at_ = datetime.now(UTC).isoformat(timespec="seconds")
         return Ensemble(method, recipe, bank, seed, dtype=self._dtype)
@@ -151,8 +150,8 @@ class Estimator(Settings):
         """The largest total `uncertainty` up to which the predictions are good enough.
 
         On the calibration rows (or steps of past forecasts) up to it, the root mean squared error
-        or the share of wrong classes is at most `max_error`. An estimate: chosen to suit these
-        rows, it may suit others a little less.
+        or the share of wrong classes is at most `max_error`. It is an estimate, chosen on these
+        rows, so on others the error may be slightly larger.
         """
         self._check_calibrated()
         assert self.calibration_ is not None
@@ -161,9 +160,9 @@ class Estimator(Settings):
     def plot_training(self) -> Any:
         """The loss and the score on held-out rows by epoch: a matplotlib Figure.
 
-        Thin lines are networks, thick ones their mean; dots are the epochs that were kept. A
-        training that ends while the score still falls wants more epochs or time; a score that
-        rises while the loss falls is overfitting, which early stopping ends.
+        Thin lines are networks, thick ones their mean; dots are the epochs that were kept. If the
+        score still falls at the end, allow more epochs or time; a score that rises while the loss
+        falls is overfitting, which early stopping ends.
         """
         check_is_fitted(self, "model_")
         return plot_training([(h.losses, h.scores, h.best_epochs) for h in self.history_])
@@ -222,10 +221,10 @@ class Estimator(Settings):
     def save(self, path: FilePath) -> None:
         """Write the fitted model to one file, for `batchensemble.load(path)`.
 
-        The file holds numbers and text, no code: parameters of the networks, settings and what
-        was learned about the columns, not the data. An existing file is replaced once the new one
-        is complete. A `random_state` that is a RandomState is kept as None; predictions do not
-        need it. A `Forecaster` keeps the end of each series: what forecasts, updates and a default
+        The file holds numbers and text, no code: parameters of the networks, settings and what was
+        learned about the columns, not the data. An existing file is replaced once the new one is
+        complete. A `random_state` that is a RandomState is kept as None; predictions do not need
+        it. A `Forecaster` keeps the end of each series, as much as forecasts, updates and a default
         plot need.
         """
         check_is_fitted(self, "model_")

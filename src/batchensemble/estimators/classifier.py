@@ -1,7 +1,6 @@
 """Classification that knows when it does not know."""
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -20,7 +19,7 @@ from batchensemble.conformal import (
     halves,
 )
 from batchensemble.data.columns import Columns
-from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.telling import tell
 from batchensemble.estimators.examples import Examples
 from batchensemble.estimators.explanation import CHANCE
 from batchensemble.estimators.heads import ClassHead, check_labels
@@ -51,8 +50,7 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
     (150, 3)
     {TABLE_PARAMETERS}    class_weight : None, "balanced", or dict of class to weight
         How much the rows of a class count, times `sample_weight`; "balanced" makes all classes
-        count alike. Probabilities are then those of rows with such shares, no longer of rows as
-        they come.
+        count the same. Probabilities then no longer match the class frequencies.
 
     Attributes
     ----------
@@ -109,13 +107,13 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
         allow_empty: bool = False,
         groups: ArrayLike | None = None,
     ) -> NDArray[np.bool_]:
-        """Sets of classes that hold the truth with that probability: (rows, classes), True inside.
+        """Sets of classes that contain the truth with this probability: (rows, classes) of bool.
 
         After calibration only. Half of the calibration rows set the temperature, the others the
-        sets. Every set holds the most probable class, so a model that is right more often than
-        `coverage` covers more than was asked for; with `allow_empty` coverage stays as asked, and
-        some sets are empty. After `calibrate(..., per_class=True)` that holds for the rows of each
-        class, and with `groups` for those of each group.
+        sets. Every set contains the most probable class, so a model more accurate than `coverage`
+        covers more than asked for; with `allow_empty` the coverage is as asked for, and some sets
+        are empty. After `calibrate(..., per_class=True)` it holds for the rows of each class, and
+        with `groups` for those of each group.
         """
         self._check_calibrated()
         allow_empty = true_or_false(allow_empty, "allow_empty")
@@ -201,7 +199,7 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
         )
         self.check_every_class(calibration, LEAST_COVERAGE)
         for doubt in doubts_about_sets(calibration, self.classes_):
-            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
+            tell(doubt, 4)
         return calibration
 
     def check_every_class(self, calibration: SetCalibration, coverage: float) -> None:

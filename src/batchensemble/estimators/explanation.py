@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from batchensemble.data.columns import Column, Columns
 from batchensemble.data.table_encoder import TableEncoder
+from batchensemble.data.telling import silenced
 from batchensemble.estimators.requirements import is_count
 from batchensemble.plots.charts import Chart
 from batchensemble.plots.page import need
@@ -93,8 +93,7 @@ def explained(
     they add up either way. The explainer knows a value by the number of its row, whatever kind of
     value it is.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # importing it warns of its own future
+    with silenced():  # importing it warns of its own future
         if find_spec("shap") is not None:
             import_whole("shap")
         need("shap", "explanations need", "explain")

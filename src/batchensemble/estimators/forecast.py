@@ -143,8 +143,8 @@ class Forecast:
             known |= {self.names.target: self.truth.ravel()}
         if taken := [name for name in answers if name in known]:
             raise ValueError(
-                "expected other names than those of answers for the columns of ids, times and "
-                f"targets, got {taken[0]!r}; rename the column, or choose another alias"
+                f"the column {taken[0]!r} has the name of a column of the forecast; rename "
+                "it, or choose another alias"
             )
         return known | {name: values.ravel() for name, values in answers.items()}
 
@@ -189,8 +189,8 @@ class Forecast:
             return self
         if not is_complete.any():
             raise ValueError(
-                "every past forecast has a missing value among the true ones, so none can be "
-                "scored; score more windows, or a shorter horizon"
+                "every past forecast has a missing true value, so none can be scored; score "
+                "more windows, or a shorter horizon"
             )
         return replace(self, ahead=self.ahead.only(is_complete))
 

@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, final
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from batchensemble.conformal import REPORTED, IntervalCalibration, fewest_rows
 from batchensemble.data.columns import Columns
-from batchensemble.data.doubts import BatchEnsembleWarning, doubts_about_covariates
+from batchensemble.data.doubts import doubts_about_covariates
 from batchensemble.data.future_rows import doubts_about_future, read_future
 from batchensemble.data.panels import (
     Names,
@@ -33,6 +32,7 @@ from batchensemble.data.public_holidays import check_holidays, holiday_columns, 
 from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.data.stamps import are_at_start
+from batchensemble.data.telling import tell
 from batchensemble.data.units import doubts_about_series
 from batchensemble.estimators.backtests import doubts_about_levels, past_forecasts
 from batchensemble.estimators.base import Estimator, pick_device
@@ -71,7 +71,7 @@ MOST_PLOTTED = 180  # past steps, where the context or the horizon needs no more
 MOST_HELD_OUT = 200_000  # values in the windows that stop training
 FORECASTS_KEPT = 100  # at least, of those that update adds
 NOT_LEARNED = (
-    "they are neither learned from nor counted. To fill them in, pass fill='interpolate' or 'ffill'"
+    "they are not used for training or scores. To fill them in, pass fill='interpolate' or 'ffill'"
 )
 NOT_READ = "these forecasts do without them"
 
@@ -97,19 +97,19 @@ class Forecaster(Estimator):
     Attributes
     ----------
     model_ : SeriesModel
-        The fitted model: its `encoder` turns series into numbers, its `ensemble` holds the trained
+        The fitted model: its `encoder` turns series into numbers, its `ensemble` has the trained
         networks, and `simulate` draws paths.
     calibration_ : IntervalCalibration or None
         After `calibrate`: past forecasts beside the truth.
     panel_ : Panel
-        The series that it forecasts. A file keeps of each what a forecast reads, and at least
-        a context and a horizon.
+        The series that it forecasts. A saved file keeps the end of each that a forecast reads, at
+        least a context and a horizon.
     season_ : int
         Steps in a season.
     context_ : int
         Steps that a forecast reads.
     lags_ : tuple of int
-        How many steps before each step the values lie that it reads there.
+        The lags, in steps, of the values that it reads at each step.
     settings_ : dict
         The preset's settings, explicit arguments in their place.
     intermittent_ : list
@@ -171,17 +171,17 @@ class Forecaster(Estimator):
         """Learn one model from all series.
 
         df is a long frame (pandas, polars) with a row for each series and time, a pandas or polars
-        Series, or one array. Rows may come in any order. With `calibrate` the last steps,
-        as many of every series (a fifth of the shortest, or what bounds of 95 % need), are not
-        learned from but passed to `calibrate`, together with `adapt`. A fit that fails leaves the
-        estimator as it was.
+        Series, or one array. Rows may come in any order. With `calibrate`, the same number of last
+        steps of every series (a fifth of the shortest, or what bounds of 95 % need) is held out and
+        passed to `calibrate`, together with `adapt`. A fit that fails leaves the estimator as it
+        was.
         """
         with self._all_or_nothing():
             self.settings_ = self._resolved()
             calibrate, adapt = true_or_false(calibrate, "calibrate"), true_or_false(adapt, "adapt")
             panel, held_back = self.read(df), None
             for doubt in doubts_about_gaps(panel, NOT_LEARNED):
-                warnings.warn(doubt, BatchEnsembleWarning, stacklevel=2)
+                tell(doubt, 2)
             if calibrate:
                 panel, held_back = self._held_back(panel)
             self._fit(panel)
@@ -257,11 +257,11 @@ class Forecaster(Estimator):
         return settings | ({"gates": self.gates} if settings["network"] == "recurrent" else {})
 
     def update(self, df: Any) -> Self:
-        """Continue with new observations, right after the old ones, without learning from them.
+        """Continue with new observations, right after the old ones, without training on them.
 
-        They come as at fit; an array continues the one series.
-        A calibrated forecaster compares them with what it would have forecast: the newest
-        comparisons replace the oldest, so that intervals follow a change of the series.
+        They have the form of those of fit; an array continues a single series. A calibrated
+        forecaster compares them with what it would have forecast: the newest errors replace the
+        oldest, so that intervals adapt to change.
         """
         panel = self._extended(df)
         if self.calibration_ is not None:
@@ -275,18 +275,18 @@ class Forecaster(Estimator):
         return self._continued(panel)
 
     def calibrate(self, df: Any, *, adapt: bool = True) -> Self:
-        """Continue with new observations as `update` does, and learn from them what to trust.
+        """Continue with new observations as `update` does, and calibrate intervals with them.
 
         Every stretch of `horizon` steps since fit is forecast from what precedes it, as far as
         the series are here (a file keeps their ends). The errors, in predicted standard
         deviations, say how wide intervals must be, step by step and for all series together. There
         is no guarantee: the future of a series need not be like its past.
 
-        With `adapt` the intervals become wider after each truth that they miss, and narrower after
-        those that they hold, so that they follow a change of the series (adaptive conformal
-        inference that tunes its own step: Gibbs and Candès, arXiv:2208.08401). `update` goes on
-        with every window whose truth becomes known, and `cross_validation` with every step of one.
-        Without it, all past errors count alike.
+        With `adapt` the intervals become wider after each value that they miss, and narrower after
+        each that they contain, so that they adapt to change (adaptive conformal inference that
+        tunes its own step: Gibbs and Candès, arXiv:2208.08401). `update` continues this with every
+        window that becomes known, and `cross_validation` with every step of one. Without it, all
+        past errors have the same weight.
         """
         adapt = true_or_false(adapt, "adapt")
         panel = self._extended(df)
@@ -372,7 +372,7 @@ class Forecaster(Estimator):
     ) -> Any:
         """Joint paths of every series: a frame with the rows unique_id, ds, sample_id, y.
 
-        The steps of a path belong together: sums, maxima and waiting times may be taken along it.
+        Compute sums, maxima and waiting times along each path: its steps belong together.
         """
         forecast = self.forecast(h, n_paths=n_paths, X_df=X_df, df=df)
         return forecast.simulated(seed)
@@ -385,7 +385,7 @@ class Forecaster(Estimator):
     def forecast(
         self, h: int | None = None, *, n_paths: int | None = None, X_df: Any = None, df: Any = None
     ) -> Forecast:
-        """The next h steps as an object, from which all other answers are made."""
+        """The next h steps as an object, the source of all other forecasts."""
         check_is_fitted(self, "model_")
         h = check_horizon(self.model_.horizon if h is None else h)
         panel = self.panel_
@@ -393,7 +393,7 @@ class Forecaster(Estimator):
             panel = self._read(df, fill=self.fill, freq=panel.freq, like=panel.times)
             check_lengths(panel, self.model_.shortest)
             for doubt in doubts_about_gaps(panel.tail(self.model_.reach), NOT_READ):
-                warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
+                tell(doubt, 3)
             self._doubt_columns(panel.columns)
             panel = self.filled(panel, panel)
         columns: Columns | None = None
@@ -407,7 +407,7 @@ class Forecaster(Estimator):
             columns = read_future(panel, X_df, h, self.future_columns, at_start=at_start)
             self._doubt_columns(columns)
             for doubt in doubts_about_future(columns, panel.columns):
-                warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
+                tell(doubt, 3)
         elif X_df is not None:
             raise ValueError(
                 "expected no X_df=, since no columns were named future_columns at fit, got "
@@ -456,19 +456,19 @@ class Forecaster(Estimator):
     ) -> Any:
         """Forecast the last `n_windows` stretches of h steps, `step_size` apart.
 
-        A copy of this forecaster is fitted to what precedes them all (`refit=False`), to what
-        precedes each of them (`True`), or before every n-th (`refit=n`); and calibrated with the
-        end of that if this one is calibrated. With `refit="never"` this one is used as it
-        is, if it has neither learned from the windows nor been calibrated with them. A frame with a
-        row for each series, cutoff (the last known time) and time, and the truth beside the
-        forecast. A warning says so if the intervals of a `level` hold far too few true values. With
-        a `fill`, gaps are filled forward: interpolation would look beyond a cutoff.
+        A copy of this forecaster is fitted to the data before all of them (`refit=False`), before
+        each of them (`True`), or before every n-th (`refit=n`), and calibrated with the end of
+        these data if this one is calibrated. With `refit="never"` this one is used as it is, if it
+        was neither trained on the windows nor calibrated with them. A frame with a row for each
+        series, cutoff (the last known time) and time, and the truth beside the forecast. A warning
+        says if the intervals of a `level` cover far too few true values. With a `fill`, gaps are
+        filled forward: interpolation would look beyond a cutoff.
         """
         asked_columns(self._alias(), level, quantiles)  # refuse wrong levels before the fit
         parts = self._past_forecasts(df, h, n_windows, step_size, refit)
         answers = [past.columns(level, quantiles) for past in parts]
         for doubt in doubts_about_levels(parts, answers, level):
-            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=2)
+            tell(doubt, 2)
         return joined_frame(parts, answers)
 
     def cross_validation_dist(
@@ -498,8 +498,8 @@ class Forecaster(Estimator):
         parts = self._past_forecasts(df, h, n_windows, step_size, refit)
         if len(parts) > 1:
             raise ValueError(
-                f"a backtest is of one model, and refit={refit!r} would fit {len(parts)}; pass "
-                "refit=False or 'never', or call cross_validation"
+                f"a backtest scores one model, but refit={refit!r} would fit {len(parts)}; "
+                "pass refit=False or 'never', or call cross_validation"
             )
         return parts[0]
 
@@ -582,13 +582,13 @@ class Forecaster(Estimator):
         own, taken = [self.id_col, self.time_col, self.target_col], ["cutoff", "sample_id"]
         if {*own} & {*taken}:
             raise ValueError(
-                f"expected other names than {' and '.join(taken)}, which answers have, for the "
-                f"columns of ids, times and targets, got {own}; rename the column"
+                f"the columns of ids, times and targets are {own}, but forecasts have columns "
+                f"named {' and '.join(taken)}; rename the column"
             )
         taken += own
         if len({*taken, name}) <= len(taken):
             raise ValueError(
-                f"expected another name for the forecast than the columns {taken}, got {name!r}; "
+                f"the forecast cannot be named {name!r}, like one of the columns {taken}; "
                 "choose another alias"
             )
         return name
@@ -632,7 +632,7 @@ class Forecaster(Estimator):
             return
         for encoder in self.model_.encoder.encoders_.values():
             for doubt in doubts_about_covariates(columns, encoder):
-                warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
+                tell(doubt, 4)
 
     def _takes_starts(self, times: Any, freq: Any) -> bool:
         """Whether times of fit were moved to the start of their month, day, ..., or lay there."""
@@ -641,9 +641,10 @@ class Forecaster(Estimator):
     def _with_holidays(self, panel: Panel) -> Panel:
         if self.holidays is None:
             return panel
-        check_holidays(self.holidays, panel.freq)
+        own = panel.columns or ()
+        check_holidays(self.holidays, panel.freq, own)
         known = holiday_columns(panel.times, self.holidays)
-        return dataclasses.replace(panel, columns=Columns((*(panel.columns or ()), *known)))
+        return dataclasses.replace(panel, columns=Columns((*own, *known)))
 
     def read(self, df: Any) -> Panel:
         """Time series of any accepted form as `fit` reads them, checked."""
@@ -659,9 +660,10 @@ class Forecaster(Estimator):
         else:
             new = self._read(df, fill=self.fill, freq=panel.freq, goes_on=True, like=panel.times)
         for doubt in doubts_about_series(panel, np.repeat(new.ids, new.lengths), new.observed):
-            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
+            tell(doubt, 3)
         self._doubt_columns(new.columns)
         both, encoder = joined(panel, new, self.fill), self.model_.encoder
+        check_static(both, self.static_columns)
         return encoder.filled(both, both, self.model_.reach, self._observed.done(encoder.period))
 
     def _continued(self, panel: Panel) -> Self:
@@ -689,7 +691,7 @@ class Forecaster(Estimator):
     def _learned(self) -> dict[str, Any]:
         h = self.model_.horizon
         # `update` forecasts what its first rows belong to, and fills their gaps as a season ago.
-        needed = max(self.model_.reach + h, self.season_ + 1)
+        needed = max(self.model_.reach + h, self.model_.shortest + h, self.season_ + 1)
         period = self.model_.encoder.period
         kept = self._observed.tail(max(needed, self._plotted_history(h)), period)
         learned = super()._learned()

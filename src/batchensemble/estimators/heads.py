@@ -1,15 +1,13 @@
 """What the outputs of a table's network mean: a number or classes, in the user's units."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from torch import Tensor
 
+from batchensemble.data.telling import silenced
 from batchensemble.estimators.spread import Spread
 from batchensemble.predictive import (
     CategoricalPredictive,
@@ -30,7 +28,6 @@ from batchensemble.words import one_of
 AS_TRAINED = Spread()
 TARGET_SCALINGS = ("log", "minmax", "standard")
 ROWS_A_LEVEL = 10  # at least so many rows for each value make targets a grid
-BLOCK = 16  # numbers at a time, at most
 SHARE_OF_GRID = 0.1  # of the distance between two levels
 
 Floats = NDArray[np.float64]
@@ -133,8 +130,9 @@ class NumberHead:
 
     def _latent(self, outputs: Floats) -> GaussianPredictive:
         """The prediction before the transform."""
-        means, raw = outputs[..., 0], _in_blocks(outputs[..., 1])
-        variances = bounded(raw, self.loss.bounds).exp().numpy()[: len(outputs)]
+        means, raw = outputs[..., 0], outputs[..., 1]
+        with np.errstate(over="ignore"):  # what is not finite is refused below
+            variances = np.exp(bounded(raw, self.loss.bounds, _softplus))
         return self.spread.predictive(self.location + self.scale * means, self.scale**2 * variances)
 
 
@@ -165,9 +163,8 @@ class ClassHead:
     def learned(cls, values: NDArray[Any]) -> Self:
         """The classes of all rows, also of those held back for calibration."""
         check_labels(values)
-        with np.errstate(invalid="ignore"), warnings.catch_warnings():
-            # It casts numbers such as 1e30 to integers, and warns of rare classes, as we do.
-            warnings.filterwarnings("ignore", "The number of unique classes")
+        # It casts numbers such as 1e30 to integers, and warns of rare classes, as we do.
+        with np.errstate(invalid="ignore"), silenced("The number of unique classes"):
             check_classification_targets(values)
         classes = np.unique(values)
         if len(classes) < 2:
@@ -186,26 +183,20 @@ class ClassHead:
 
     def predictive(self, outputs: Floats) -> CategoricalPredictive:
         # The mean over the members may prefer another class than before the temperature.
-        logits = torch.from_numpy(outputs) / self.temperature
-        return CategoricalPredictive(logits.softmax(-1).numpy(), self.classes)
+        logits = outputs / self.temperature
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+            odds = np.exp(logits - logits.max(-1, keepdims=True))
+        return CategoricalPredictive(odds / odds.sum(-1, keepdims=True), self.classes)
 
     def disagreement(self, outputs: Floats) -> NDArray[np.float64]:
         # Logits mean the same after adding a constant to all of them.
-        logits = torch.from_numpy(outputs)
-        centred = logits - logits.mean(-1, keepdim=True)
-        variances: Floats = centred.var(1, correction=0).sum(-1).numpy()
+        centred = outputs - outputs.mean(-1, keepdims=True)
+        variances: Floats = centred.var(1).sum(-1)
         return variances
 
 
-def _in_blocks(outputs: Floats) -> Tensor:
-    """With zeros up to whole blocks of rows.
-
-    torch computes functions of several numbers at a time, and of what is left over at the end in
-    another way: a row's last bits would depend on how many rows come with it.
-    """
-    blocks = np.zeros((len(outputs) + -len(outputs) % BLOCK, *outputs.shape[1:]))
-    blocks[: len(outputs)] = outputs
-    return torch.from_numpy(blocks)
+def _softplus(x: Floats) -> Floats:
+    return np.logaddexp(0.0, x)
 
 
 def censored_loss(head: Head[Any]) -> CensoredNLL:

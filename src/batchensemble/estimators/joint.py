@@ -1,9 +1,7 @@
 """Several numbers as targets: a Regressor for each, and how their errors go together."""
 
 import copy
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, final
 
@@ -12,13 +10,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.columns import Columns
 from batchensemble.data.frames import read_columns
 from batchensemble.data.table_files import is_in_files
+from batchensemble.data.telling import collected, tell
 from batchensemble.estimators.copula import FEWEST_ROWS, learned_correlation
-from batchensemble.estimators.heads import read_numbers
 from batchensemble.estimators.joint_file import BY_NAME, check_parts, stored_jointly
 from batchensemble.estimators.parameters import (
     NUMBER_CONSTRAINTS,
@@ -42,11 +40,11 @@ Floats = NDArray[np.float64]
 @final
 @dataclass(eq=False, repr=False, kw_only=True)
 class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type: ignore[misc]
-    __doc__ = f"""Predict several numbers, and how their errors go together.
+    __doc__ = f"""Predict several numbers, and how their errors are correlated.
 
     Each target has a `Regressor` of its own, as if it were fitted alone with the same settings.
-    Then a Gaussian copula learns from rows that early stopping held out how errors of one target
-    go with errors of another, for draws of all targets at once.
+    Then a Gaussian copula learns from rows held out for early stopping how the errors of the
+    targets are correlated, for joint draws.
 
     Examples
     --------
@@ -102,11 +100,11 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
     ) -> Self:
         """Learn from a table and its targets, (rows, targets), an array or a frame.
 
-        Arguments are as in `Regressor.fit`; a time limit holds for each target. How errors go
-        together is learned from at most about 1,000 of the rows that early stopping held out, each
-        of which counts once, whatever its weight. Where there are fewer than 30, errors are taken
-        as independent, with a warning. A fit that fails leaves the estimator as it was. After a
-        Ctrl-C with `keep_on_interrupt`, the targets that are left train for one epoch each.
+        Arguments are as in `Regressor.fit`; a time limit holds for each target. The correlation of
+        errors is learned from at most about 1,000 of the rows held out for early stopping, each of
+        which counts once, whatever its weight. With fewer than 30, errors are taken as independent,
+        with a warning. A fit that fails leaves the estimator as it was. After a Ctrl-C with
+        `keep_on_interrupt`, the remaining targets train for one epoch each.
         """
         self._validate_params()
         calibrate = true_or_false(calibrate, "calibrate")
@@ -125,18 +123,13 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         if is_update:
             regressors = {name: copy.copy(one) for name, one in self.regressors_.items()}
         parts: list[HeldOut[NumberPredictive]] = []
-        said: dict[tuple[str, type[Warning]], dict[str, None]] = {}
+        said: dict[str, dict[str, None]] = {}
         is_interrupted = False
         for name, regressor in regressors.items():
             asked = regressor.epochs
             regressor.epochs = 1 if is_interrupted else asked
             y = pd.Series(targets[name], name=name)
-            with (
-                warnings.catch_warnings(record=True) as caught,
-                regressor._all_or_nothing(),
-                about_target(name),
-            ):
-                warnings.simplefilter("always")
+            with collected() as doubts, regressor._all_or_nothing(), about_target(name):
                 regressor._validate_params()
                 told = (X, y, sample_weight, groups, in_time)
                 rows = regressor._examples(*told, is_first=not is_update)
@@ -144,23 +137,22 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
                 held_out = learn(rows, calibrate, None)
             regressor.epochs = asked
             is_interrupted |= regressor.history_[-1].ended == "interrupt"
-            for each in caught:
-                said.setdefault((str(each.message), each.category), {})[name] = None
+            for doubt in doubts:
+                said.setdefault(doubt, {})[name] = None
             if held_out is not None:
                 parts.append(held_out)
-        for (text, category), names in said.items():
+        for doubt, names in said.items():
             of = "" if len(names) == len(regressors) else f" (target {', '.join(names)})"
-            warnings.warn(text + of, category, stacklevel=2)
+            tell(doubt + of, 2)
         n_held_out, correlation = len(parts[0].rows) if parts else 0, np.eye(len(regressors))
         if n_held_out >= FEWEST_ROWS:
             correlation = learned_correlation(parts)
         else:
-            warnings.warn(
-                "draws of several targets will be independent: how errors go together is learned "
-                f"from at least {FEWEST_ROWS} rows held out for early stopping, and there are "
+            tell(
+                "joint draws will be independent: the correlation of errors is learned from "
+                f"at least {FEWEST_ROWS} rows held out for early stopping, and there are "
                 f"{n_held_out}; collect more rows, or choose a validation_fraction above 0",
-                BatchEnsembleWarning,
-                stacklevel=2,
+                2,
             )
         self.n_held_out_, self.correlation_ = n_held_out, correlation
         self.regressors_, self.target_names_ = regressors, list(regressors)
@@ -190,8 +182,8 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
     def predict(self, X: Any, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """The means, (rows, targets), and with `return_std=True` also the standard deviations."""
         if not true_or_false(return_std, "return_std"):
-            return self._stacked(X, lambda one: one.predict(X))
-        both = self._stacked(X, lambda one: np.stack([*one.predict(X, return_std=True)], -1))
+            return self._stacked(X, lambda one, x: one.predict(x))
+        both = self._stacked(X, lambda one, x: np.stack([*one.predict(x, return_std=True)], -1))
         return both[..., 0], both[..., 1]
 
     def predict_interval(
@@ -199,25 +191,25 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
     ) -> Floats:
         """The interval of each target, (rows, targets, 2); see `Regressor.predict_interval`.
 
-        Each holds its target with that probability; all targets of a row at once are inside less
+        Each contains its target with this probability; all targets of a row at once are inside less
         often.
         """
-        return self._stacked(X, lambda one: one.predict_interval(X, coverage, groups=groups))
+        return self._stacked(X, lambda one, x: one.predict_interval(x, coverage, groups=groups))
 
     def predict_quantiles(self, X: Any, q: ArrayLike) -> Floats:
         """Quantiles of each target: (rows, targets), or (rows, targets, levels) for several."""
-        return self._stacked(X, lambda one: one.predict_quantiles(X, q))
+        return self._stacked(X, lambda one, x: one.predict_quantiles(x, q))
 
     def predict_dist(self, X: Any) -> JointPredictive:
         """The whole prediction: a distribution by target name, and joint draws."""
-        with self._told_once(X):
-            dists = {name: one.predict_dist(X) for name, one in self.regressors_.items()}
+        columns = self._read(X)
+        dists = {name: one.predict_dist(columns) for name, one in self.regressors_.items()}
         return JointPredictive(dists, self.correlation_)
 
     def sample(self, X: Any, n: int, rng: np.random.Generator | int = 0) -> Floats:
         """(n, rows, targets) joint draws; `rng` is a numpy Generator or a seed.
 
-        Calibration does not change them: it is about intervals.
+        Calibration changes intervals, not draws.
         """
         return self.predict_dist(X).sample(n, rng)
 
@@ -225,12 +217,12 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         """Calibrate the intervals of each target; see `Regressor.calibrate`."""
 
         check_is_fitted(self, "regressors_")
-        targets = read_targets(Y, read_columns(X).n_rows, self.target_names_)
-        with self._told_once(X):
-            self.regressors_ = {
-                name: copy.copy(one).calibrate(X, targets[name], groups=groups)
-                for name, one in self.regressors_.items()
-            }
+        columns = self._read(X)
+        targets = read_targets(Y, columns.n_rows, self.target_names_)
+        self.regressors_ = {
+            name: copy.copy(one).calibrate(columns, targets[name], groups=groups)
+            for name, one in self.regressors_.items()
+        }
         return self
 
     def calibration_report(self) -> pd.DataFrame:
@@ -241,12 +233,13 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
 
     def score(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> float:
         """The mean of the targets' R²."""
-        from sklearn.metrics import r2_score  # what scores alone need takes long to import
-
         check_is_fitted(self, "regressors_")
         targets = read_targets(Y, read_columns(X).n_rows, self.target_names_)
-        truth = np.column_stack([read_numbers(values) for values in targets.values()])
-        return float(r2_score(truth, self.predict(X), sample_weight=sample_weight))
+        scores = [
+            self.regressors_[name].score(X, values, sample_weight)
+            for name, values in targets.items()
+        ]
+        return float(np.mean(scores))
 
     def save(self, path: FilePath) -> None:
         """Write the fitted model to one file, for `batchensemble.load(path)`; see `Regressor`."""
@@ -278,20 +271,16 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         names = ("n_features_in_", "feature_names_in_")
         own.update({name: first[name] for name in names if name in first})
 
-    def _stacked(self, X: Any, answer: Callable[[Regressor], Any]) -> Floats:
-        with self._told_once(X):
-            return np.stack([answer(one) for one in self.regressors_.values()], axis=1)
+    def _stacked(self, X: Any, answer: Callable[[Regressor, Columns], Any]) -> Floats:
+        columns = self._read(X)
+        return np.stack([answer(one, columns) for one in self.regressors_.values()], axis=1)
 
-    @contextmanager
-    def _told_once(self, X: Any) -> Iterator[None]:
-        """What scikit-learn warns of about X, not once for each target."""
+    def _read(self, X: Any) -> Columns:
+        """X as the columns of fit, checked once and not for each target."""
         check_is_fitted(self, "regressors_")
-        first, names = self.regressors_[self.target_names_[0]], read_columns(X).names
-        if not first._are_those_of_fit(X, names):
-            validate_data(self, X, skip_check_array=True, reset=False)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")
-            yield
+        first, columns = self.regressors_[self.target_names_[0]], read_columns(X)
+        first.check_columns(X, columns, asked=self)
+        return columns
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -16,10 +16,10 @@ PARAMETERS = """
         How a row gets several predictions: members inside one network; networks of their own;
         one network with dropout left on; or one prediction only.
     n_members : int or None
-        Members of a BatchEnsemble, or of each of its networks where there are folds; networks of
-        a deep ensemble.
+        Members of a BatchEnsemble (with folds, of each of its networks), or networks of a deep
+        ensemble.
     n_passes : int
-        Number of masks that MC dropout draws.
+        Number of dropout masks that MC dropout draws.
     preset : one of "fast", "default", "best", "paper"
         Settings that go together, for all arguments below that are None: "default" is for real
         data, "fast" takes a third of the time and "best" as long as it needs; "paper" is the
@@ -28,7 +28,7 @@ PARAMETERS = """
         Widths of the hidden layers; above 25,000 rows a Regressor has two of 192, or of 256 with
         "best".
     epochs : int or None
-        Most passes over the training rows; if None, as many steps as the rows are worth.
+        Maximum number of passes over the training rows; if None, chosen by the number of rows.
     batch_size : int or None
         Rows in a training step.
     lr : float or None
@@ -41,8 +41,7 @@ PARAMETERS = """
         Largest norm of a network's gradient; `float("inf")` for none.
     patience : int or None
         Epochs without a better held-out score after which training stops; the best state is kept.
-        The score is that of the ensemble's mixture; MC dropout is one network with the single
-        network's training, and is judged like it.
+        The score is that of the ensemble's mixture; for MC dropout, that of its single network.
     adapters : str or sequence of str or None
         What the members of a BatchEnsemble own, letters of "wrsb": vectors r, s and bias, or a
         whole weight; or one such word for each hidden layer and one for the heads; or two, for
@@ -59,10 +58,10 @@ PARAMETERS = """
         Train the networks of a deep ensemble one after the other instead of together, to see what
         that costs; without early stopping, time limit or interrupts.
     time_limit : float or None
-        Seconds after which training stops and keeps the best state so far; None for no limit. What
-        fit does before and after, as scoring held-out rows, takes seconds more.
+        Seconds after which training stops and keeps the best state so far; None for no limit. Work
+        before and after, such as scoring held-out rows, takes seconds more.
     keep_on_interrupt : bool
-        Whether Ctrl-C ends the training with a usable model instead of an error.
+        Whether Ctrl-C ends training with a usable model instead of an error.
     random_state : int or RandomState or None
         A number gives bit-equal results on one machine.
     device : str
@@ -72,26 +71,26 @@ PARAMETERS = """
 """
 
 TABLE_PARAMETERS = f"""{PARAMETERS}    validation_fraction : float or None
-        Share of the rows held out for early stopping; 0 trains on all rows for all epochs, as
-        does a table too small to spare eight rows.
+        Share of the rows held out for early stopping; 0, or a table too small to spare eight rows,
+        trains on all rows for all epochs.
     scaling : None or one of "robust", "quantile", "standard", "minmax"
         How numeric inputs are scaled: by quartiles with outliers drawn in, to a normal
         distribution, to unit variance, or to [0, 1].
     folds : int or None
-        In how many folds the rows are cut: each network of an ensemble trains on all but one and
-        stops early by that one, so that no row is lost. 1, or one network, or fewer than eight
-        rows a fold: rows are held out instead.
+        Number of folds: each network of an ensemble trains on all but one and stops early by that
+        one, so that no row is lost. With 1, one network, or fewer than eight rows a fold, rows are
+        held out instead.
     bins : int or None
-        Most bins of the learned curves through which numbers enter a network; 0 for none.
+        Maximum bins of the learned curves through which numbers enter a network; 0 for none.
     embedding_width : int or None
         How many numbers such a curve, or a category of many, becomes.
     max_categories : int or None
-        Most columns that one category column may become. Where numbers have bins, a column with
-        more categories becomes learned vectors instead; without, its rarer ones share a column.
+        Maximum number of columns that a category column becomes. A column with more categories
+        becomes learned vectors if numbers have bins; otherwise its rarer categories share a column.
     categories : mapping of column name to categories, or None
         Categories known in advance.
     warm_start : bool
-        Whether a second `fit` goes on from the networks of the first, as `update` does.
+        Whether a second `fit` continues from the networks of the first, as `update` does.
 """
 
 NUMBER_PARAMETERS = """target_scaling : None or one of "standard", "minmax", "log"
@@ -116,7 +115,7 @@ TABLE_ATTRIBUTES = """n_parameters_ : int
     target_name_ : str or None
         The name of a pandas or polars Series passed as y.
     shift_scale_ : float
-        The members' disagreement that 95 of 100 rows of fit stay below.
+        The 95th percentile of the members' disagreement on the rows of fit.
     model_ : TableModel
         The fitted model: its `encoder` turns columns into numbers, its `ensemble` holds the
         trained networks, and `predict` gives the prediction for columns.
@@ -131,7 +130,7 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
         day. Shorter series are continued backwards by repeating their first season. The recurrent
         network reads one season, between 12 and 60 steps.
     horizon : int or None
-        Steps that it is trained to forecast, and forecasts unless told otherwise.
+        Steps that it is trained to forecast, and forecasts by default.
     season : int or None
         Steps in a season; by default what the frequency suggests (12 for months, 7 for days, 24
         for hours), and none for series without dates.
@@ -152,7 +151,7 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
     hidden_size : int or None
         Recurrent only: width of the recurrent layers.
     n_layers : int or None
-        Recurrent only: how many recurrent layers; `hidden` are the layers behind them.
+        Recurrent only: number of recurrent layers; `hidden` are the layers after them.
     gates : str
         Which gates of GRUBE have members, letters of "czf" (candidate, update, reset).
     log_variance_bounds : (float, float) or None
@@ -180,8 +179,8 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
     freq : str, int, pandas offset or None
         Time from one observation to the next; inferred if None.
     fill : None or one of "interpolate", "ffill"
-        How to fill gaps. If None, they are left out of learning and counting, with a warning;
-        for the recurrent network a gap is then an error that names it.
+        How to fill gaps. If None, they are not used for training or scores, with a warning; for the
+        recurrent network a gap is then an error that names it.
     id_col : str
         The column of a long frame that identifies the series.
     time_col : str

@@ -1,6 +1,5 @@
 """Regression that predicts a whole distribution."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, final
@@ -11,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from batchensemble.conformal import IntervalCalibration, fewest_rows, predicted_interval
 from batchensemble.data.columns import Columns
-from batchensemble.data.doubts import BatchEnsembleWarning
+from batchensemble.data.telling import tell
 from batchensemble.estimators.examples import Examples
 from batchensemble.estimators.heads import AS_TRAINED, NumberHead, read_numbers
 from batchensemble.estimators.parameters import (
@@ -68,7 +67,7 @@ class Regressor(
     target_location_, target_scale_ : float
         The target, or the number before the transform, is scaled as (y - location) / scale.
     spread_ : Spread
-        How much wider or narrower predictions are than the networks were trained to give.
+        How much wider or narrower predictions are than the networks' own.
     {TABLE_ATTRIBUTES}
     """
 
@@ -111,12 +110,12 @@ class Regressor(
     def predict_interval(
         self, X: Any, coverage: float = 0.9, *, groups: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """The interval that holds the truth with that probability: (rows, 2), its two ends.
+        """The interval that contains the truth with this probability: (rows, 2), its two ends.
 
         The central interval of the predicted distribution. After calibration: the mean plus or
-        minus as many standard deviations as the calibration rows needed, or those of the row's
-        group; where rows of fit say that it is better, as many above as were needed above. It never
-        ends outside of what the target can be, and for counts at whole numbers.
+        minus as many standard deviations as the calibration rows (of the row's group) needed, with
+        different numbers below and above if that was better in fit. It stays in the range of the
+        target, and ends at whole numbers for counts.
         """
         labels, whole = self.groups_in(X, groups), self.is_count
         if labels is not None:
@@ -129,8 +128,7 @@ class Regressor(
     def predict_quantiles(self, X: Any, q: ArrayLike) -> NDArray[np.float64]:
         """Quantiles of the distribution: (rows,) for one level, (rows, levels) for several.
 
-        Those of counts are rounded: a count is the whole number next to what `predict_dist` knows.
-        Calibration does not change quantiles: it is about intervals.
+        Those of counts are rounded to whole numbers. Calibration changes intervals, not quantiles.
         """
         if self.is_count:
             return self._ask(X, lambda dist: np.rint(dist.quantile(q)))
@@ -235,13 +233,12 @@ class Regressor(
             return
         n_missed = np.count_nonzero((y < transform.low) | (y > transform.high))
         if n_missed:
-            warnings.warn(
+            tell(
                 f"{n_missed} of {len(y)} targets to calibrate with are not as at fit "
                 f"({described(self.target_kind_, transform)}), and no interval holds them: of "
                 f"targets like these it holds at most {1 - n_missed / len(y):.0%}; fit with "
                 "target='real'",
-                BatchEnsembleWarning,
-                stacklevel=4,
+                4,
             )
 
     def _parts(self) -> tuple[list[str], Callable[[NumberPredictive], NDArray[np.float64]]]:

@@ -1,7 +1,6 @@
 """The networks of a forecaster, one class for each: what they read, are made from and learn."""
 
 import dataclasses
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
@@ -9,9 +8,9 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from batchensemble.data.calendars import season_length, seasons_of
-from batchensemble.data.doubts import BatchEnsembleWarning
 from batchensemble.data.encoded_series import Encoded
 from batchensemble.data.panels import Panel, check_lengths
+from batchensemble.data.telling import tell
 from batchensemble.data.windows import continued_back
 from batchensemble.estimators.path_spread import Errors, errors_of, path_spread
 from batchensemble.estimators.series_model import FEWEST_KNOWN, Ints, reach_of
@@ -70,6 +69,11 @@ class DirectSetup:
         self.freq = panel.freq
         self.season = int(season or season_length(panel.freq))
         check_lengths(panel, FEWEST_KNOWN + int(settings["horizon"]))
+        if settings["context"] == 1:
+            raise ValueError(
+                "expected a context of at least 2 steps, got 1: one value does not tell how "
+                "far a series moves; omit it, or use preset='recurrent'"
+            )
         usual = int(np.quantile(panel.lengths, 0.75))
         self.context = int(
             settings["context"] or automatic_context(panel.freq, self.season, usual, len(panel))
@@ -113,7 +117,7 @@ class DirectSetup:
         spread = path_spread(errors, held_out.n_apart, held_out.n_learned)
         found = errors.standardised * errors.stds, errors.stds * spread["factors"], errors.naive
         for doubt in doubts_about_windows(*found, held_out.n_apart, self.season):
-            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
+            tell(doubt, 4)
         ensemble.bank.module.spread = spread  # type: ignore[assignment]
         return dataclasses.replace(ensemble, recipe=ensemble.recipe | {"spread": spread})
 
@@ -166,7 +170,7 @@ class RecurrentSetup:
         errors = _errors(ensemble, held_out, self.season)
         found = errors.standardised * errors.stds, None, errors.naive
         for doubt in doubts_about_windows(*found, held_out.n_apart, self.season):
-            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
+            tell(doubt, 4)
         return ensemble
 
 

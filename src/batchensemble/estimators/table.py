@@ -1,7 +1,6 @@
 """What estimators for tables share: fitting, predictions, calibration, out-of-distribution rows."""
 
 import math
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,10 +20,11 @@ from batchensemble.conformal import (
 )
 from batchensemble.data.columns import Columns
 from batchensemble.data.date_columns import with_written_dates
-from batchensemble.data.doubts import BatchEnsembleWarning, doubts_about, doubts_about_new
+from batchensemble.data.doubts import doubts_about, doubts_about_new
 from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.table_files import is_in_files, open_files, target_values
+from batchensemble.data.telling import tell
 from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.effort import length_for
 from batchensemble.estimators.examples import Examples, read_eval_set, training_data
@@ -134,28 +134,28 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
 
         X may be a numpy array, a list of rows, a pandas or polars frame, or a sparse matrix:
         numbers, booleans, strings, categories and dates are recognised, and missing values are
-        allowed. Rows of weight 0 are ignored. With `calibrate` a random fifth of the rows is not
-        learned from but passed to `calibrate`; there each row counts once, whatever its weight. A
-        fit that fails leaves the estimator as it was.
+        allowed. Rows of weight 0 are ignored. With `calibrate` a random fifth of the rows is held
+        out and passed to `calibrate`, where each row counts once, whatever its weight. A fit that
+        fails leaves the estimator as it was.
 
         X may also name a Parquet or CSV file, a folder, files such as "folder/*.parquet" or a list
         of files, or be a dataset of pyarrow. Then y is the name of the target's column, and the
         table may be larger than memory.
 
         Rows that belong together (of one patient, say) have the same label in `groups`: they stay
-        together when rows are held out for early stopping or calibration. With `in_time` rows come
-        in the order of time, and the last are held out. Otherwise the model would be judged by
-        rows that it almost knows.
+        together when rows are held out for early stopping or calibration, so that the model is not
+        scored on rows that it almost knows. With `in_time` rows are in time order, and the last are
+        held out.
 
         Where `censored` is True, the true value is at least y: a patient who is still alive, a
         machine that still runs. Training then maximises the likelihood (loss="nll"). With
-        `eval_set=(X, y)` or `(X, y, censored)`, these rows decide when to stop, and all rows of
-        fit are learned from.
+        `eval_set=(X, y)` or `(X, y, censored)`, these rows decide when to stop, and training uses
+        all rows of fit.
 
-        A `checkpoint` is a file that says from time to time how far training is: the same fit,
-        started again after it was killed, goes on from there. It is deleted in the end. With one,
-        `random_state=None` is 0: the fit must be the same. If `torch.distributed` has several
-        processes, they share the work, and all get the model.
+        A `checkpoint` is a file with the state of training, written from time to time: after a
+        kill, the same fit continues from it. It is deleted at the end. With a checkpoint,
+        `random_state=None` is 0. If `torch.distributed` has several processes, they share the work,
+        and all get the model.
         """
         calibrate = true_or_false(calibrate, "calibrate")
         in_time = true_or_false(in_time, "in_time")
@@ -215,12 +215,12 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         censored: ArrayLike | None = None,
         eval_set: Any = None,
     ) -> Self:
-        """Go on learning, from new rows, where fit or a file left off; arguments as in `fit`.
+        """Continue training on new rows; arguments as in `fit`.
 
-        Networks start as they are, and the columns are read as at fit. Some of the new rows, or
-        those of `eval_set`, decide when to stop: where they get no better predictions, the
-        networks stay as they were. What only old rows showed may be forgotten, so pass some of
-        those, too, if it still holds. A calibration is forgotten.
+        Training starts from the fitted networks, and columns are read as in fit. Some of the new
+        rows, or those of `eval_set`, decide when to stop: if their predictions do not improve, the
+        networks stay as they were. The model may forget what only old rows showed, so pass some of
+        them if it still holds. The calibration is dropped.
         """
         check_is_fitted(self, "model_")
         calibrate = true_or_false(calibrate, "calibrate")
@@ -350,7 +350,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
             is_sample=is_sample,
         )
         for doubt in doubts:
-            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
+            tell(doubt, 4)
 
     def _target_of(self, frame: pd.DataFrame) -> pd.Series:
         """The last column of rows from files."""
@@ -412,7 +412,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         held_out = HeldOut(rows, values[rows - first], self.model_.head.predictive(outputs))
         if data.weight is None:
             for doubt in self._doubts(held_out.values, held_out.dist):
-                warnings.warn(doubt, BatchEnsembleWarning, stacklevel=4)
+                tell(doubt, 4)
         return held_out
 
     def _resolved(self, n_rows: int) -> dict[str, Any]:
@@ -442,15 +442,15 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
     def calibrate(
         self, X: Any, y: ArrayLike, *, groups: Any = None, per_class: bool = False
     ) -> Self:
-        """Learn from rows that fit has not seen how far to trust the predictions.
+        """Learn from rows that fit has not seen how wide intervals or sets must be.
 
-        They must come from where the rows to predict will come from. Then intervals and sets hold
-        the truth as often as asked for, on average, however good the model is. A new fit forgets
-        the calibration.
+        They must come from the same source as the rows to predict. Then intervals and sets contain
+        the truth as often as asked for, on average, however good the model is. A new fit drops the
+        calibration.
 
-        That holds for all rows together. With `groups` it holds within each group: the name of a
-        column of X, or a label for each row, which predictions then want, too. With `per_class`
-        it holds for the rows of each class, however rare.
+        That holds for all rows together. With `groups` (the name of a column of X, or a label for
+        each row, which predictions then also need) it holds within each group. With `per_class` it
+        holds for the rows of each class, however rare.
         """
         per_class = true_or_false(per_class, "per_class")
         columns = self.read(X)
@@ -513,9 +513,9 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
     def calibration_report(self) -> pd.DataFrame:
         """What calibration changed, by nominal coverage.
 
-        `..._before` is the uncalibrated model on the calibration rows. For `..._after` each row
-        is judged by a calibration with all others. That is fair, but `coverage_after` could hardly
-        differ from the nominal one: `assured_after` says more, the coverage that 95 % of
+        `..._before` is the uncalibrated model on the calibration rows. For `..._after` each row is
+        scored with a calibration by all others. That is fair, but `coverage_after` can hardly
+        differ from the nominal one; more telling is `assured_after`, the coverage that 95 % of
         calibrations of this size exceed.
         """
         self._check_calibrated()
@@ -526,11 +526,12 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
     def shift_score(self, X: Any) -> NDArray[np.float64]:
         """How unusual each row looks, by the members' disagreement and by its numbers.
 
-        95 of 100 rows of fit are below 1, of new rows like them about 90; there is no upper limit.
-        Disagreement is relative to the rows of fit: of numbers the variance of the members' means,
-        the epistemic uncertainty; of classes that of their logits, since far away all members may
-        be sure of one class. A number that lies outside those of fit adds 1 for each tenth of their
-        range; not without bins (`preset="paper"`). Calibration does not change the score.
+        95 % of the rows of fit are below 1, and about 90 % of new rows like them; there is no upper
+        limit. Disagreement is relative to the rows of fit: for numbers the variance of the members'
+        means (the epistemic uncertainty), for classes that of their logits, since far away all
+        members may be sure of one class. A number outside the range in fit adds 1 for each tenth of
+        that range (not without bins, as in `preset="paper"`). Calibration does not change the
+        score.
         """
         columns = self.read(X)
         if self.model_.ensemble.members.n_members == 1:
@@ -545,15 +546,15 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
     def explain(self, X: Any, background: Any = None) -> Explanation:
         """Which columns drive each row's prediction and both parts of its uncertainty.
 
-        Shapley values, by the package shap. `background` are rows as usual as those of fit, for
-        example these: what a column contributes is told beside them, by default beside the other
-        rows of X. Of many rows, 50 are taken. A row takes as long as some thousand predictions for
-        each column.
+        Shapley values, by the package shap. Contributions are relative to the rows of `background`,
+        such as the rows of fit, or by default to the other rows of X; of many rows, 50 are used. A
+        row takes as long as about a thousand predictions for each column.
         """
         rows = of_kinds_at_fit(self.read(X), self.model_.encoder)
         if background is None and rows.n_rows == 1:
             raise ValueError(
-                "one row can be explained only beside others; pass background, such as rows of fit"
+                "one row can only be explained relative to others; pass background, such as "
+                "rows of fit"
             )
         usual = rows
         if background is not None:
@@ -567,18 +568,23 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
             check_is_fitted(self, "model_")
         columns = read_columns(X)
         encoder = self.model_.encoder
-        if not self._are_those_of_fit(X, columns.names):
-            validate_data(self, X, skip_check_array=True, reset=False)
-            names, expected = columns.names, encoder.names_
-            if hasattr(X, "columns") and names != expected and set(names) == set(expected):
-                raise ValueError(
-                    f"expected the columns in the order of fit, {expected}, got {names}; "
-                    "select them in that order"
-                )
+        self.check_columns(X, columns, asked=self)
         columns = with_written_dates(columns, encoder.names_, encoder.kinds_, encoder.date_formats_)
         for doubt in doubts_about_new(columns, encoder):
-            warnings.warn(doubt, BatchEnsembleWarning, stacklevel=3)
+            tell(doubt, 3)
         return columns
+
+    def check_columns(self, X: Any, columns: Columns, asked: Any) -> None:
+        """Refuse others than those of fit; what was read before has been checked."""
+        if isinstance(X, Columns) or self._are_those_of_fit(X, columns.names):
+            return
+        validate_data(asked, X, skip_check_array=True, reset=False)
+        names, expected = columns.names, self.model_.encoder.names_
+        if hasattr(X, "columns") and names != expected and set(names) == set(expected):
+            raise ValueError(
+                f"expected the columns in the order of fit, {expected}, got {names}; "
+                "select them in that order"
+            )
 
     def _are_those_of_fit(self, X: Any, names: list[str]) -> bool:
         """Whether the common kinds of tables are as expected: all other checks take longer."""

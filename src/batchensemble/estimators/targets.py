@@ -40,7 +40,9 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
             "imaginary part or its size"
         )
     column: NDArray[Any] = column_or_1d(values, warn=True)
-    if column.dtype == object and _are_alike(column):
+    if column.dtype == object and len(column) and all(isinstance(v, Decimal) for v in column):
+        column = column.astype(np.float64)
+    elif column.dtype == object and _are_alike(column):
         column = _as_one_type(column.tolist())
     if len(column) != n_rows:
         raise ValueError(
@@ -122,8 +124,8 @@ def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
         given = given if odd else np.where(pd.isna(given), np.nan, given)
     if given.ndim == 0:
         raise ValueError(
-            f"expected sample_weight to be numbers, one for each of {n_rows} rows, got the one "
-            f"number {given}; omit it: rows that weigh the same need none"
+            f"expected sample_weight to be numbers, one for each of {n_rows} rows, got "
+            f"the one number {given}; omit it: equal weights need none"
         )
     if odd:
         raise ValueError(

@@ -36,9 +36,9 @@ FAR_WORSE, NEGLIGIBLE = 1.5, 1e-3  # the second in units of a series' spread
 # A score that falls exponentially gains so much in its last tenth if a quarter is still to come.
 MUCH, FEWEST_EPOCHS = 0.05, 10
 
-CONSTANT = "no better than always answering"
+CONSTANT = "no better than always predicting"
 NAIVE = "worse than repeating the last"
-NARROW = ".* % intervals hold only"  # a pattern
+NARROW = ".* % intervals cover only"  # a pattern
 SETS = 0.9  # the coverage of the sets that are looked at
 
 
@@ -79,8 +79,8 @@ def doubt_about_numbers(y: Floats, mean: Floats, answer: float) -> Iterator[str]
     )
     if is_no_gain(trivial - errors, float(trivial.mean())):
         yield (
-            f"{CONSTANT} the mean, {answer:.4g}, on {len(y):,} held-out rows: the columns do not "
-            "tell the target, or training was too short"
+            f"{CONSTANT} the mean, {answer:.4g}, on {len(y):,} held-out rows: the columns "
+            "do not predict the target, or training was too short"
         )
 
 
@@ -114,9 +114,9 @@ def about_neglected(
     named = [f"{classes[i]} in {held} of {n} rows" for i, (held, n) in found.items()]
     more = f", and {len(named) - MOST_NAMED} more classes" if len(named) > MOST_NAMED else ""
     yield (
-        f"the {100 * coverage:.4g} % sets hold the class {', '.join(named[:MOST_NAMED])}{more}: "
-        "their guarantee is for all classes together; calibrate with per_class=True for one of "
-        "each class"
+        f"the {100 * coverage:.4g} % sets hold the class "
+        f"{', '.join(named[:MOST_NAMED])}{more}: the guarantee is for all classes "
+        "together; for one per class, calibrate with per_class=True"
     )
 
 
@@ -136,7 +136,7 @@ def doubts_about_windows(
     n_apart = min(n_apart, float(len(errors)))
     if is_worse_than(naive, errors, n_apart):
         what = "season" if season > 1 else "value"
-        where = "held-out windows" if n_apart else "the windows that it learned from"
+        where = "held-out windows" if n_apart else "the windows that it was trained on"
         times = np.abs(errors).mean() / max(float(np.abs(naive).mean()), NEGLIGIBLE)
         yield (
             f"{NAIVE} {what}: on {where} the error is {times:.3g} times as large; "
@@ -165,8 +165,9 @@ def doubt_about_held(
     """A sentence if the intervals of windows, `n_apart` of them apart, hold too few values."""
     if holds_too_little(held, coverage, n_apart, n_values):
         yield (
-            f"the {100 * coverage:.4g} % intervals hold only {100 * held:.0f} % of the values in "
-            "held-out windows; fit with calibrate=True, or calibrate with newer observations"
+            f"the {100 * coverage:.4g} % intervals cover only {100 * held:.0f} % of the "
+            "values in held-out windows; fit with calibrate=True, or calibrate with "
+            "newer observations"
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from batchensemble.export.graph import Value, ints
-from batchensemble.export.networks import bounded, exactly, mlp, numbers, repeated
+from batchensemble.export.networks import exactly, mlp, numbers, repeated, softplus
 from batchensemble.training.direct import (
     CORRECTION,
     FAR,
@@ -22,7 +22,7 @@ from batchensemble.training.direct import (
     NO_EVIDENCE,
     Direct,
 )
-from batchensemble.training.losses import Bounds
+from batchensemble.training.losses import Bounds, bounded
 from batchensemble.training.methods import Members
 
 
@@ -139,7 +139,8 @@ def _forward(x: Window, members: Members, bounds: Bounds) -> tuple[Value, Value]
     base = _mixed(weights, by.forecasts, x.is_shared)
     second = by.squares.insert(3) * by.growth + by.forecasts * by.forecasts
     variance = (_mixed(weights, second, x.is_shared) - base * base).apply("Max", LEAST_ERROR**2)
-    return level + base + error * mean * CORRECTION, bounded(raw + variance.apply("Log"), bounds)
+    log_variance = bounded(raw + variance.apply("Log"), bounds, softplus)
+    return level + base + error * mean * CORRECTION, log_variance
 
 
 def _smoothed(values: Value, flags: Value, above_zero: Value, network: Direct) -> Smoothed:

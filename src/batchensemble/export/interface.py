@@ -42,8 +42,8 @@ _REGRESSION: Slots = (
     Slot("members_mean", ("rows", "members"), "every member's mean"),
     Slot("members_std", ("rows", "members"), "every member's standard deviation"),
     Slot("total", ("rows",), "variance: aleatoric + epistemic"),
-    Slot("aleatoric", ("rows",), "variance by noise: the mean of the members' variances"),
-    Slot("epistemic", ("rows",), "variance by doubt: the variance of the members' means"),
+    Slot("aleatoric", ("rows",), "aleatoric variance: the mean of the members' variances"),
+    Slot("epistemic", ("rows",), "epistemic variance: the variance of the members' means"),
 )
 _BOUNDS: Slots = (
     Slot("lower", ("rows",), "the lower end of the calibrated interval (see coverage)"),

@@ -3,7 +3,6 @@
 What is the same for all members has one, and is repeated where they begin to differ.
 """
 
-import math
 from typing import TypeVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from batchensemble.export.graph import Value, ints
 from batchensemble.nn.cells import GRUBECell, GRUCell
 from batchensemble.nn.embeddings import FoldedEmbeddings
 from batchensemble.nn.linear import BatchEnsembleLinear, FoldedLinear
-from batchensemble.training.losses import FREE, Bounds
+from batchensemble.training.losses import Bounds, bounded
 from batchensemble.training.networks import MLP
 
 T = TypeVar("T")
@@ -124,17 +123,11 @@ def n_lanes(recurrent: nn.Module) -> int:
 def moments(outputs: Value, bounds: Bounds) -> tuple[Value, Value]:
     """Mean and bounded log-variance, as in the loss: (..., 2) -> (...), (...)."""
     mean, raw = (outputs.gather(np.array(i), axis=-1) for i in (0, 1))
-    return mean, bounded(raw, bounds)
+    return mean, bounded(raw, bounds, softplus)
 
 
-def bounded(raw: Value, bounds: Bounds) -> Value:
-    """A log-variance, kept within bounds smoothly."""
-    if bounds == FREE:
-        return raw
-    low, high = bounds
-    stretch = (high - low) / math.log1p(math.exp(high - low))
-    below_high = high - low - (high - raw).apply("Softplus")
-    return below_high.apply("Softplus") * stretch + low
+def softplus(x: Value) -> Value:
+    return x.apply("Softplus")
 
 
 def _thirds(x: Value, size: int) -> list[Value]:

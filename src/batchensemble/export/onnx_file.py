@@ -37,8 +37,7 @@ def to_onnx(model: Model, path: str | os.PathLike[str], *, coverage: float | Non
     >>> session.run(["mean", "std"], onnx_inputs(model, X))  # doctest: +SKIP
     """
     try:
-        from batchensemble.export import series, tables
-        from batchensemble.export.graph import Graph
+        import onnx  # noqa: F401
     except ImportError as error:
         raise ImportError(
             f"exporting needs onnx, which cannot be imported ({error}): "
@@ -55,6 +54,21 @@ def to_onnx(model: Model, path: str | os.PathLike[str], *, coverage: float | Non
             "export a network of your own with torch.onnx.export"
         )
     check_is_fitted(model, "model_")
+    try:
+        whole = _serialised(model, coverage)
+    except UnicodeEncodeError as error:  # half a pair of UTF-16, which Python texts may hold
+        raise ValueError(
+            f"expected names, classes and categories that UTF-8 can write, got {error.object!r}; "
+            "rename it, and fit again"
+        ) from error
+    with replacing(as_path(path)) as file:
+        file.write(whole)
+
+
+def _serialised(model: Regressor | Classifier | Forecaster, coverage: float | None) -> bytes:
+    from batchensemble.export import series, tables
+    from batchensemble.export.graph import Graph
+
     reaches = _reaches(model, coverage)
     outputs = outputs_of(model, has_bounds=reaches is not None)
     graph = Graph(reserved={*outputs, *(slot.name for slot in inputs_of(model))})
@@ -69,9 +83,8 @@ def to_onnx(model: Model, path: str | os.PathLike[str], *, coverage: float | Non
     name = type(model).__name__
     doc = f"A {name} of batchensemble, {model.method}; the metadata say what goes in and out."
     about = _metadata(model, outputs.values(), coverage)
-    whole = graph.model(doc, about).SerializeToString()
-    with replacing(as_path(path)) as file:
-        file.write(whole)
+    whole: bytes = graph.model(doc, about).SerializeToString()
+    return whole
 
 
 def _reaches(model: Model, coverage: float | None) -> tuple[float, float] | None:

@@ -75,7 +75,7 @@ def probabilities_at(
 ) -> tuple[Array, Array]:
     """(samples,) P(Y <= y) and P(Y < y); with `whole` those of Y rounded."""
     if whole:
-        truth = np.asarray(y, np.float64)
+        truth = check_array("y", y)
         return dist.cdf(np.floor(truth) + 0.5), dist.cdf(np.ceil(truth) - 0.5)
     return dist.cdf(y), -np.expm1(dist.log_survival(y))
 

@@ -1,4 +1,4 @@
-"""How good predictions are where some truths are only known to be at least so large."""
+"""Scores for rows whose truth may be known only to be at least some value."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -108,4 +108,6 @@ def _mask(censored: ArrayLike, n: int) -> NDArray[np.bool_]:
         raise ValueError(
             f"censored: expected True or False for {n} rows, got shape {mask.shape} of {mask.dtype}"
         )
+    if not n:
+        raise ValueError("censored: expected at least one row, got none")
     return mask.astype(bool)

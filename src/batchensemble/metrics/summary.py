@@ -20,6 +20,7 @@ from batchensemble.predictive import (
     TransformedPredictive,
     check_array,
 )
+from batchensemble.predictive.checks import refuse_masked
 from batchensemble.predictive.whole import to_whole
 
 
@@ -33,6 +34,8 @@ def summarise_regression(
     Gaussian, or bounds; crps and coverage_90 always judge the distribution itself. With `whole`,
     y are counts, and intervals are judged as `predict_interval` gives them, rounded.
     """
+    if not isinstance(dist, GaussianPredictive | TransformedPredictive):
+        raise _other("numbers", dist)
     y, mean, std = as_column(y), dist.mean, dist.std
     if dist.tail_share or isinstance(dist, TransformedPredictive):
         up_to, below = probabilities_at(y, dist, whole=whole)
@@ -56,8 +59,10 @@ def summarise_regression(
 def summarise_classification(y: ArrayLike, dist: CategoricalPredictive) -> dict[str, float]:
     """Means over rows, all of the members' mean probabilities; nll and uncertainties in nats.
 
-    y holds labels as `dist` speaks them; ece has 15 bins.
+    y has the labels of `dist`; ece has 15 bins.
     """
+    if not isinstance(dist, CategoricalPredictive):
+        raise _other("classes", dist)
     y = dist.encode(as_column(y))
     return {
         "accuracy": accuracy(y, probabilities=dist.mean),
@@ -76,6 +81,9 @@ def summarise_paths(y: ArrayLike, dist: SamplePredictive) -> dict[str, float]:
     coverage_80_sum, of the sum over the horizon, whole paths. Where y is NaN, the truth is missing:
     every known value counts, and for whole paths every window without a gap, if there is one.
     """
+    if not isinstance(dist, SamplePredictive):
+        raise _other("sample paths", dist)
+    refuse_masked("y", y)
     values = np.asarray(y, dtype=np.float64)
     known = ~np.isnan(values)
     filled = check_array("y", np.where(known, values, 0.0), len(dist), dist.horizon)
@@ -117,11 +125,31 @@ def _of_whole_paths(
     }
 
 
+_SUMMARIES = {
+    "numbers": "summarise_regression",
+    "classes": "summarise_classification",
+    "sample paths": "summarise_paths",
+}
+
+
+def _other(wanted: str, dist: object) -> TypeError:
+    kinds: dict[type, str] = {
+        GaussianPredictive: "numbers",
+        TransformedPredictive: "numbers",
+        CategoricalPredictive: "classes",
+        SamplePredictive: "sample paths",
+    }
+    kind = kinds.get(type(dist))
+    cure = f"use {_SUMMARIES[kind]}" if kind else "pass what predict_dist returns"
+    return TypeError(f"expected a distribution of {wanted}, got a {type(dist).__name__}; {cure}")
+
+
 def _uncertainties(dist: Predictive) -> dict[str, float]:
     return {name: float(value.mean()) for name, value in dist.uncertainty()._asdict().items()}
 
 
 def as_column(y: ArrayLike) -> ArrayLike:
     """The one column of a frame as (rows,), as `fit` takes it."""
+    refuse_masked("y", y)
     values = np.asarray(y)
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else y

@@ -62,7 +62,13 @@ def convert(
     dropout and embeddings stay as they are. Convolutions, attention, recurrent layers, pooling,
     flattening, group and instance norms, and softmax over another axis than the last are refused.
     """
-    _refuse_hooks(module)
+    _check_module(module)
+    if not isinstance(adapters, str) or not isinstance(leave, tuple):
+        raise TypeError(
+            "expected adapters as letters, such as 'rsb', and leave as a tuple of module types, "
+            f"such as (nn.Flatten,), got {adapters!r} and {leave!r}"
+        )
+    _refuse_hooks(module, nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.BatchNorm1d)
     module = copy.deepcopy(module)
     converted: dict[int, nn.Module] = {}
     used: set[str] = set()
@@ -83,7 +89,7 @@ def convert(
         if isinstance(child, (*leave, *_POINTWISE)):
             return child
         if isinstance(child, nn.LayerNorm | nn.RMSNorm) and _is_over_features(child):
-            return MemberLayerNorm(child, n_members)
+            return MemberLayerNorm(child, n_members).train(child.training)
         if type(child) is nn.BatchNorm1d:
             return MemberBatchNorm(child, n_members)
         _refuse_if_it_mixes_members(name, child)
@@ -105,6 +111,8 @@ def convert(
 
 def fold(module: nn.Module) -> nn.Module:
     """A copy for inference, with every BatchEnsemble layer folded; same inputs and outputs."""
+    _check_module(module)
+    _refuse_hooks(module, BatchEnsembleLinear)
     if isinstance(module, BatchEnsembleLinear):
         return module.fold()
     module = copy.deepcopy(module).eval()
@@ -118,6 +126,11 @@ def fold(module: nn.Module) -> nn.Module:
                     folded[id(child)] = child.fold()
                 parent._modules[key] = folded[id(child)]
     return module
+
+
+def _check_module(module: nn.Module) -> None:
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"expected a torch.nn.Module, got {type(module).__name__}")
 
 
 def _batch_ensemble(
@@ -140,17 +153,16 @@ def _batch_ensemble(
         device=linear.weight.device,
         dtype=linear.weight.dtype,
     )
-    if "w" in adapters:
+    for name, letter in (("weight", "w"), ("bias", "b")):
+        old, new = getattr(linear, name), getattr(layer, name)
+        if old is None:
+            continue
         if keep_weights:
-            layer.weight.data.copy_(linear.weight.data.expand_as(layer.weight))
-    else:
-        # The parameter itself stays, so that a weight tied to another layer stays tied.
-        new_weight = layer.weight.data
-        layer.weight = linear.weight  # type: ignore[assignment]
-        if not keep_weights:
-            layer.weight.data.copy_(new_weight)
-    if keep_weights and layer.bias is not None:
-        layer.bias.data.copy_(linear.bias.data.expand_as(layer.bias))
+            new.data.copy_(old.data.expand_as(new))
+        if letter not in adapters:
+            # The parameter itself stays: frozen if it was, and tied to that of another layer.
+            old.data.copy_(new.data)
+            setattr(layer, name, old)
     return layer.train(linear.training)
 
 
@@ -188,15 +200,15 @@ def _check_names_were_found(select: Select | None, used: set[str], module: nn.Mo
         )
 
 
-def _refuse_hooks(module: nn.Module) -> None:
-    """A converted layer would lose its hooks, which weight norms and pruning rely on."""
+def _refuse_hooks(module: nn.Module, *replaced: type[nn.Module]) -> None:
+    """A new layer would lose those of the old one, which weight norms and pruning rely on."""
     for name, child in module.named_modules():
-        replaced = type(child) in (nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.BatchNorm1d)
         whens = ("forward", "forward_pre", "backward", "backward_pre")
-        if replaced and any(getattr(child, f"_{when}_hooks") for when in whens):
+        if type(child) in replaced and any(getattr(child, f"_{when}_hooks") for when in whens):
+            where = f"{type(child).__name__} at {name!r}" if name else type(child).__name__
             raise ValueError(
-                f"{type(child).__name__} at {name!r} has hooks, which would be lost; "
-                "remove them (or the weight norm or pruning they do) before converting"
+                f"{where} has hooks, which would be lost; "
+                "remove them (or the weight norm or pruning they do) first"
             )
 
 

@@ -73,21 +73,26 @@ class Periodic(nn.Module):
 
 
 class Categories(nn.Module):
-    """A learned vector for each category of each column; inputs are categories' numbers."""
+    """A learned vector for each category of each column; inputs are categories' numbers.
+
+    Those that a column does not have are refused on a CPU, where a look at them costs little.
+    """
 
     def __init__(
         self, counts: Sequence[int], width: int, *, generator: Generator | None = None
     ) -> None:
         super().__init__()
-        self.width = width
+        self.width, self.counts = width, tuple(counts)
         self.starts = [0, *accumulate(counts)][:-1]
         self.weight = nn.Parameter(torch.empty(sum(counts), width))
         nn.init.uniform_(self.weight, -(width**-0.5), width**-0.5, generator=generator)
 
     def forward(self, numbers: Tensor) -> Tensor:
         """(..., columns), whole numbers in any dtype -> (..., columns * width)."""
-        columns = zip(numbers.long().unbind(-1), self.starts, strict=True)
-        places = torch.stack([column + start for column, start in columns], -1)
+        columns = numbers.long().unbind(-1)
+        if numbers.device.type == "cpu" and not torch.compiler.is_compiling():
+            self._check(columns)
+        places = torch.stack([c + start for c, start in zip(columns, self.starts, strict=True)], -1)
         weight: Tensor = self.weight
         if weight.ndim == 3:  # a bank: each network looks into its own part
             n_networks, n_places, _ = weight.shape
@@ -95,6 +100,15 @@ class Categories(nn.Module):
             places = places + first.view(-1, *[1] * (places.ndim - 1))
             weight = weight.flatten(0, 1)
         return nn.functional.embedding(places, weight).flatten(-2)
+
+    def _check(self, columns: Sequence[Tensor]) -> None:
+        for i, (column, count) in enumerate(zip(columns, self.counts, strict=True)):
+            least, most = map(int, column.aminmax()) if column.numel() else (0, 0)
+            if least < 0 or most >= count:
+                raise ValueError(
+                    f"expected categories numbered 0 to {count - 1} in column {i}, "
+                    f"got {least if least < 0 else most}"
+                )
 
 
 class Embeddings(nn.Module):

@@ -17,6 +17,8 @@ def expand_members(x: Tensor, n_members: int) -> Tensor:
     (..., features) -> (..., members, features)
     """
     check_count("n_members", n_members)
+    if not isinstance(x, Tensor) or x.ndim < 1:
+        raise TypeError(f"expected a tensor (..., features), got {x!r:.60}; use torch.as_tensor")
     return x.unsqueeze(-2).expand(*x.shape[:-1], n_members, x.shape[-1])
 
 

@@ -25,6 +25,11 @@ class Unrolled:
         """(batch, time, members, input) -> (batch, time, members, hidden), and the last state."""
         if self.lanes.own_weights:
             check_members(x, self.lanes.n_members)
+        if x.ndim < 4:
+            raise ValueError(
+                f"expected (batch, time, members, features), got {tuple(x.shape)}; of one member, "
+                "x.unsqueeze(-2)"
+            )
         n_members, n_steps = x.shape[-2], x.shape[-3]
 
         def enter(x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a model answers: one frozen object per task, holding every member's prediction.
+"""What a model predicts: one frozen object per task, with every member's prediction.
 
 Uncertainties are variances for numbers (`GaussianPredictive`, `TransformedPredictive`,
 `SamplePredictive`) and nats for classes (`CategoricalPredictive`); always total = aleatoric +

@@ -15,15 +15,16 @@ from batchensemble.predictive.checks import (
     check_draws,
     check_labels,
     check_probabilities,
+    refuse_masked,
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CategoricalPredictive(Predictive):
-    """Class probabilities of every member; the answer is their mean.
+    """Class probabilities of every member; the prediction is their mean.
 
-    probabilities (samples, members, classes); classes are the labels that y, `mode` and `sample`
-    speak in, by default the numbers 0, 1, ... of the classes.
+    probabilities (samples, members, classes); classes are the labels of y, `mode` and `sample`, by
+    default 0, 1, ...
     """
 
     probabilities: Array
@@ -35,6 +36,7 @@ class CategoricalPredictive(Predictive):
         probabilities = check_probabilities("probabilities", self.probabilities, *axes)
         self._freeze(probabilities=probabilities)
         if self.classes is not None:
+            refuse_masked("classes", self.classes)
             classes = np.array(self.classes)
             if classes.shape != (self.n_classes,) or len(np.unique(classes)) < len(classes):
                 raise ValueError(
@@ -47,6 +49,7 @@ class CategoricalPredictive(Predictive):
         """(samples,) the columns of probabilities that hold the labels y."""
         if self.classes is None:
             return check_labels("y", y, n_rows=len(self), n_classes=self.n_classes)
+        refuse_masked("y", y)
         try:
             labels = np.asarray(y)
             is_class = labels[..., None] == self.classes

@@ -212,14 +212,16 @@ def _lower_quantile(means: Array, stds: Array, tails: Array, weights: Array | No
     ends = means + stds * ndtri(tails)[:, None]
     low, high = ends.min(axis=1), ends.max(axis=1)  # the mixture's quantile lies between
     x, step = np.minimum(np.maximum((ends * shares).sum(axis=1), low), high), high - low
-    m, s, w = means, stds, shares
+    m, s, w, peaks = means, stds, shares, shares / (stds * math.sqrt(2 * math.pi))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
 
         def halley() -> tuple[Array, Array]:
             """The distance of log F from that of the tail, and of x from where it would be 0."""
-            z = (x[:, None] - m) / s
-            densities = _density(z) * w / s
-            f, density, bent = np.add.reduce([ndtr(z) * w, densities, densities * z / s], axis=2)
+            z, parts = (x[:, None] - m) / s, np.empty((3, *m.shape))
+            np.multiply(ndtr(z), w, out=parts[0])
+            np.multiply(np.exp(-0.5 * z * z), peaks, out=parts[1])
+            np.multiply(parts[1], z / s, out=parts[2])
+            f, density, bent = np.add.reduce(parts, axis=2)
             f = np.maximum(f, _TINY)
             gap, slope, bend = np.log(f / tails), density / f, bent / density
             return gap, gap / (slope + 0.5 * gap * (slope + bend))
@@ -232,12 +234,13 @@ def _lower_quantile(means: Array, stds: Array, tails: Array, weights: Array | No
         out: Array = x
         # A step's error is its cube: none is left after one so much shorter than the one before.
         rest = (step > 0) & ~((np.abs(gap) < 1e-9) & (size <= 1e-4 * before))
-        left = np.arange(len(x))  # whose x, step, m, s, w, low, high and tails these are
+        left = np.arange(len(x))  # whose x, step, m, s, w, peaks, low, high and tails these are
         for _ in range(2000):  # the float64 range, halved to its last bit
             if not rest.any():
                 break
             left, x, step = left[rest], x[rest], step[rest]
-            m, s, w, low, high, tails = (a[rest] for a in (m, s, w, low, high, tails))
+            m, s, w, peaks = m[rest], s[rest], w[rest], peaks[rest]
+            low, high, tails = low[rest], high[rest], tails[rest]
             gap, move = halley()
             is_below = gap < 0
             low, high = np.where(is_below, x, low), np.where(is_below, high, x)

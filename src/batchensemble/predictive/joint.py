@@ -1,4 +1,4 @@
-"""Several numbers for each row: a distribution for each, and how their errors go together."""
+"""Several numbers for each row: a distribution for each, and the correlation of their errors."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

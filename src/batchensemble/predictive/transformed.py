@@ -1,4 +1,4 @@
-"""Numbers that cannot be anything: a mixture of Gaussians seen through a transform."""
+"""Numbers in a limited range: a mixture of Gaussians through a transform."""
 
 import math
 from dataclasses import dataclass

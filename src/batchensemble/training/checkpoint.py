@@ -38,11 +38,11 @@ class Checkpoint:
             raise
         except Exception as error:  # torch has many kinds for files that are none of its own
             raise ValueError(
-                f"{self.path} exists and is no checkpoint, or a damaged one; choose another path"
+                f"{self.path} exists, but is not a checkpoint, or is damaged; choose another path"
             ) from error
         if run != self.run:
             raise ValueError(
-                f"the checkpoint {self.path} is of another training (other rows, settings or "
+                f"the checkpoint {self.path} is from another fit (other rows, settings or "
                 "seed); delete it, or choose another path"
             )
         return state

@@ -264,8 +264,8 @@ def check_finite(losses: Tensor, epoch: int, training: Training) -> None:
 def _check_scores(scores: Sequence[float], epoch: int) -> None:
     if not all(map(math.isfinite, scores)):
         raise TrainingDiverged(
-            f"the score on the held-out rows became {scores} after epoch {epoch}; "
-            "try a smaller lr, or sample weights that differ less"
+            f"the score on the held-out rows became {scores} after epoch {epoch}; try a "
+            "smaller lr, or more similar sample weights"
         )
 
 

@@ -1,9 +1,10 @@
 """Losses per row and member, and the mixture's score, from a network's outputs."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from torch.nn.functional import cross_entropy, softplus
 
 Bounds = tuple[float, float]
 FREE = (-math.inf, math.inf)
+Numbers = TypeVar("Numbers", bound=Any)
 
 
 class Loss(Protocol):
@@ -29,13 +31,19 @@ class Loss(Protocol):
         ...
 
 
-def bounded(raw: Tensor, bounds: Bounds) -> Tensor:
-    """Nearly the identity inside the bounds, smooth everywhere, never beyond them."""
+def bounded(raw: Numbers, bounds: Bounds, softplus: Callable[[Numbers], Numbers]) -> Numbers:
+    """Nearly the identity inside the bounds, smooth everywhere, never beyond them.
+
+    Of a tensor, an array or the values of a graph, each with its own log(1 + exp(x)).
+    """
     low, high = bounds
     if bounds == FREE:
         return raw
     reach = math.log1p(math.exp(high - low))  # how far above low the double softplus could get
-    return low + softplus(high - softplus(high - raw) - low) * ((high - low) / reach)
+    x: Any = raw  # no type says that a number minus these is one of these
+    less: Any = softplus(high - x)
+    within: Numbers = softplus(high - less - low) * ((high - low) / reach) + low
+    return within
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,7 @@ class Gaussian:
     def moments(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and log-variance: (..., 2) -> (...), (...)."""
         mean, raw = outputs.unbind(-1)
-        return mean, bounded(raw, self.bounds)
+        return mean, bounded(raw, self.bounds, softplus)
 
     def draw(self, outputs: Tensor, noise: Tensor | None) -> Tensor:
         """The value that standard noise stands for, (..., 2) -> (...); the mean without noise."""

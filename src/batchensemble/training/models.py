@@ -231,7 +231,7 @@ def _halved(size: int) -> int:
     """For the next attempt, after a GPU has run out of memory; at the size of 1 it gives up."""
     if size == 1:
         raise torch.OutOfMemoryError(
-            "the memory of the device does not suffice for a single row; predict on the CPU "
+            "the device has too little memory for a single row; predict on the CPU "
             '(device="cpu"), or free memory'
         )
     if torch.cuda.is_available():

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import threading
 import time
 import traceback
@@ -36,6 +37,35 @@ def _quiet_threads() -> Iterator[None]:
 
 
 @contextmanager
+def _interrupts(answer: Callable[[Any], Any]) -> Iterator[None]:
+    """Ctrl-C answered by what `answer` makes of the handler there is; in the main thread only."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    signal.signal(signal.SIGINT, answer(before))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _only_the_first(before: Callable[..., Any]) -> Callable[..., None]:
+    """Later ones would reach what joblib starts to end its processes."""
+
+    def answer(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        before(number, frame)
+
+    return answer
+
+
+def _none(_: Any) -> Any:
+    """Nor do processes begun meanwhile know it: a terminal tells all of them, and one ends them."""
+    return signal.SIG_IGN
+
+
+@contextmanager
 def worker_processes(n_jobs: int) -> Iterator[MapCalls]:
     """Runs so many calls at a time, -1 for one per core; 1 is here, in this process.
 
@@ -47,15 +77,16 @@ def worker_processes(n_jobs: int) -> Iterator[MapCalls]:
     def map_calls(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterable[Any]:
         with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
             parallel = Parallel(return_as="generator_unordered", max_nbytes=None)
-        begun.append(parallel(delayed(_call)(here, function, *call) for call in calls))
+        with _interrupts(_none):
+            begun.append(parallel(delayed(_call)(here, function, *call) for call in calls))
         return begun[-1]  # type: ignore[no-any-return]
 
-    with _quiet_threads():
+    with _quiet_threads(), _interrupts(_only_the_first):
         try:
             yield map_calls
         except TerminatedWorkerError as error:
             raise ChildProcessError(
-                "a worker process was killed, perhaps for want of memory; what was finished is "
+                "a worker process was killed, perhaps by a lack of memory; finished work is "
                 "kept. Run the same command again, with fewer jobs if memory is short"
             ) from error
         finally:

@@ -44,7 +44,8 @@ from batchensemble import Regressor
 
 x = np.random.default_rng(0).normal(size=(3000, 3))
 y = x[:, 0] + x[:, 1] + x[:, 2]
-model = Regressor(epochs=30, batch_size=32, hidden=(8,), n_members=2, random_state=0)
+settings = {"epochs": 30, "batch_size": 32, "hidden": (8,), "n_members": 2}
+model = Regressor(**settings, random_state=0, device="cpu")
 model.fit(x, y)
 print(model.predict(x[:1])[0])
 """
