@@ -48,12 +48,14 @@ coverage: setup
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-# The long attack: goes on where it was stopped; another one with SEED=1, shorter with CASES=600.
+# The long attack: goes on where it was stopped; another one with SEED=1, shorter with
+# CASES=600, several processes at a time with JOBS=8.
 CASES ?= 10000
 SEED ?= 0
+JOBS ?= 1
 
 fuzz: setup
-	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(CASES) --seed $(SEED)
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
 
 # A hundred kills, full disks and the like of each kind.
 faults: setup

@@ -12,6 +12,7 @@ import select
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000, help="of all kinds together")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--kind", choices=KINDS, action="append", help="only this kind")
     parser.add_argument("--worker", nargs=3, metavar=("KIND", "START", "STOP"))
     parser.add_argument("--replay", type=Path, help="one case from a file")
@@ -38,7 +40,7 @@ def main() -> int:
         case = json.loads(asked.replay.read_text())
         print(result := result_of(case["kind"], case["plan"]))
         return int(is_failure(result))
-    return attack(asked.cases, asked.seed, asked.kind or KINDS)
+    return attack(asked.cases, asked.seed, asked.kind or KINDS, asked.jobs)
 
 
 def work(kind: str, seed: int, start: int, stop: int) -> int:
@@ -53,21 +55,37 @@ def work(kind: str, seed: int, start: int, stop: int) -> int:
     return 0
 
 
-def attack(n_cases: int, seed: int, kinds: Any) -> int:
+def attack(n_cases: int, seed: int, kinds: Any, n_jobs: int) -> int:
     path = OUT / f"{seed}.json"
     state: dict[str, Any] = {"done": {}, "counts": {}, "failures": []}
     if path.is_file():
         state = json.loads(path.read_text())
     started = time.monotonic()
     each = -(-n_cases // len(kinds))
-    for first in range(0, each, BLOCK):
-        for kind in kinds:
-            start, stop = max(first, state["done"].get(kind, 0)), min(first + BLOCK, each)
-            if start < stop:
-                run_block(kind, seed, start, stop, state)
+    with ThreadPoolExecutor(n_jobs) as pool:
+        running = {}
+        for first in range(0, each, BLOCK):
+            for kind in kinds:
+                start = state["done"].get(f"{kind} {first}", first)
+                stop = min(first + BLOCK, each)
+                if start < stop:
+                    block = pool.submit(run_block, kind, seed, start, stop)
+                    running[block] = kind, first, stop
+        try:
+            for block in as_completed(running):
+                kind, first, stop = running[block]
+                for name, value in block.result():
+                    if name == "failure":
+                        state["failures"].append(value)
+                    state["counts"][name] = state["counts"].get(name, 0) + 1
+                state["done"][f"{kind} {first}"] = stop
                 OUT.mkdir(parents=True, exist_ok=True)
                 path.write_text(json.dumps(state, indent=1))
-                print(f"{time.monotonic() - started:6.0f} s  {kind}: {stop} of {each}", flush=True)
+                took = time.monotonic() - started
+                print(f"{took:6.0f} s  {kind}: {first} to {stop} of {each}", flush=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     counts, failures = state["counts"], state["failures"]
     print(f"seed {seed}: {sum(counts.values()):,} cases, {counts}, {len(failures)} failures")
     for failure in failures:
@@ -75,8 +93,9 @@ def attack(n_cases: int, seed: int, kinds: Any) -> int:
     return int(bool(failures))
 
 
-def run_block(kind: str, seed: int, start: int, stop: int, state: dict[str, Any]) -> None:
-    """Cases in one process, or, where one ends it, in several."""
+def run_block(kind: str, seed: int, start: int, stop: int) -> list[tuple[str, Any]]:
+    """Cases in one process, or, where one ends it, in several: results, and files of failures."""
+    results: list[tuple[str, Any]] = []
     while start < stop:
         words = ["--seed", str(seed), "--worker", kind, str(start), str(stop)]
         process = subprocess.Popen(
@@ -85,12 +104,14 @@ def run_block(kind: str, seed: int, start: int, stop: int, state: dict[str, Any]
             stderr=subprocess.DEVNULL,
         )
         for number, result in answers(process):
-            name = result if result == REFUSED or not is_failure(result) else "failure"
-            state["counts"][name] = state["counts"].get(name, 0) + 1
-            if name == "failure":
-                state["failures"].append(written(kind, seed, number, result))
+            if result == REFUSED or not is_failure(result):
+                results.append((result, None))
+            else:
+                results.append(("failure", written(kind, seed, number, result)))
             start = number + 1
-        state["done"][kind] = start
+        if not results:
+            raise ChildProcessError(f"no answer from: {' '.join(process.args[1:])}")
+    return results
 
 
 def answers(process: Any) -> Any:

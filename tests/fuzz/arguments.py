@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from contextlib import chdir
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -95,23 +96,24 @@ def folder() -> Path:
     runner = CliRunner()
     table = "fit houses.csv -t price -o price.be"
     series = "fit sales.csv -t sales --time month --series store --horizon 3 -o sales.be"
-    os.chdir(place)
-    for words in (table, series):
-        done = runner.invoke(app, [*words.split(), *QUICK])
-        check(done.exit_code == 0, f"the first fit: {done.output}")
+    with chdir(place):
+        for words in (table, series):
+            done = runner.invoke(app, [*words.split(), *QUICK])
+            check(done.exit_code == 0, f"the first fit: {done.output}")
     os.mkfifo(place / "pipe")
     return place
 
 
+prepare = folder  # the first command imports torch, whose builds for GPUs are large
+
+
 def run(plan: dict[str, Any]) -> None:
     words = [*plan["words"], *(QUICK if plan["words"][0] == "fit" else [])]
-    before = Path.cwd()
     place = folder()
-    os.chdir(place)
     try:
-        done = CliRunner(env={"COLUMNS": "80"}).invoke(app, words, input="")
+        with chdir(place):
+            done = CliRunner(env={"COLUMNS": "80"}).invoke(app, words, input="")
     finally:
-        os.chdir(before)
         for name in ("new.be", "out.csv", "new.onnx"):
             if (place / name).is_dir():  # predictions of a folder are a folder
                 shutil.rmtree(place / name)
