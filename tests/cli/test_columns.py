@@ -87,7 +87,7 @@ def test_times_with_a_zone_are_refused_where_fit_saw_none(shell, ending):
     frame.to_csv(zoned, index=False) if ending == "csv" else frame.to_parquet(zoned)
     for command in ("predict", "evaluate"):
         said = " ".join(shell(command, "at.be", zoned, code=1).stderr.split())
-        assert "column 'at': expected a time without a zone as at fit, got 2024-01-01" in said
+        assert "column 'at': expected a time without a zone as in fit, got 2024-01-01" in said
 
 
 def test_columns_known_ahead_are_read_by_the_size_of_fit_and_other_units_are_told(shell):

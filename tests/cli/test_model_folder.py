@@ -38,7 +38,7 @@ def test_groups_not_seen_at_fit_are_named_and_counted(towns):
     new["town"] = [f"town {i:02d}" for i in range(29)] + ["Ulm"]
     new.to_csv("new.csv", index=False)
     said = towns("predict", "models", "new.csv", "-o", "out.csv", code=1).stderr
-    assert "29 groups of 'town' not seen at fit: 'town 00', 'town 01'" in said
+    assert "29 groups of 'town' not seen in fit: 'town 00', 'town 01'" in said
     assert "and 24 more" in said
     assert not Path("out.csv").exists()
 
@@ -160,7 +160,7 @@ def test_groups_that_are_dates_of_a_csv_are_found_in_typed_files(towns, hours):
         pd.testing.assert_frame_equal(towns.read("out.csv"), towns.read("expected.csv"))
     typed.assign(day=pd.Timestamp("2024-05-07")).to_parquet("other.parquet")
     said = towns("predict", "days", "other.parquet", "-o", "out.csv", code=1).stderr
-    assert "1 group of 'day' not seen at fit: '2024-05-07'" in said
+    assert "1 group of 'day' not seen in fit: '2024-05-07'" in said
 
 
 def test_a_file_has_one_reading_whichever_group_comes_first(shell):

@@ -133,7 +133,7 @@ def test_models_of_other_columns_are_left_behind_even_if_a_group_cannot_be_fitte
     frame.to_csv("towns.csv", index=False)
     assert "group 'Ulm' could not be fitted" in " ".join(towns(*FIT, code=1).stderr.split())
     said = towns("predict", "models", "towns.csv", "-o", "out.csv", code=1).stderr
-    assert "1 group of 'town' not seen at fit: 'Ulm'" in " ".join(said.split())
+    assert "1 group of 'town' not seen in fit: 'Ulm'" in " ".join(said.split())
     frame[frame["town"] != "Ulm"].to_csv("others.csv", index=False)
     towns("predict", "models", "others.csv", "-o", "out.csv")
     assert len(towns.read("out.csv")) == (frame["town"] != "Ulm").sum()

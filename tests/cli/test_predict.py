@@ -118,7 +118,7 @@ def test_times_with_zones_are_the_same_from_a_file_a_folder_and_in_memory(shell)
         with pytest.raises(ValueError, match="expected dates with a time zone"):
             model.predict(table.assign(t=times.tz_localize(None))[["t", "x"]])
         said = shell("predict", "z.be", "naive.csv", "-o", "n.csv", code=1).stderr
-        assert "expected a time with a zone as at fit" in " ".join(said.split())
+        assert "expected a time with a zone as in fit" in " ".join(said.split())
 
 
 def test_a_column_with_a_comma_in_its_name_can_be_kept(shell):

@@ -75,7 +75,7 @@ def test_times_are_made_alike_unless_one_has_a_zone_or_is_a_number():
     assert same.tolist() == utc.tolist()
     assert (str(same.tz), same.unit) == ("Asia/Tokyo", "us")
     for times, like in ((utc, days), (pd.Index([1]), days), (days, pd.Index([1]))):
-        with pytest.raises(ValueError, match=r"expected times of the type .* as at fit, got"):
+        with pytest.raises(ValueError, match=r"expected times of the type .* as in fit, got"):
             alike(times, like)
 
 

@@ -39,7 +39,7 @@ def test_numbers_and_booleans_can_be_read_as_categories_but_not_back():
     np.testing.assert_array_equal(flags.as_kind("number").values, [1, NAN, 0])
     with pytest.raises(
         ValueError,
-        match=r"'x0': expected a number column as at fit, got a category column \(row 1 is 'a'",
+        match=r"'x0': expected a number column as in fit, got a category column \(row 1 is 'a'",
     ):
         column([None, "a"]).as_kind("number")
     with pytest.raises(ValueError, match="all its strings read as numbers: convert the column"):
@@ -49,7 +49,7 @@ def test_numbers_and_booleans_can_be_read_as_categories_but_not_back():
 def test_numbers_are_booleans_only_if_all_are_0_or_1():
     assert column([1.0, 0.0, None]).as_kind("boolean").kind == "boolean"
     with pytest.raises(
-        ValueError, match="expected True/False or 1/0 as at fit, got the number 7 in row 1"
+        ValueError, match="expected True/False or 1/0 as in fit, got the number 7 in row 1"
     ):
         column([1.0, 7.0]).as_kind("boolean")
 
@@ -58,7 +58,7 @@ def test_dates_and_other_kinds_do_not_mix():
     date = column([dt.date(2020, 1, 1)])
     for kind in ("number", "boolean", "category"):
         with pytest.raises(
-            ValueError, match=f"expected a {kind} column as at fit, got a date column"
+            ValueError, match=f"expected a {kind} column as in fit, got a date column"
         ):
             date.as_kind(kind)
     for other in ([1.0], ["2020-01-01"], [True]):

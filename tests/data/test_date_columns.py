@@ -46,7 +46,7 @@ def test_zones_are_kept_in_mind_and_read_in_utc():
 
 def test_a_cell_that_is_no_date_is_refused_with_its_row():
     columns = columns_of(day=["31/01/2024", None, "soon"])
-    with pytest.raises(ValueError, match=r"such as '31/01/2026' as at fit, got 'soon' in row 2"):
+    with pytest.raises(ValueError, match=r"such as '31/01/2026' as in fit, got 'soon' in row 2"):
         with_dates(columns, ["day"], {"day": "%d/%m/%Y"})
 
 

@@ -190,7 +190,7 @@ def test_a_mark_that_fit_has_not_seen_is_decided_by_the_file_or_asked_for(csv, s
     unclear = csv([(f"1.234 {sign}", "7")])
     with pytest.raises(ValueError, match=r"--decimal \. or --decimal ,"):
         read(unclear, 1, known)
-    with pytest.raises(ValueError, match=f"a number as at fit, such as 12,5 {sign}"):
+    with pytest.raises(ValueError, match=f"a number as in fit, such as 12,5 {sign}"):
         read(csv([("1.234 $", "0,5")]), 1, known)
 
 

@@ -44,7 +44,7 @@ def test_a_future_with_holes_doubles_or_missing_columns_is_refused():
         read_future(panel, long([8, 8]), 3, ["x"])
     with pytest.raises(ValueError, match=r"without \['unique_id'\]"):
         read_future(panel, frame.drop(columns="unique_id"), 3, ["x"])
-    with pytest.raises(ValueError, match=r"times of the type datetime64.* as at fit, got int64"):
+    with pytest.raises(ValueError, match=r"times of the type datetime64.* as in fit, got int64"):
         read_future(panel, frame.assign(ds=range(16)), 3, ["x"])
     with pytest.raises(ValueError, match="the next 3 times of each series, got an empty frame"):
         read_future(panel, frame.head(0), 3, ["x"])
@@ -73,7 +73,7 @@ def test_gaps_ahead_are_doubtful_where_there_were_none():
     assert not [*doubts_about_future(known, known)]
     assert not [*doubts_about_future(gappy, gappy)]
     (doubt,) = doubts_about_future(gappy, known)
-    assert doubt.startswith("column 'x': 2 of 16 values ahead are missing, though none was at fit")
+    assert doubt.startswith("column 'x': 2 of 16 values ahead are missing, though none was in fit")
 
 
 def test_a_future_of_which_no_row_is_wanted_is_told_where_it_begins():

@@ -162,7 +162,7 @@ def test_two_times_ask_for_the_frequency_which_may_be_an_offset_a_word_or_a_numb
     ("freq", "message"),
     [
         ("XYZ", r"expected freq= such as 'D', 'h' or 'MS', got 'XYZ'"),
-        (1, "the times are dates, which the frequency 1 does not fit; pass times as at fit"),
+        (1, "the times are dates, which the frequency 1 does not fit; pass times as in fit"),
         ("-1D", "to go forward in time, got '-1D'"),
         (1.5, "expected freq= such as"),
     ],

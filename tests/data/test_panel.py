@@ -104,7 +104,7 @@ def test_new_rows_must_go_on_where_their_series_ends():
     ):
         extended([5], ds=noon)
     with pytest.raises(
-        ValueError, match=r"times of the type datetime64\[.*\] as at fit, got .*UTC"
+        ValueError, match=r"times of the type datetime64\[.*\] as in fit, got .*UTC"
     ):
         extended([5], ds=pd.to_datetime(["2020-01-06"]).tz_localize("UTC"))
 
@@ -120,7 +120,7 @@ def test_new_rows_bring_the_columns_of_the_history_in_any_order():
     ):
         panel.head(2).extended(read_panel(last.drop(columns="w"), columns=["x"], freq="D"))
     words = read_panel(last.assign(x="u"), columns=["x", "w"], freq="D")
-    with pytest.raises(ValueError, match="column 'x': expected a number column as at fit"):
+    with pytest.raises(ValueError, match="column 'x': expected a number column as in fit"):
         panel.head(2).extended(words)
 
 
@@ -226,5 +226,5 @@ def test_dates_of_a_column_keep_their_zone_and_others_are_refused():
     assert panel.columns[0].is_zoned
     assert panel.extended(read_panel(frame[40:], columns=["c"], freq="D")).columns[0].is_zoned
     bare = frame[40:].assign(c=moments[40:].tz_localize(None))
-    with pytest.raises(ValueError, match="'c': expected dates with a time zone as at fit"):
+    with pytest.raises(ValueError, match="'c': expected dates with a time zone as in fit"):
         panel.extended(read_panel(bare, columns=["c"], freq="D"))

@@ -38,4 +38,4 @@ def test_the_decimal_marks_that_help_are_named(cells, notation, marks):
 
 
 def test_a_number_with_a_sign_is_expected_with_it():
-    assert expected("number", Notation(",", ".", "€")) == "a number as at fit, such as 12,5 €"
+    assert expected("number", Notation(",", ".", "€")) == "a number as in fit, such as 12,5 €"

@@ -343,10 +343,10 @@ def test_dates_that_fall_on_one_weekday_say_nothing_about_the_week():
 @pytest.mark.parametrize(
     ("at_fit", "later", "message"),
     [
-        ([1.0, 2.0], ["a"], "'c': expected a number column as at fit, got a category column"),
+        ([1.0, 2.0], ["a"], "'c': expected a number column as in fit, got a category column"),
         ([1.0, 2.0], ["1.5"], "'c': .*all its strings read as numbers: convert the column first"),
         ([1.0, 2.0], [dt.date(2020, 1, 1)], "'c': expected a number column .* got a date column"),
-        ([True, False], [7.0], "'c': expected True/False or 1/0 as at fit, got the number 7"),
+        ([True, False], [7.0], "'c': expected True/False or 1/0 as in fit, got the number 7"),
         (["a", "b"], [dt.date(2020, 1, 1)], "'c': expected a category column .* got a date"),
         ([dt.date(2020, 1, 1)], ["soon"], "'c': expected a date column .* kind date"),
         ([dt.date(2020, 1, 1)], [5.0], "'c': expected a date column .* got a number column"),
@@ -673,8 +673,8 @@ def test_dates_with_a_zone_at_fit_and_without_one_later_are_an_error(library):
     zoned = pd.DataFrame({"d": days.tz_localize("Asia/Tokyo")})
     zoned = zoned if library is pd else pl.from_pandas(zoned)
     for fitted, new, words in (
-        (zoned, plain, "expected dates with a time zone as at fit, got dates without one"),
-        (plain, zoned, "expected dates without a time zone as at fit, got dates with one"),
+        (zoned, plain, "expected dates with a time zone as in fit, got dates without one"),
+        (plain, zoned, "expected dates without a time zone as in fit, got dates with one"),
     ):
         encoder = TableEncoder().fit(fitted)
         assert len(encoder.transform(fitted)) == 9
@@ -690,5 +690,5 @@ def test_dates_of_fit_may_later_be_written_as_texts():
     encoder = TableEncoder().fit(days)
     texts = days.assign(d=days["d"].dt.strftime("%Y-%m-%d"))
     assert np.array_equal(encoder.transform(texts), encoder.transform(days))
-    with pytest.raises(ValueError, match="expected a date column as at fit, got a category"):
+    with pytest.raises(ValueError, match="expected a date column as in fit, got a category"):
         encoder.transform(texts.assign(d="soon"))

@@ -154,7 +154,7 @@ def test_options_are_stronger_than_the_notation_of_fit(csv):
         ("1,234", "number", None, "; add --decimal . or --decimal ,"),
         ("31/01/2026", "date", None, "; add --dayfirst, correct"),
         ("01/02/2026", "date", None, "; add --dayfirst or --no-dayfirst, correct"),
-        ("31/01/2026", "date", Notation(date="%d.%m.%Y"), "as at fit, such as 31.01.2026"),
+        ("31/01/2026", "date", Notation(date="%d.%m.%Y"), "as in fit, such as 31.01.2026"),
         ("01.31.2026", "date", None, "; add --no-dayfirst, correct"),
     ],
 )
@@ -202,7 +202,7 @@ def test_numbers_without_the_percent_of_fit_are_refused_in_files_of_all_kinds(tm
     pytest.importorskip("openpyxl")
     percent = Notation(sign="%")
     assert read(csv(["51 %", ""]), "number", notation=percent)[0].tolist()[0] == 51
-    with pytest.raises(ValueError, match=r"as at fit, such as 12\.5 %, got '51'; write % in all"):
+    with pytest.raises(ValueError, match=r"as in fit, such as 12\.5 %, got '51'; write % in all"):
         read(csv(["51"]), "number", notation=percent)
     frame = pd.DataFrame({"c": [None, 0.51, 0.3]})
     frame.to_parquet(tmp_path / "f.parquet")

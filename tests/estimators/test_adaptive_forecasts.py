@@ -39,7 +39,7 @@ def df():
 
 @pytest.fixture(scope="module")
 def learned(df):
-    """Its spread stays as it was at fit, so that only calibration can follow a change."""
+    """Its spread stays as it was in fit, so that only calibration can follow a change."""
     bounds = {"scaling": "standard", "log_variance_bounds": (-0.1, 0.1)}
     return Forecaster(**TINY_RECURRENT | bounds, alias="ours").fit(between(df, 0, N_LEARNED))
 

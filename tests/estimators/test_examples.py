@@ -260,5 +260,5 @@ def test_targets_that_the_model_cannot_know_are_refused_by_an_update():
         model.update(x, np.where(y > 11, "middle", labels))
     assert model.update(x, labels).classes_.tolist() == ["high", "low"]
     positive = Regressor(**TINY, target="positive").fit(x, np.abs(y))
-    with pytest.raises(ValueError, match=r"expected targets as at fit \(positive: never below 0\)"):
+    with pytest.raises(ValueError, match=r"expected targets as in fit \(positive: never below 0\)"):
         positive.update(x, -np.abs(y))

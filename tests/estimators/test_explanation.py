@@ -109,7 +109,7 @@ def test_rows_are_explained_as_they_are_predicted():
     numbers = x[:2].assign(city=3)  # a prediction reads them as categories
     found = model.explain(numbers, x)
     np.testing.assert_allclose(found.totals[:, 0], model.predict(numbers), rtol=1e-9)
-    with pytest.raises(ValueError, match="'day': expected a date column as at fit, got a category"):
+    with pytest.raises(ValueError, match="'day': expected a date column as in fit, got a category"):
         model.explain(x[:2].assign(day="soon"), x)
     as_texts = x.assign(day=x["day"].dt.strftime("%Y-%m-%d"))
     found = model.explain(as_texts[:2], as_texts)

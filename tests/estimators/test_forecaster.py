@@ -566,7 +566,7 @@ def test_windows_that_were_learned_from_are_refused_without_a_refit(data):
     position = data.groupby("unique_id").cumcount()
     model = Forecaster(**QUICK).fit(data[position < 56]).update(data[position >= 56])
     assert len(model.cross_validation(data, refit="never")) == 12
-    with pytest.raises(ValueError, match=r"times of the type .* as at fit, got .*UTC"):
+    with pytest.raises(ValueError, match=r"times of the type .* as in fit, got .*UTC"):
         model.cross_validation(data.assign(ds=data["ds"].dt.tz_localize("UTC")), refit="never")
     with pytest.raises(ValueError, match="expected times of the frequency 'MS'"):
         model.cross_validation(long(freq="D"), refit="never")
@@ -1189,7 +1189,7 @@ def test_a_history_in_another_time_zone_is_read_in_that_of_fit(freq):
     pd.testing.assert_frame_equal(*past)
     later = [copy.deepcopy(model).update(df[60:]).predict() for df in (own, same)]
     pd.testing.assert_frame_equal(*later)
-    with pytest.raises(ValueError, match=r"times of the type .*Berlin\] as at fit, got"):
+    with pytest.raises(ValueError, match=r"times of the type .*Berlin\] as in fit, got"):
         model.predict(df=own.assign(ds=days.tz_localize(None)))
 
 

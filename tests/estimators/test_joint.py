@@ -229,7 +229,7 @@ def test_what_cannot_be_learned_is_refused_in_words(related):
         JointRegressor(**QUICK).fit(x, Y.set_axis(["a", "a"], axis=1))
     with pytest.raises(ValueError, match="inconsistent numbers"):
         JointRegressor(**QUICK).fit(x[:50], Y)
-    with pytest.raises(ValueError, match=r"expected 2 targets as at fit.*got 3 columns"):
+    with pytest.raises(ValueError, match=r"expected 2 targets as in fit.*got 3 columns"):
         related.score(x, np.ones((60, 3)))
     with pytest.raises(ValueError, match="select them in that order"):
         related.score(x, Y[["grams", "euros"]])

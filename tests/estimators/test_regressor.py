@@ -416,7 +416,7 @@ def test_an_update_of_counts_wants_whole_numbers_as_their_fit_does():
     y = SKEWED_Y["count"] + 0.5
     model = Regressor(**TINY).fit(SKEWED_X, SKEWED_Y["count"])
     with pytest.raises(
-        ValueError, match=r"whole numbers as at fit .* got \d+\.5; fit with target="
+        ValueError, match=r"whole numbers as in fit .* got \d+\.5; fit with target="
     ):
         model.update(SKEWED_X, y)
     with pytest.raises(ValueError, match=r"whole numbers with target='count', got \d+\.5"):

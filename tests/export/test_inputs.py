@@ -41,7 +41,7 @@ def test_a_column_that_was_empty_at_fit_may_hold_anything():
 
 def test_what_predict_refuses_is_refused():
     model = fitted(pd.DataFrame({"x": [1.0, 2.0]}))
-    with pytest.raises(ValueError, match="expected a number column as at fit, got a category"):
+    with pytest.raises(ValueError, match="expected a number column as in fit, got a category"):
         onnx_inputs(model, pd.DataFrame({"x": ["a"]}))
     with pytest.raises(NotFittedError):
         onnx_inputs(Regressor(), [[1.0]])

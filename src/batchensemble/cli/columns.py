@@ -105,7 +105,7 @@ def read_rows(
 def read_series(
     model: Forecaster, path: Path, options: FileOptions = AS_FOUND, *, is_ahead: bool = False
 ) -> tuple[pd.DataFrame, int]:
-    """A long frame with the columns as at fit, and the number of rows left out.
+    """A long frame with the columns as in fit, and the number of rows left out.
 
     Rows without a target are left out. With `is_ahead` only what is known ahead is read.
     """
@@ -219,10 +219,10 @@ def usual_numbers(encoder: TableEncoder) -> dict[str, NDArray[np.float64]]:
 
 
 def _check_zones(written: pd.Series, read: pd.Series, of_fit: Any, file: TableFile) -> None:
-    """All times have a zone, or none has, as at fit; and days begin by the same clock."""
+    """All times have a zone, or none has, as in fit; and days begin by the same clock."""
     if not isinstance(of_fit, pd.DatetimeIndex):
         return
-    refuse_zones(written, file, had_zones=of_fit.tz is not None, place="at fit")
+    refuse_zones(written, file, had_zones=of_fit.tz is not None, place="in fit")
     if of_fit.tz is not None:
         moments = pd.DatetimeIndex(read.dropna()).tz_localize("UTC")
         if len(strays(moments.tz_convert(of_fit.tz), of_fit)):
@@ -236,7 +236,7 @@ def _check_dates(encoder: TableEncoder, rows: pd.DataFrame, file: TableFile) -> 
     """The same of columns of dates, as far as they are there."""
     for name, had_zones in zones_of(encoder).items():
         if name in rows:
-            refuse_zones(rows[name], file, had_zones=had_zones, place="at fit")
+            refuse_zones(rows[name], file, had_zones=had_zones, place="in fit")
 
 
 def long_frame(

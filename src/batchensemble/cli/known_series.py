@@ -15,7 +15,7 @@ from batchensemble.data.text import typed_values
 from batchensemble.data.time_words import when
 from batchensemble.estimators import Forecaster
 
-Gap = tuple[Any, Any, Any]  # a series, its last time at fit, and its first after that
+Gap = tuple[Any, Any, Any]  # a series, its last time in fit, and its first after that
 
 
 def with_history(model: Forecaster, df: pd.DataFrame) -> pd.DataFrame:

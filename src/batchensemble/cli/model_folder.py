@@ -89,7 +89,7 @@ class ModelFolder:
         missing = sorted({label for label in labels if label not in self.groups})
         if missing:
             raise ValueError(
-                f"{file.name}: {counted(len(missing), 'group')} of {self.by!r} not seen at "
+                f"{file.name}: {counted(len(missing), 'group')} of {self.by!r} not seen in "
                 f"fit: {named(missing)}; fit again with rows of them, or drop their rows"
             )
         different = dict.fromkeys(labels.tolist())
@@ -116,7 +116,7 @@ class ModelFolder:
         settle(rows, table_kinds(models[0]), file, notations_of(models[0]), together)
 
     def _labels(self, rows: pd.DataFrame, file: TableFile) -> NDArray[Any]:
-        """Read as at fit, dates as in a CSV, and spelled as there; "" where there is none."""
+        """Read as in fit, dates as in a CSV, and spelled as there; "" where there is none."""
         column = text_columns(rows[[self.by]], file)[self.by]
         if column.kind == "date" and not column.is_zoned:
             dates = written_dates(column)

@@ -52,7 +52,7 @@ def predict(
         Names, option("Columns of DATA to copy: comma-separated, or all; may be repeated.")
     ] = None,
     horizon: Annotated[
-        int | None, forecast_option("Steps to forecast; by default as in fit.", min=1)
+        int | None, forecast_option("Steps to forecast; by default the horizon of fit.", min=1)
     ] = None,
     ahead: Annotated[
         Path | None, forecast_option("A file with the future values of the --future columns.")

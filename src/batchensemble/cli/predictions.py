@@ -176,7 +176,7 @@ def _check_ahead(model: Forecaster, ahead: Path | None) -> None:
     if names and ahead is None:
         raise ValueError(
             f"this model needs --ahead, a file with the future values of {names}, which were named "
-            "with --future at fit"
+            "with --future in fit"
         )
     if ahead and not names:
         raise ValueError("--ahead is not needed: the model was fitted without --future; omit it")

@@ -126,7 +126,7 @@ class TableRequests:
         values, is_zoned = values_of(name, kind, self.notations, cells, self.usual), False
         if kind == "date" and name in self.zoned:
             is_zoned, rows = self.zoned[name], pd.DataFrame({name: cells}, row_numbers(cells))
-            refuse_zones(rows[name], Rows(rows), had_zones=is_zoned, place="at fit")
+            refuse_zones(rows[name], Rows(rows), had_zones=is_zoned, place="in fit")
         return Column(name, kind, values, is_zoned)
 
 

@@ -46,7 +46,7 @@ def alike(times: Any, like: Any, *, in_unit: bool = True) -> Any:
     is_dated, *others = [isinstance(each, pd.DatetimeIndex) for each in (times, like)]
     if others != [is_dated] or (zones[0] is None) is not (zones[1] is None):
         raise ValueError(
-            f"expected times of the type {like.dtype} as at fit, got {times.dtype}; convert them"
+            f"expected times of the type {like.dtype} as in fit, got {times.dtype}; convert them"
         )
     if zones[1] is not None:
         own, times = times, times.tz_convert(zones[1])

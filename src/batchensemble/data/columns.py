@@ -64,14 +64,14 @@ class Column(NamedTuple):
         if kind == "boolean" and self.kind == "number":
             for row in np.flatnonzero(~np.isin(self.values, (0, 1)) & ~missing)[:1]:
                 raise ValueError(
-                    f"column {self.name!r}: expected True/False or 1/0 as at fit, got the number "
+                    f"column {self.name!r}: expected True/False or 1/0 as in fit, got the number "
                     f"{self.values[row]:g} in row {row}; correct it, or make it missing"
                 )
             return Column(self.name, kind, self.values)
         row = int(np.flatnonzero(~missing)[0])
         value = self.values[row]
         raise ValueError(
-            f"column {self.name!r}: expected a {kind} column as at fit, got a {self.kind} column "
+            f"column {self.name!r}: expected a {kind} column as in fit, got a {self.kind} column "
             f"(row {row} is {repr(value) if isinstance(value, str) else value}); "
             f"{_cure(self, kind)}"
         )

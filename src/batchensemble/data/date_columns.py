@@ -1,4 +1,4 @@
-"""Columns of texts that are all dates: recognised at fit, read in the same format ever after."""
+"""Columns of texts that are all dates: recognised in fit, read in the same format ever after."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -60,7 +60,7 @@ def _written(column: Column) -> Column:
     style = _style(column)
     if style is not None and style.doubt:
         raise ValueError(
-            f"column {column.name!r}: expected dates as at fit, got texts, and "
+            f"column {column.name!r}: expected dates as in fit, got texts, and "
             f"{style.doubt.partition(';')[0]}; convert it with pd.to_datetime"
         )
     return column if style is None else _as_dates(column, style.format)
@@ -86,7 +86,7 @@ def _as_dates(column: Column, form: str) -> Column:
     dates[~missing] = date_texts.parse(words, form)
     for row in np.flatnonzero(np.isnat(dates) & ~missing)[:1]:
         raise ValueError(
-            f"column {column.name!r}: expected dates such as {date_texts.example(form)!r} as at "
+            f"column {column.name!r}: expected dates such as {date_texts.example(form)!r} as in "
             f"fit, got {column.values[row]!r:.80} in row {row}; make it missing, or convert the "
             "column with pd.to_datetime"
         )
@@ -100,7 +100,7 @@ def check_zones(columns: Columns, zoned: Iterable[bool]) -> None:
         if column.kind == "date" and column.is_zoned != was_zoned and not column.missing.all():
             had, has = ("with", "without") if was_zoned else ("without", "with")
             raise ValueError(
-                f"column {column.name!r}: expected dates {had} a time zone as at fit, got "
+                f"column {column.name!r}: expected dates {had} a time zone as in fit, got "
                 f"dates {has} one; convert them with .dt.tz_localize(...) or .dt.tz_convert"
             )
 

@@ -97,7 +97,7 @@ def _strange_words(column: Column, spelling: Spelling) -> Iterator[str]:
     if words := strange_words(column, spelling):
         yield (
             f"column {column.name!r}: fit saw none of its words, such as {words[0]!r:.40} "
-            f"and {words[1]!r:.40}, so the model ignores it; spell them as at fit"
+            f"and {words[1]!r:.40}, so the model ignores it; spell them as in fit"
         )
 
 

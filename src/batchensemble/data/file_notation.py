@@ -1,4 +1,4 @@
-"""How the columns of a file are written, where that may not be as at fit: one decision a batch.
+"""How the columns of a file are written, where that may not be as in fit: one decision a batch.
 
 Most cells show their decimal mark: 12,5 has a comma, 0.125 a point. In 1.234 it may be either, and
 `_Batch.weighed` says what decides then. A file is read in batches: what one has shown holds for
@@ -79,7 +79,7 @@ class Surveyed(NamedTuple):
 
 
 def find_dates(column: Column, known: Notation | None, file: TableFile) -> dict[str, str]:
-    """Remember how dates are written, if not as at fit, and only one reading is usual.
+    """Remember how dates are written, if not as in fit, and only one reading is usual.
 
     They have names of months, or points, or start with the year; for others there are options. The
     column, if it is new, with a cell.
@@ -119,7 +119,7 @@ def find_notations(
 def surprises(
     columns: Mapping[str, Surveyed], known: Known, notations: Known, file: TableFile
 ) -> Iterator[tuple[str, str]]:
-    """Columns that are not written as at fit, or that may be read otherwise, each with a cell."""
+    """Columns that are not written as in fit, or that may be read otherwise, each with a cell."""
     for name, column in columns.items():
         notation = notations[name]
         if name in file.found.told or not _is_surprise(name, column, known[name], notation, file):

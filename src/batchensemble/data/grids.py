@@ -43,7 +43,7 @@ def read_freq(freq: Any, times: Any) -> Any:
         found, wanted = ("dates", "'D'") if dated else ("whole numbers", "1")
         raise ValueError(
             f"the times are {found}, which the frequency {freq!r} does not fit; pass "
-            f"times as at fit, or fit again with a frequency such as freq={wanted}"
+            f"times as in fit, or fit again with a frequency such as freq={wanted}"
         )
     try:
         with silenced():  # of words such as 'H' that pandas will forget

@@ -22,10 +22,10 @@ _EXPECTED = {
 
 def expected(kind: Kind, notation: Notation | None) -> str:
     if kind == "date" and notation and notation.date:
-        return f"a date as at fit, such as {date_texts.example(notation.date)}"
+        return f"a date as in fit, such as {date_texts.example(notation.date)}"
     if kind == "number" and notation and notation.sign:
         decimals = f"{notation.decimal}5" if notation.decimal else ""
-        return f"a number as at fit, such as 12{decimals} {notation.sign}"
+        return f"a number as in fit, such as 12{decimals} {notation.sign}"
     if kind == "number" and notation and notation.decimal == ",":
         return "a finite number with a decimal comma, such as 1234,5"
     return _EXPECTED[kind]
@@ -78,9 +78,9 @@ def _is_read(words: NDArray[Any], known: Notation, mark: str) -> bool:
 
 
 def typed_percent(value: float) -> str:
-    """Why a number of a typed file is none that had a % at fit, and what to do."""
+    """Why a number of a typed file is none that had a % in fit, and what to do."""
     return (
-        f"expected a number with % as at fit, such as 12 %, got {value:g} without it, and a "
+        f"expected a number with % as in fit, such as 12 %, got {value:g} without it, and a "
         f"spreadsheet stores 12 % as 0.12; write the cells with % (as in the .csv that a "
         f"spreadsheet saves), {FIT_AGAIN}"
     )

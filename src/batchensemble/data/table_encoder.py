@@ -1,7 +1,7 @@
 """Columns -> one finite float32 matrix for a network, however large or small the numbers are.
 
 Blocks of outputs, in this order: a number for every number, boolean and date column; a 0/1
-indicator for each of these with gaps at fit; the positions of dates in year, week and day; one-hot
+indicator for each of these with gaps in fit; the positions of dates in year, week and day; one-hot
 categories; and, for networks with embeddings, positions in bins and numbers of categories.
 """
 
@@ -57,11 +57,11 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
     numbers     gaps filled with the median, then scaled; columns of only 0 and 1 stay 0 and 1
     booleans    0 and 1, gaps filled with the median
     dates       days since 1970 as a number; sine and cosine of the position in the year and week,
-                and in the day if any time at fit is not midnight; (0, 0) when missing
-    categories  one-hot, missing being a category of its own if it occurs at fit; unknown ones are
+                and in the day if any time in fit is not midnight; (0, 0) when missing
+    categories  one-hot, missing being a category of its own if it occurs in fit; unknown ones are
                 all zeros, or infrequent if there is such a column
-    A number, boolean or date output that does not vary at fit is always 0, and so is a column
-    without any value at fit.
+    A number, boolean or date output that does not vary in fit is always 0, and so is a column
+    without any value in fit.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         return self._encode(columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """One name per output; `input_features` is ignored, the names are those seen at fit."""
+        """One name per output; `input_features` is ignored, the names are those seen in fit."""
         check_is_fitted(self)
         return np.array([name for name, _ in self._outputs()], dtype=object)
 

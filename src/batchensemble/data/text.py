@@ -100,7 +100,7 @@ def read_as(
 def _tell(
     cells: Mapping[str, str], kinds: Mapping[str, Kind], found: Known, file: TableFile
 ) -> None:
-    """Warn of columns that are not written as at fit, with a cell of each."""
+    """Warn of columns that are not written as in fit, with a cell of each."""
     if not cells:
         return
     told = [

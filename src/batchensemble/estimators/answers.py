@@ -61,11 +61,11 @@ def with_zones(model: Regressor | Classifier, frame: pd.DataFrame) -> pd.DataFra
 
 
 def zones_of(encoder: TableEncoder) -> dict[str, bool]:
-    """Whether columns of dates had a zone at fit; files of 0.2 do not say."""
+    """Whether columns of dates had a zone in fit; files of 0.2 do not say."""
     zoned = zip(encoder.names_, encoder.kinds_, getattr(encoder, "zoned_", ()), strict=False)
     return {name: bool(is_zoned) for name, kind, is_zoned in zoned if kind == "date"}
 
 
 def zoned_columns(model: Regressor | Classifier) -> list[str]:
-    """The columns of dates that had a zone at fit."""
+    """The columns of dates that had a zone in fit."""
     return [name for name, is_zoned in zones_of(model.model_.encoder).items() if is_zoned]

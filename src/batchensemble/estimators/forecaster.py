@@ -410,7 +410,7 @@ class Forecaster(Estimator):
                 tell(doubt, 3)
         elif X_df is not None:
             raise ValueError(
-                "expected no X_df=, since no columns were named future_columns at fit, got "
+                "expected no X_df=, since no columns were named future_columns in fit, got "
                 f"{type(X_df).__name__}; name them and fit again, or omit it"
             )
         if self.holidays is not None:

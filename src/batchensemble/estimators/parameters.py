@@ -145,7 +145,7 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
         their own samples whatever it was trained with.
     scaling : None or one of "difference", "window", "standard", "minmax"
         How each series is scaled: by the mean change over a season in what the network reads (a
-        series that was never negative at fit then gets no negative forecast); by the mean and
+        series that was never negative in fit then gets no negative forecast); by the mean and
         spread of what it reads, so that the level does not matter, and a trend little; to unit
         variance; or to [0, 1].
     hidden_size : int or None

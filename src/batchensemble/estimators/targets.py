@@ -86,7 +86,7 @@ def read_targets(
         columns = list(table.T)
     if known is not None and len(columns) != len(known):
         raise ValueError(
-            f"expected {len(known)} targets as at fit, {known}, got {len(columns)} columns"
+            f"expected {len(known)} targets as in fit, {known}, got {len(columns)} columns"
         )
     if len(columns) < 2:
         raise ValueError(f"expected several targets, got {len(columns)}; for one use Regressor")
@@ -181,7 +181,7 @@ def some_censored(mask: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
 def group_labels(columns: Columns, groups: Any, encoder: TableEncoder) -> NDArray[Any]:
     """One for each row: those given, or the values of the column with that name.
 
-    They are of the kind that the column had at fit, whatever these rows alone would make of it.
+    They are of the kind that the column had in fit, whatever these rows alone would make of it.
     """
     if not isinstance(groups, str):
         return read_groups(groups, columns.n_rows)

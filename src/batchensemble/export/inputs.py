@@ -59,7 +59,7 @@ def column_values(encoder: TableEncoder, columns: Columns, outputs: Collection[s
 
 
 def _values(column: Column, kind: Kind, dtype: type, is_empty: bool) -> NDArray[Any]:
-    if is_empty:  # at fit: now it may hold anything of any kind, and does not matter
+    if is_empty:  # in fit: now it may hold anything of any kind, and does not matter
         return np.full(len(column.values), GAP if kind == "category" else 0, dtype)
     column = column.as_kind(kind)
     if kind == "category" and GAP in column.values:

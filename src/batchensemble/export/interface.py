@@ -117,7 +117,7 @@ def _series_slots(model: Forecaster) -> list[Slot]:
             "as ONNX; use save() and batchensemble.load(), or fit without these series"
         )
     location, scale = _SCALES.get(encoder.scaling, ("mean", "spread"))
-    learned = "at fit (see series in the metadata), of a new series in all that is known of it"
+    learned = "in fit (see series in the metadata), of a new series in all that is known of it"
     is_direct = fitted.kind == "direct"
     meaning = "the last known values, " + (
         "something in the place of missing ones" if is_direct else "without gaps"
