@@ -11,9 +11,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from sklearn.datasets import load_diabetes
 
 import batchensemble
-from batchensemble import metrics
+from batchensemble import Regressor, metrics
 from batchensemble.cli import app as cli
 from batchensemble.estimators.presets import CLASSIFIER_PRESETS, PRESETS, SERIES_PRESETS
 
@@ -119,7 +120,7 @@ def test_the_readme_has_code_and_the_two_commands():
         assert command in text
 
 
-SIZE = "an ensemble of ten in 16 to 26 % of the parameters of ten networks."
+SIZE = "an ensemble whose members share most of their parameters"
 
 
 def test_what_it_costs_is_said_in_the_same_words_everywhere():
@@ -127,6 +128,18 @@ def test_what_it_costs_is_said_in_the_same_words_everywhere():
         assert SIZE in " ".join(read(ROOT / place).split()), place
     for text in (read(ROOT / "pyproject.toml"), batchensemble.__doc__, cli.main.__doc__):
         assert SIZE in " ".join(text.split())
+
+
+def test_the_default_preset_has_about_half_of_the_parameters_of_a_deep_ensemble():
+    assert "(five networks of two members), about half" in " ".join(
+        read(ROOT / "README.md").split()
+    )
+    X, y = load_diabetes(return_X_y=True)
+    sizes = [
+        Regressor(method, epochs=1, random_state=0).fit(X, y).n_parameters_
+        for method in ("batch_ensemble", "deep_ensemble")
+    ]
+    assert 0.45 < sizes[0] / sizes[1] < 0.55
 
 
 def test_the_citation_has_the_version_of_the_package():

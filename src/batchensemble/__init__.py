@@ -1,6 +1,6 @@
 """Predictions with trustworthy uncertainty for tables and time series.
 
-Inside is BatchEnsemble, an ensemble of ten in 16 to 26 % of the parameters of ten networks.
+Inside is BatchEnsemble, an ensemble whose members share most of their parameters.
 """
 
 import gc

@@ -136,8 +136,8 @@ def _doubts_about(model: Forecaster, df: pd.DataFrame, path: Any) -> Iterator[st
     ids = np.asarray(df[model.id_col] if model.id_col in df else np.repeat(panel.ids, len(df)))
     if (panel.numbers_of(pd.unique(ids)) < 0).all():
         yield (
-            f"fit saw no series of {path}, such as {ids[0]}, and they are forecast from "
-            "the rows there alone; if fit saw them, name them as it did, such as "
+            f"no series of {path}, such as {ids[0]}, was in the training data, so they are "
+            "forecast from their rows there alone; if they were in it, name them as there, such as "
             f"{panel.ids[0]}"
         )
     yield from doubts_about_series(panel, ids, df[model.target_col].to_numpy(np.float64))

@@ -38,7 +38,7 @@ def evaluate(
     ] = None,
     target: Annotated[
         str | None,
-        option("The column with the true values; by default the target of fit.", "--target", "-t"),
+        option("The column with the true values; by default the model's target.", "--target", "-t"),
     ] = None,
     coverage: CoverageOption = 0.9,
     device: DeviceOption = "auto",

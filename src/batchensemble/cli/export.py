@@ -16,7 +16,7 @@ def export(
     ],
     coverage: Annotated[
         float | None,
-        option("Bounds of a calibrated model for numbers, for this share of true values."),
+        option("Include the interval bounds of a calibrated regression, at this coverage."),
     ] = None,
     json: JsonOption = False,
 ) -> None:

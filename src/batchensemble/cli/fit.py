@@ -122,9 +122,9 @@ def fit(
     calibrate: Annotated[
         bool | None,
         option(
-            "Correct the intervals with the held-out rows. On by default for tables, off "
-            "for series, where it holds out SHARE of the shortest series, and as many "
-            "steps of the others, instead of one horizon."
+            "Correct the intervals with the held-out rows. On by default for tables. Off for "
+            "series, where it holds out more than one horizon: SHARE of the shortest series, and "
+            "the same number of steps of every other."
         ),
     ] = None,
     per_class: Annotated[
@@ -137,8 +137,8 @@ def fit(
     adapt: Annotated[
         bool | None,
         forecast_option(
-            "Calibrate intervals that adapt to change, as --calibrate does; with "
-            "--no-adapt, all past errors have the same weight."
+            "Calibrate, with intervals that adapt to change: the same as --calibrate. With "
+            "--calibrate --no-adapt, all past errors have the same weight."
         ),
     ] = None,
     time: Annotated[
@@ -172,7 +172,12 @@ def fit(
         training_option("batch_ensemble, deep_ensemble, mc_dropout or single.", metavar="METHOD"),
     ] = "batch_ensemble",
     members: Annotated[
-        int | None, training_option("Size of the ensemble; by default the preset's.", min=1)
+        int | None,
+        training_option(
+            "Members of each network (of a table, the default has five), or networks of a deep "
+            "ensemble; by default the preset's.",
+            min=1,
+        ),
     ] = None,
     preset: Annotated[
         Preset,

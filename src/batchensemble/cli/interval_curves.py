@@ -33,7 +33,7 @@ def compare_intervals(
         up_to, below = probabilities_at(y, dist, whole=is_count)
     curve = metrics.pit_coverage_curve(up_to, below=below)
     if model.calibration_ is not None:
-        if past is not None and model.calibration_.cutoffs is not None:
+        if past is not None and model.calibration_.is_adaptive:
             curve = past.adapted_curve()
         else:
             deviations = model.calibration_.deviations_of(y, dist)

@@ -43,7 +43,7 @@ def with_history(model: Forecaster, df: pd.DataFrame) -> pd.DataFrame:
         if is_near:
             parts.append(_rows_before(model, panel, i, first))
     _tell(gaps, "the steps between count as missing")
-    _tell(late, "forecast from the new rows alone, since those of fit are too old")
+    _tell(late, "they are forecast from the new rows alone, since the training data are too old")
     if not parts:
         return df
     whole = pd.concat([*parts, df], ignore_index=True)
@@ -57,8 +57,9 @@ def _tell(gaps: list[Gap], so: str) -> None:
     if gaps:
         names, lasts, firsts = zip(*gaps, strict=True)
         tell(
-            f"{len(gaps):,} series with a gap after fit ({named(names)}), the first from "
-            f"{when(lasts[0])} to {when(firsts[0])}: {so}; add the rows between if there are any",
+            f"{len(gaps):,} series with a gap after the training data ({named(names)}), the first "
+            f"from {when(lasts[0])} to {when(firsts[0])}: {so}; add the rows between if there are "
+            "any",
             3,
         )
 

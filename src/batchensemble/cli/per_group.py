@@ -28,7 +28,7 @@ from batchensemble.estimators import Classifier
 from batchensemble.estimators.answers import class_names
 from batchensemble.estimators.base import pick_device
 from batchensemble.modelfile.files import make_folder
-from batchensemble.modelfile.persistence import write_model
+from batchensemble.modelfile.persistence import read_model, write_model
 from batchensemble.training.together import fit_together
 from batchensemble.training.workers import MapCalls, worker_processes
 
@@ -63,7 +63,7 @@ def fit_groups(
         known, digests = index["groups"], dict[str, str]()
         for name in rows:
             digest, entry = _digest(_part(data, rows[name]), settings, how), known.get(name, {})
-            if entry.get("digest") != digest or not (folder / entry["file"]).is_file():
+            if entry.get("digest") != digest or not _is_whole(folder / entry["file"]):
                 digests[name] = digest
         failures: dict[str, str] = {}
         for old in folder.glob(f"{FITTING}*"):  # of a run that was killed
@@ -107,6 +107,15 @@ def fit_groups(
     }
     counts = {"n_groups": len(rows), "n_fitted": n_fitted, "n_kept": len(rows) - n_fitted}
     return {**counts, **told}
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a model is there and undamaged."""
+    try:
+        read_model(path)
+    except (OSError, ModelFileError):
+        return False
+    return True
 
 
 @contextmanager

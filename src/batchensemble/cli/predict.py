@@ -1,5 +1,6 @@
 """`batchensemble predict`: predictions for a file, or the next steps of series."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,7 +36,7 @@ def predict(
             metavar="DATA",
             help="Rows to predict, in any format that fit reads; - reads a CSV from a pipe; a "
             "folder or a pattern in quotes for many files. For a forecast: the series to continue, "
-            "by default those of fit.",
+            "by default the training series.",
         ),
     ] = None,
     out: Annotated[
@@ -52,7 +53,7 @@ def predict(
         Names, option("Columns of DATA to copy: comma-separated, or all; may be repeated.")
     ] = None,
     horizon: Annotated[
-        int | None, forecast_option("Steps to forecast; by default the horizon of fit.", min=1)
+        int | None, forecast_option("Steps to forecast; by default the model's horizon.", min=1)
     ] = None,
     ahead: Annotated[
         Path | None, forecast_option("A file with the future values of the --future columns.")
@@ -72,21 +73,21 @@ def predict(
 ) -> None:
     """Predict the rows of a file of any size, in order.
 
-    A regression has `mean` and `std`, `lower` and `upper` (an interval that contains the true value
-    with probability `--coverage`), and the two parts of the variance std²: `aleatoric`, noise in
-    the data, and `epistemic`, uncertainty of the model. Calibration corrects the interval alone:
+    A regression writes `mean` and `std`, `lower` and `upper` (an interval that contains the true
+    value with probability `--coverage`), and the two parts of the variance std²: `aleatoric`, noise
+    in the data, and `epistemic`, uncertainty of the model. Calibration corrects the interval alone:
     `std` and its parts stay as the model predicts them.
 
-    A classification has the `prediction`, its `confidence`, a probability `p_CLASS` for each
+    A classification writes the `prediction`, its `confidence`, a probability `p_CLASS` for each
     class, and entropies in nats: `total`, the sum of `aleatoric` (noise) and `epistemic` (model).
     A calibrated model adds `set`, classes that include the true one with probability `--coverage`.
 
-    For a folder, each file's predictions go into a file of the same name; those that are there
-    already are not made again.
+    For a folder, each file's predictions go into a file of the same name; existing ones
+    are not recomputed.
 
     A model of several targets has these columns for each, as `TARGET_mean`, `TARGET_std` and so on.
 
-    A forecast has the next times of each series with `mean`, `lower` and `upper`.
+    A forecast writes the next times of each series with `mean`, `lower` and `upper`.
 
     A folder written by `fit --by` predicts each row with the model of its group.
 
@@ -112,7 +113,7 @@ def predict(
     }
     if ray and not is_many(data):
         raise typer.BadParameter("--ray is for a folder or a pattern of files, such as 'in/*.csv'")
-    with plain_warnings(Terminal(stderr=True, highlight=False)), progress_bar() as progress:
+    with plain_warnings(Terminal(stderr=True, highlight=False)), progress_bar(out) as progress:
         if data is not None and is_many(data):
             if horizon or ahead:
                 raise typer.BadParameter("--horizon and --ahead are for forecasts, not for folders")
@@ -140,12 +141,20 @@ def predict(
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[int, float | None], None]]:
-    """A function of the rows done and the share of the file read; shown if stderr is a terminal."""
+def progress_bar(out: Path) -> Iterator[Callable[[int, float | None], None]]:
+    """A function of the rows done and the share of the file read; shown if stderr is a terminal.
+
+    Not between rows that are printed to a terminal themselves.
+    """
     console = Console(stderr=True)
+    is_read = out == Path("-") and sys.stdout is not None and sys.stdout.isatty()
     columns = (TextColumn("{task.fields[rows]:,} rows"), BarColumn(), TimeRemainingColumn())
     with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
+        *columns,
+        console=console,
+        transient=True,
+        disable=is_read or not console.is_terminal,
+        redirect_stdout=False,
     ) as bar:
         task = bar.add_task("", total=None, rows=0)
 

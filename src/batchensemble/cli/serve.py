@@ -21,14 +21,18 @@ def serve(
     max_rows: Annotated[int, option("Maximum number of rows in a request.", min=1)] = 10_000,
     max_mb: Annotated[float, option("Maximum megabytes in a request.", min=0.001)] = 10.0,
     max_steps: Annotated[
-        int, option("Maximum steps beyond the horizon of fit, over all paths.", min=0)
+        int,
+        option(
+            "Maximum steps beyond the model's horizon in a request, all series and paths together.",
+            min=0,
+        ),
     ] = 500_000,
     device: DeviceOption = "auto",
 ) -> None:
     """Answer requests for predictions over HTTP, until Ctrl-C or SIGTERM.
 
     `POST /predict` takes rows as JSON or CSV and answers with the columns of `predict`, and with
-    `shift`, how unusual a row is (above 1: more so than 95 % of the rows of fit). A forecaster
+    `shift`, how unusual a row is (above 1: more so than 95 % of the training rows). A forecaster
     takes the series to continue. `GET /openapi.json` describes the columns; `GET /health` and
     `GET /version` are for the platform around it.
 

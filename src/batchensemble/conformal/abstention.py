@@ -29,9 +29,9 @@ def largest_threshold(thresholds: Array, kept: Array, errors: Array, max_error: 
     if not fits.any():
         best = min(errors[enough], default=math.nan)
         raise ValueError(
-            f"max_error: expected an error that can be reached by keeping {FEWEST_KEPT} or more of "
-            f"the {kept.max():.0f} calibration rows, the most certain first, got "
-            f"{float(max_error):g}; the smallest is {best:g}: allow more, calibrate with "
-            "more rows, or fit a better model"
+            f"max_error: expected at least {best:g}, the smallest error on the {FEWEST_KEPT} or "
+            f"more most certain of the {kept.max():.0f} calibration rows, got "
+            f"{float(max_error):g}; allow a larger error, calibrate with more rows, or fit a "
+            "better model"
         )
     return float(np.max(thresholds[fits]))

@@ -48,9 +48,10 @@ def by_row(calibration: "IntervalCalibration") -> dict[str, Array]:
 
 def in_time(calibration: "IntervalCalibration") -> dict[str, Array]:
     """The later half of the forecasts judged by the earlier half."""
+    calibration = calibration.in_time()
     half = len(calibration) // 2
     earlier = calibration.scores[:half]
-    adaptation = None if calibration.cutoffs is None else calibration.adaptation
+    adaptation = calibration.adaptation if calibration.is_adaptive else None
 
     def factors(level: float) -> Array | None:
         if half < fewest_rows(level):

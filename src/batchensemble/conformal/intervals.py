@@ -65,7 +65,8 @@ class IntervalCalibration:
     transform            of the target, if it has one; then intervals are found before it, where
                          predictions are latent_means and latent_variances, (rows, steps)
     groups               (rows,), if each shall have a guarantee of its own
-    cutoffs              (rows,), when each forecast was made, if intervals adapt to change
+    cutoffs              (rows,), when each forecast was made, if a file says so
+    adapts               whether intervals adapt to change, if they have cutoffs
     two_sided            whether errors below and above the mean are ranked apart, since the rows
                          of fit showed that they are skewed; too few rows are ranked together
     whole                whether truths are counts, and intervals rounded to whole numbers
@@ -81,6 +82,7 @@ class IntervalCalibration:
     latent_variances: Array | None = None
     groups: NDArray[Any] | None = None
     cutoffs: NDArray[np.int64] | None = None
+    adapts: bool = True
     two_sided: bool = False
     whole: bool = False
 
@@ -118,13 +120,32 @@ class IntervalCalibration:
         }
         return replace(parts[0], **joined)
 
-    def only(self, rows: slice | NDArray[np.bool_]) -> "IntervalCalibration":
+    def only(self, rows: slice | NDArray[np.bool_ | np.int64]) -> "IntervalCalibration":
         """Some of the rows."""
         return replace(self, **{name: getattr(self, name)[rows] for name in self._by_row})
 
+    def in_time(self) -> "IntervalCalibration":
+        """Forecasts in the order in which they were made; unchanged if nothing says when."""
+        if self.cutoffs is None:
+            return self
+        return self.only(self.cutoffs.argsort(kind="stable"))
+
+    def newest(self, n: int, most: int) -> "IntervalCalibration":
+        """So many forecasts, and up to `most` with those made at the same time as the first."""
+        ordered = self.in_time()
+        if len(ordered) <= n:
+            return ordered
+        if ordered.cutoffs is not None:
+            n = len(ordered) - int(np.searchsorted(ordered.cutoffs, ordered.cutoffs[-n]))
+        return ordered.only(slice(-min(n, most), None))
+
+    @property
+    def is_adaptive(self) -> bool:
+        return self.adapts and self.cutoffs is not None
+
     @property
     def _by_row(self) -> list[str]:
-        alike = ("transform", "two_sided", "whole")
+        alike = ("transform", "adapts", "two_sided", "whole")
         names = [field.name for field in fields(self) if field.name not in alike]
         return [name for name in names if getattr(self, name) is not None]
 
@@ -160,7 +181,7 @@ class IntervalCalibration:
 
     def factors(self, coverage: float, groups: NDArray[Any] | None = None) -> Array:
         """(steps,), by which to multiply the standard deviation; with groups (rows, 1)."""
-        if self.cutoffs is not None:
+        if self.is_adaptive:
             conformal_rank(len(self), coverage)  # are there enough rows?
             return self.adaptation.latest_factors(coverage)
         if self.groups is None:
@@ -193,7 +214,7 @@ class IntervalCalibration:
     @property
     def is_two_sided(self) -> bool:
         """Whether it is asked for, and there are enough rows, in each group if there are groups."""
-        return self.two_sided and self.cutoffs is None and self.fewest >= FEWEST_TWO_SIDED
+        return self.two_sided and not self.is_adaptive and self.fewest >= FEWEST_TWO_SIDED
 
     @property
     def fewest(self) -> int:

@@ -53,7 +53,8 @@ def alike(times: Any, like: Any, *, in_unit: bool = True) -> Any:
         rows = strays(times, like)
         if len(rows) and not len(strays(own, like)):
             raise ValueError(
-                f"expected times by the clock of fit, such as {like[-1]}, got {own[rows[0]]}, "
+                f"expected times on the local clock of the training data, such as {like[-1]}, got "
+                f"{own[rows[0]]}, "
                 f"which is {times[rows[0]]} there: {SUMMER}; fit again with times of summer and "
                 "winter in one file (in Python, in the zone of the clock: .dt.tz_convert), or with "
                 "dates alone"

@@ -96,8 +96,9 @@ def doubts_about_covariates(columns: Columns, encoder: TableEncoder) -> Iterator
 def _strange_words(column: Column, spelling: Spelling) -> Iterator[str]:
     if words := strange_words(column, spelling):
         yield (
-            f"column {column.name!r}: fit saw none of its words, such as {words[0]!r:.40} "
-            f"and {words[1]!r:.40}, so the model ignores it; spell them as in fit"
+            f"column {column.name!r}: none of its categories, such as {words[0]!r:.40} "
+            f"and {words[1]!r:.40}, occurred in training, so the model ignores it; spell them as "
+            "in the training data"
         )
 
 

@@ -33,6 +33,7 @@ NOT_CALCULATED = re.compile(
 )
 PLACE = re.compile(rb"""\br=["']([A-Z]+\d+)["']""")
 CHUNK, LONGEST_CELL = 2**20, 2**14  # bytes
+MOST_CELLS = 2**26  # half a gigabyte of references alone
 
 # How files begin that spreadsheets write, and what helps where they are called texts.
 WORKBOOKS = {
@@ -70,9 +71,7 @@ class ExcelFile:
             with silenced():  # about styles and the like, which do not matter
                 book = stack.enter_context(pd.ExcelFile(path, engine="openpyxl"))
                 sheet, self.notes = _chosen(book, options.sheet, self.name)
-                cells = book.parse(
-                    sheet, header=None, dtype=object, na_values=[], keep_default_na=False
-                )
+                cells = _cells(self.name, book.book[sheet])
                 bare = _without_value(path, book.book[sheet])
         except DAMAGED as error:
             raise unreadable(self.name, error) from error
@@ -92,9 +91,8 @@ class ExcelFile:
                 "(--skip-lines)"
             )
         names = ["" if pd.isna(cell) else str(cell).strip() for cell in cells.iloc[head]]
-        rows = cells.iloc[head + 1 :]
-        rows = rows[~_is_empty(rows).all(axis=1)]
         full = [j for j, name in enumerate(names) if name]
+        rows = _without_end(cells.iloc[head + 1 :], full)
         wide = (~_is_empty(cells)).sum(axis=1)
         if len(full) < wide.max() / 2:
             begins = int((wide > wide.max() / 2).to_numpy().argmax())
@@ -152,6 +150,45 @@ def _chosen(book: Any, sheet: str | None, name: str) -> tuple[str, list[str]]:
     if sheet not in names and sheet.isdigit() and 1 <= int(sheet) <= len(names):
         return names[int(sheet) - 1], []
     return one_of(sheet, names, f"the --sheet of {name}"), []
+
+
+def _cells(name: str, sheet: Any) -> pd.DataFrame:
+    """All cells up to the last row and column with one; "" where there is none.
+
+    A whole number is an int, and an error such as #DIV/0! its text, as in a CSV.
+    """
+    sheet.reset_dimensions()  # which a file may state wrongly
+    rows: list[list[Any]] = []
+    n_rows = width = 0
+    for row in sheet.rows:
+        values = [_value(cell) for cell in row]
+        while values and values[-1] == "":
+            values.pop()
+        rows.append(values)
+        if values:
+            n_rows, width = len(rows), max(width, len(values))
+        if n_rows * width > MOST_CELLS:
+            raise ValueError(
+                f"{name}: expected at most {MOST_CELLS:,} cells, got {n_rows:,} rows and "
+                f"{width:,} columns up to the last cells that are not empty; delete stray cells "
+                "far from the table, or save it as CSV"
+            )
+    whole = [values + [""] * (width - len(values)) for values in rows[:n_rows]]
+    return pd.DataFrame(whole, dtype=object)
+
+
+def _value(cell: Any) -> Any:
+    value = cell.value
+    if value is None or (cell.data_type == "e" and value in GAPS):
+        return ""
+    is_whole = isinstance(value, float) and cell.data_type == "n" and value.is_integer()
+    return int(value) if is_whole else value
+
+
+def _without_end(rows: pd.DataFrame, columns: list[int]) -> pd.DataFrame:
+    """Up to the last row with a cell in these columns; empty rows before it are rows."""
+    filled = (~_is_empty(rows.iloc[:, columns])).any(axis=1).to_numpy().nonzero()[0]
+    return rows.iloc[: filled[-1] + 1 if len(filled) else 0]
 
 
 def _without_value(path: Path, sheet: Any) -> str:

@@ -74,6 +74,6 @@ def doubts_about_future(ahead: Columns, known: Columns | None) -> Iterator[str]:
         if column.missing.any() and not had_gaps.get(column.name, True):
             yield (
                 f"column {column.name!r}: {column.missing.sum():,} of {ahead.n_rows:,} values "
-                "ahead are missing, though none was in fit, so a typical value replaces "
-                "them; fill them in"
+                "ahead are missing, though none was missing in training, so a typical value "
+                "replaces them; fill them in"
             )

@@ -133,8 +133,8 @@ class Panel:
         which = self.numbers_of(new.ids)
         for j in np.flatnonzero(which < 0)[:1]:
             raise ValueError(
-                f"expected only series that fit has seen, got {new.label(j)}: fit has not "
-                "seen it; fit again with it, or leave it out"
+                f"expected only series of the training data, got {new.label(j)}, which is not "
+                "among them; fit again with it, or leave it out"
             )
         if new.freq != self.freq:
             raise ValueError(

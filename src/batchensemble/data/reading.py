@@ -68,6 +68,11 @@ def open_table(path: Path, options: FileOptions = AS_FOUND) -> Iterator[TableFil
     if path.is_dir():
         raise ValueError(f"expected a file, got the folder {path}; name a file inside it")
     if path != PIPE and not path.is_file():
+        if path.exists():
+            raise ValueError(
+                f"expected a file, got the device or pipe {path}; to read a pipe as CSV: - in its "
+                f"place, and < {path}"
+            )
         if any(iglob(str(path), recursive=True)):
             raise ValueError(f"expected one file, got the pattern {path}; put its rows into one")
         raise FileNotFoundError(f"there is no file {path}; check the path")

@@ -56,8 +56,8 @@ def _about_signs(word: str, known: Notation, sign: str) -> str:
     if sign == PERCENT:
         digits = word.replace(PERCENT, "").strip()
         return (
-            f"{word} may be {digits} or a hundredth of it: write the numbers as in the file of "
-            f"fit, {FIT_AGAIN}"
+            f"{word} may be {digits} or a hundredth of it: write the numbers as in the training "
+            f"file, {FIT_AGAIN}"
         )
     return CORRECT
 
@@ -80,7 +80,7 @@ def _is_read(words: NDArray[Any], known: Notation, mark: str) -> bool:
 def typed_percent(value: float) -> str:
     """Why a number of a typed file is none that had a % in fit, and what to do."""
     return (
-        f"expected a number with % as in fit, such as 12 %, got {value:g} without it, and a "
-        f"spreadsheet stores 12 % as 0.12; write the cells with % (as in the .csv that a "
-        f"spreadsheet saves), {FIT_AGAIN}"
+        f"expected a number with %, as in the training file, such as 12 %, got {value:g} without "
+        "%, which may be a share, since spreadsheets store 12 % as 0.12; write the cells with % "
+        f"(as in the .csv that a spreadsheet saves), {FIT_AGAIN}"
     )

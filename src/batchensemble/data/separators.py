@@ -9,7 +9,8 @@ SEPARATORS = (",", ";", "\t", "|")
 
 def given_separator(line: str) -> str:
     """What a spreadsheet may say in the first line: sep=;"""
-    word = line.strip().lower().removeprefix("sep=")
+    word = line.lower().removeprefix("sep=").rstrip("\r\n")
+    word = word if word == "\t" else word.strip()
     return word if len(word) == 1 and line.lower().startswith("sep=") else ""
 
 

@@ -280,7 +280,7 @@ def target_values(y: pd.Series, *, is_classes: bool) -> pd.Series:
     if pd.api.types.is_datetime64_any_dtype(y):
         raise ValueError(
             f"expected numbers or classes in the target {y.name!r}, got dates; turn them into "
-            "numbers, days since a day for example"
+            "numbers, such as days since a fixed date"
         )
     if pd.api.types.is_bool_dtype(y):
         return y.astype(bool if is_classes else np.float64)

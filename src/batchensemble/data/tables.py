@@ -135,12 +135,12 @@ def recognise_task(y: pd.Series) -> tuple[Task, str]:
     if pd.api.types.is_bool_dtype(y):
         return "classification", f"{y.name} is true or false"
     if not pd.api.types.is_numeric_dtype(y):
-        return "classification", f"{y.name} has {n:,} different words"
+        return "classification", f"{y.name} has {n:,} distinct text values"
     if n <= min(FEW, len(y) / 2) and _is_whole(y):
         if _looks_counted(y):
             return "regression", f"{y.name} looks like counts from {y.min():g} to {y.max():g}"
         return "classification", f"{y.name} has only {n} different whole numbers"
-    return "regression", f"{y.name} has {n:,} different numbers"
+    return "regression", f"{y.name} has {n:,} distinct numbers"
 
 
 def read_target(y: pd.Series, task: str, file: str) -> NDArray[Any]:
@@ -156,7 +156,7 @@ def read_target(y: pd.Series, task: str, file: str) -> NDArray[Any]:
     if pd.api.types.is_datetime64_any_dtype(y):
         raise ValueError(
             f"expected numbers or classes in the target {y.name!r} of {file}, got dates; "
-            "turn them into numbers, days since a day for example"
+            "turn them into numbers, such as days since a fixed date"
         )
     is_flag = pd.api.types.is_bool_dtype(y)
     is_number = pd.api.types.is_numeric_dtype(y) and not is_flag
@@ -190,8 +190,9 @@ def check_told_apart(column: pd.Series, things: str, file: str) -> None:
     is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     if is_number and column.abs().max() >= MOST_EXACT:
         raise ValueError(
-            f"{file}: expected {things} of at most 15 digits in {column.name!r}, which can be told "
-            f"apart, got {column.abs().max():.4g}; shorten them, or put a letter before each"
+            f"{file}: expected {things} of at most 15 digits in {column.name!r}, since longer ones "
+            f"cannot be told apart, got {column.abs().max():.4g}; shorten them, or put a letter "
+            "before each"
         )
 
 

@@ -111,7 +111,7 @@ def _tell(
     marks = ["," if guess.mark == "." else "." for guess in guesses if guess.why != "shown"]
     otherwise = [f"; otherwise add --decimal {mark}" for mark in marks[:1]]
     tell(
-        f"{file.name} is written differently from the file of fit: read "
+        f"{file.name} is written differently from the training file: read "
         f"{', '.join(told)}{''.join(otherwise)}",
         2,
     )

@@ -30,7 +30,7 @@ NEAR = 2.0  # standard deviations, within which nearly all numbers are
 
 
 _CURE = (
-    "write them in the unit of fit or, if a mark of decimals or thousands was misread, add "
+    "use the unit of the training data or, if a decimal or thousands separator was misread, add "
     "--decimal . or --decimal , on the command line"
 )
 
@@ -46,7 +46,7 @@ class Misfit(NamedTuple):
     def __str__(self) -> str:
         return (
             f"such as {self.example:.6g} instead of about {self.low:.6g} to {self.high:.6g}, and "
-            f"would be like these if they were {_times(self.factor)}; {_CURE}"
+            f"would be in that range if they were {_times(self.factor)}; {_CURE}"
         )
 
 
@@ -92,7 +92,7 @@ def doubts_about_units(columns: Columns, encoder: TableEncoder) -> Iterator[str]
         if column is None or column.kind != "number":
             continue
         if found := misfit(column.values, known):
-            yield f"column {column.name!r}: all values lie far outside those of fit, {found}"
+            yield f"column {column.name!r}: all values lie far outside the training range, {found}"
 
 
 def numbers_of_fit(encoder: TableEncoder) -> Iterator[tuple[int, Floats]]:
@@ -134,7 +134,7 @@ def doubts_about_series(known: Panel, ids: NDArray[Any], values: Floats) -> Iter
     odd = [i for i, one in found.items() if one]
     for i in odd[:1]:
         more = f" and {len(odd) - 1} more" * (len(odd) > 1)
-        yield f"{known.label(i)}{more}: all values lie far outside those known, {found[i]}"
+        yield f"{known.label(i)}{more}: all values lie far outside its known range, {found[i]}"
 
 
 def doubt_about_truth(

@@ -101,8 +101,9 @@ def _spelled(column: Column, spelling: Spelling) -> Column:
     column = column.as_kind("category")
     if not spelling.knows_truths and {*column.values} - {None} in _ALL_TRUTHS:
         raise ValueError(
-            f"column {column.name!r}: expected words as in fit, got true and false, none of which "
-            "fit knew; write the words of fit, or fit again with the column as it is now"
+            f"column {column.name!r}: expected the categories of the training data, got true and "
+            "false, which are not among them; write those categories, or fit again with the column "
+            "as it is now"
         )
     return column._replace(values=np.array([*map(spelling, column.values)], dtype=object))
 

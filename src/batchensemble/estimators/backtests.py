@@ -44,7 +44,7 @@ def past_forecasts(
             able = model.caught_up(history)
         else:
             calibration = model.calibration_
-            adapts = calibration is not None and calibration.cutoffs is not None
+            adapts = calibration is not None and calibration.is_adaptive
             able = clone(model).fit(history, calibrate=calibration is not None, adapt=adapts)
         last_known = panel.starts[1:, None] - back[first : first + n_each] - 1
         found.append(able.judged(panel, history, h, last_known.ravel()))

@@ -92,7 +92,7 @@ class Forecast:
         An adaptive one goes through past windows in time, as if it had been there.
         """
         assert self.calibration is not None
-        if self.in_hindsight and self.calibration.cutoffs is not None:
+        if self.in_hindsight and self.calibration.is_adaptive:
             return self._adapted(coverage, *self.adaptation(mean, std))
         return self._by_step(self.calibration.factors(coverage))
 
@@ -149,7 +149,7 @@ class Forecast:
         return known | {name: values.ravel() for name, values in answers.items()}
 
     def simulated(self, seed: int | None = None) -> Any:
-        """Joint paths, a frame with the rows id, time, sample_id, target."""
+        """Joint paths, a frame with the columns id, time, sample_id, target."""
         ahead, n_paths, n = self.ahead, self.n_paths, len(self.ahead.starts)
         dist = self.model.simulate(ahead, n_paths, seed=seed, verbose=self.verbose)
         which = np.arange(len(ahead.times)).reshape(n, 1, ahead.h)
@@ -163,14 +163,13 @@ class Forecast:
         )
 
     def compared(self, *, adapt: bool = False) -> IntervalCalibration:
-        """Past windows that are not certain beside the truth; with their times, to adapt."""
+        """Past windows that are not certain beside the truth, and when they were forecast."""
         truth, parts, done = self.truth, [], 0
         for dist in self.model.chunks(self.ahead, self.n_paths, verbose=self.verbose):
             parts.append(IntervalCalibration.of(truth[done : done + len(dist)], dist))
             done += len(dist)
         joined = IntervalCalibration.joined(parts)
-        if adapt:
-            joined = replace(joined, cutoffs=_moments(self.ahead.cutoffs))
+        joined = replace(joined, cutoffs=_moments(self.ahead.cutoffs), adapts=adapt)
         return joined.only(~self._are_certain(joined.means, joined.stds))
 
     def _are_certain(self, mean: Floats, std: Floats) -> NDArray[np.bool_]:

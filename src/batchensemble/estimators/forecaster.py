@@ -46,7 +46,7 @@ from batchensemble.estimators.forecast import (
     order_of_windows,
     read_levels,
 )
-from batchensemble.estimators.observed import Observed, doubts_about_gaps
+from batchensemble.estimators.observed import MOST_FORECASTS, Observed, doubts_about_gaps
 from batchensemble.estimators.parameters import SERIES_CONSTRAINTS, SERIES_PARAMETERS
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
 from batchensemble.estimators.series_model import (
@@ -260,18 +260,18 @@ class Forecaster(Estimator):
         """Continue with new observations, right after the old ones, without training on them.
 
         They have the form of those of fit; an array continues a single series. A calibrated
-        forecaster compares them with what it would have forecast: the newest errors replace the
-        oldest, so that intervals adapt to change.
+        forecaster compares them with what it would have forecast: its intervals adapt
+        to the new errors (without `adapt`, these replace the oldest).
         """
         panel = self._extended(df)
         if self.calibration_ is not None:
             rows = self._observed.cutoffs(panel, self.model_, self.panel_.lengths)
             if len(rows):
                 kept = max(len(self.calibration_), FORECASTS_KEPT)
-                adapts = self.calibration_.cutoffs is not None
+                adapts = self.calibration_.is_adaptive
                 new = self._past(panel, panel, self.model_.horizon, rows).compared(adapt=adapts)
                 both = IntervalCalibration.joined([self.calibration_, new])
-                self.calibration_ = both.only(slice(-kept, None))
+                self.calibration_ = both.newest(kept, max(kept, MOST_FORECASTS))
         return self._continued(panel)
 
     def calibrate(self, df: Any, *, adapt: bool = True) -> Self:
@@ -301,9 +301,9 @@ class Forecaster(Estimator):
         found = self._past(panel, panel, self.model_.horizon, rows).compared(adapt=adapt)
         if len(found) < fewest:
             raise ValueError(
-                f"expected at least {fewest} past forecasts of series that had changed before, got "
-                f"{len(found)} of {len(rows)}: the others are certain, and do not tell how far "
-                "forecasts may be off; add newer observations, or do not calibrate"
+                f"expected at least {fewest} past forecasts of series that were not constant "
+                f"before, got {len(found)} of {len(rows)}: the others have no spread to calibrate; "
+                "add newer observations, or do not calibrate"
             )
         self.calibration_ = found
         n = f"{len(found):,} forecasts"
@@ -370,7 +370,7 @@ class Forecaster(Estimator):
         X_df: Any = None,
         df: Any = None,
     ) -> Any:
-        """Joint paths of every series: a frame with the rows unique_id, ds, sample_id, y.
+        """Joint paths of every series: a frame with the columns unique_id, ds, sample_id, y.
 
         Compute sums, maxima and waiting times along each path: its steps belong together.
         """
@@ -378,7 +378,7 @@ class Forecaster(Estimator):
         return forecast.simulated(seed)
 
     def uncertainty(self, h: int | None = None, *, X_df: Any = None, df: Any = None) -> Any:
-        """Variances by step: a frame with total, aleatoric (noise) and epistemic (doubt)."""
+        """Variances by step: a frame with total, aleatoric (noise) and epistemic (model)."""
         forecast = self.forecast(h, X_df=X_df, df=df)
         return forecast.frame(forecast.ask(lambda dist: dist.uncertainty()._asdict()))
 
@@ -518,7 +518,7 @@ class Forecaster(Estimator):
 
     def caught_up(self, history: Panel) -> "Forecaster":
         """If its intervals adapt, a copy that has seen the history of its series to the end."""
-        if self.calibration_ is None or self.calibration_.cutoffs is None:
+        if self.calibration_ is None or not self.calibration_.is_adaptive:
             return self
         new = self._observed.new_rows(history)
         return self if new is None else copy.copy(self).update(new)

@@ -114,9 +114,9 @@ class Observed:
             last = until.get(i)
             if last is not None and last > cutoff:
                 raise ValueError(
-                    f"series {i!r}: expected windows after what this forecaster {how}, "
-                    f"up to {when(last)}, got a first cutoff at {when(cutoff)}; pass "
-                    "refit=False, or fit it to less"
+                    f"series {i!r}: expected windows after the data that this forecaster {how}, "
+                    f"which end at {when(last)}, got a first cutoff at {when(cutoff)}; pass "
+                    "refit=False, or fit it to fewer rows"
                 )
 
     def check_remembered(self, panel: Panel, n: int) -> None:

@@ -20,7 +20,7 @@ PARAMETERS = """
         ensemble.
     n_passes : int
         Number of dropout masks that MC dropout draws.
-    preset : one of "fast", "default", "best", "paper"
+    preset : one of "fast", "default", "best", "paper"; for a Forecaster also "recurrent"
         Settings that go together, for all arguments below that are None: "default" is for real
         data, "fast" takes a third of the time and "best" as long as it needs; "paper" is the
         published study's setting.
@@ -83,9 +83,9 @@ TABLE_PARAMETERS = f"""{PARAMETERS}    validation_fraction : float or None
     bins : int or None
         Maximum bins of the learned curves through which numbers enter a network; 0 for none.
     embedding_width : int or None
-        How many numbers such a curve, or a category of many, becomes.
+        Width of the embedding of such a curve, or of a category in a column with many.
     max_categories : int or None
-        Maximum number of columns that a category column becomes. A column with more categories
+        Maximum number of one-hot columns for a category column. A column with more categories
         becomes learned vectors if numbers have bins; otherwise its rarer categories share a column.
     categories : mapping of column name to categories, or None
         Categories known in advance.
@@ -125,10 +125,11 @@ TABLE_ATTRIBUTES = """n_parameters_ : int
         Losses and scores by epoch; with `one_by_one` a history for each network."""
 
 SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
-        Steps that the network reads before the first forecast; by default ten seasons (of fewer
-        than ten series six, or two thirds of their values), three of long ones, two weeks within a
-        day. Shorter series are continued backwards by repeating their first season. The recurrent
-        network reads one season, between 12 and 60 steps.
+        Steps that the network reads before the first forecast; by default ten seasons, three if
+        seasons are long, or two weeks if steps are shorter than a day; with fewer than ten series
+        at most six seasons or two thirds of the values. Shorter series are continued backwards by
+        repeating their first season. The recurrent network reads one season, between 12 and 60
+        steps.
     horizon : int or None
         Steps that it is trained to forecast, and forecasts by default.
     season : int or None
@@ -165,8 +166,8 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
         member draws one more than its share, and `simulate` drops the surplus.
     future_columns : sequence of str
         Exogenous columns whose future values are known; pass them to `predict` as X_df. By default
-        a series is taken to contain a multiple of each, found from changes, which flattens far
-        from the column's median if odd cells would spoil it; the recurrent network reads them.
+        the effect of each is linear, estimated from changes, and levels off far from the column's
+        median if outliers would spoil it; the recurrent network reads the columns as inputs.
     past_columns : sequence of str
         Exogenous columns that are known only up to the present.
     static_columns : sequence of str

@@ -178,12 +178,13 @@ class Regressor(
         y, transform = read_numbers(values), vars(self).get("transform_")
         if transform is not None and not transform.low <= y.min() <= y.max() <= transform.high:
             raise ValueError(
-                f"expected targets as in fit ({described(self.target_kind_, transform)}), got "
-                f"values from {y.min():g} to {y.max():g}; fit with target='real'"
+                f"expected targets in the range of the model "
+                f"({described(self.target_kind_, transform)}), got values from {y.min():g} to "
+                f"{y.max():g}; fit with target='real'"
             )
         for value in y[y != np.rint(y)][:1] if self.is_count else ():
             raise ValueError(
-                f"expected whole numbers as in fit (target_kind_ is 'count'), got {value:g}; fit "
+                f"expected whole numbers (target_kind_ is 'count'), got {value:g}; fit "
                 "with target='positive'"
             )
 
@@ -234,9 +235,9 @@ class Regressor(
         n_missed = np.count_nonzero((y < transform.low) | (y > transform.high))
         if n_missed:
             tell(
-                f"{n_missed} of {len(y)} targets to calibrate with are not as in fit "
-                f"({described(self.target_kind_, transform)}), and no interval holds them: of "
-                f"targets like these it holds at most {1 - n_missed / len(y):.0%}; fit with "
+                f"{n_missed} of {len(y)} calibration targets are outside the range of the model "
+                f"({described(self.target_kind_, transform)}), so no interval contains them: "
+                f"coverage of such targets is at most {1 - n_missed / len(y):.0%}; fit with "
                 "target='real'",
                 4,
             )

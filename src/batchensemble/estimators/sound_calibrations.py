@@ -49,6 +49,7 @@ def check_intervals(calibration: Any, n_steps: int) -> None:
         read_groups(calibration.groups, n)
     require(type(calibration.two_sided) is bool, "whether intervals have two sides")
     require(type(calibration.whole) is bool, "whether intervals end at whole numbers")
+    require(type(calibration.adapts) is bool, "whether intervals adapt to change")
     cutoffs = calibration.cutoffs
     require(
         cutoffs is None or (cutoffs.dtype == np.int64 and cutoffs.shape == (n,)),

@@ -111,10 +111,10 @@ def about_neglected(
     """The sentence."""
     if not found:
         return
-    named = [f"{classes[i]} in {held} of {n} rows" for i, (held, n) in found.items()]
+    named = [f"{classes[i]} in only {held} of its {n} rows" for i, (held, n) in found.items()]
     more = f", and {len(named) - MOST_NAMED} more classes" if len(named) > MOST_NAMED else ""
     yield (
-        f"the {100 * coverage:.4g} % sets hold the class "
+        f"the {100 * coverage:.4g} % sets contain the class "
         f"{', '.join(named[:MOST_NAMED])}{more}: the guarantee is for all classes "
         "together; for one per class, calibrate with per_class=True"
     )

@@ -94,7 +94,7 @@ def _reaches(model: Model, coverage: float | None) -> tuple[float, float] | None
     found = model.calibration_ if isinstance(model, Regressor) else None
     if not isinstance(found, IntervalCalibration) or found.groups is not None:
         raise ValueError(
-            "coverage needs a model for numbers that is calibrated, and not by group; omit it, or "
+            "coverage needs a Regressor that is calibrated, and not by group; omit it, or "
             "fit with calibrate=True"
         )
     below, above = found.reaches(coverage)

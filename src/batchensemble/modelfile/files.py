@@ -19,12 +19,14 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # of disks
 class replacing:
     """A binary file that appears under its name only when it is complete.
 
+    A link stays, and what it points to is replaced.
+
     Until then it is called .NAME.RANDOM.part, and locked. What a killed process has left there,
     without a lock, is removed by the next one to write the same file.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path.resolve() if path.is_symlink() else path
 
     def __enter__(self) -> Any:
         check_writable(self.path)

@@ -31,7 +31,9 @@ class JointPredictive(Mapping[str, NumberPredictive]):
     def __post_init__(self) -> None:
         counts = {len(dist) for dist in self.targets.values()}
         if len(counts) != 1:
-            raise ValueError(f"expected as many rows for every target, got {sorted(counts)}")
+            raise ValueError(
+                f"expected the same number of rows for every target, got {sorted(counts)}"
+            )
         correlation = check_correlation(self.correlation, len(self.targets))
         object.__setattr__(self, "correlation", read_only(correlation))
 

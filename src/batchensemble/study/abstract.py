@@ -205,7 +205,7 @@ def _parameters(study: Study) -> Sentence:
         quote,
         together(yes(share < 1) for share in shares.values()),
         f"BatchEnsemble has {low:.0f} to {high:.0f} % of the deep ensemble's parameters on "
-        f"{len(shares)} datasets. How similar the performance is, is said above.",
+        f"{len(shares)} datasets. The rows above say how similar the performance is.",
     )
 
 

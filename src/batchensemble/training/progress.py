@@ -19,7 +19,7 @@ def progress_bar(what: str, total: int, *, verbose: bool) -> Iterator[Callable[[
 
     text = TextColumn("{task.description}")
     columns = (TextColumn(what), MofNCompleteColumn(), BarColumn(), TimeLeft(), text)
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=Console(stderr=True), redirect_stdout=False) as progress:
         task = progress.add_task("", total=total)
         yield lambda count, text: progress.update(task, advance=count, description=text)
 
