@@ -58,9 +58,11 @@ def sales(n=60, seed=0):
 class Shell:
     folder: Path
 
-    def __call__(self, *words, code=0, stdin=None):
+    def __call__(self, *words, code=0, stdin=None, env=None):
         """What the command answered; the code it ended with is checked."""
-        done = CliRunner(env={"COLUMNS": "80"}).invoke(app, [*map(str, words)], input=stdin)
+        done = CliRunner(env={"COLUMNS": "80"} | (env or {})).invoke(
+            app, [*map(str, words)], input=stdin
+        )
         assert done.exit_code == code, done.output
         assert done.exception is None or isinstance(done.exception, SystemExit)
         return done

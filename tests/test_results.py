@@ -106,7 +106,7 @@ def test_the_page_of_the_study_tells_the_numbers_of_the_results(results):
         assert f"| {dataset_name(dataset)} {variant}, NLL | {cells} |" in page
     claims = json.loads((FOLDER / "claims.json").read_text())
     verdicts = [claim["verdict"] for claim in claims]
-    (said,) = re.findall(r"Of the (\d+) claims, (\d+) hold, (\d+) hold in part", page)
+    (said,) = re.findall(r"of the (\d+) claims, (\d+) hold, (\d+) hold in part", page)
     counts = (len(verdicts), verdicts.count("holds"), verdicts.count("partly"))
     assert tuple(map(int, said)) == counts
     parts = [part for claim in claims for part in claim["parts"] if part["counts"]]

@@ -25,7 +25,7 @@ def test_a_table_is_fitted_predicted_judged_and_looked_at(shell):
     said = plain(shell("fit", "houses.csv", "--target", "price", *QUICK).stdout)
     for words in (
         "houses.csv: 120 rows; left out 2 rows without price",
-        "Task: regression of price (price has 118 different numbers)",
+        "Task: regression of price (price has 118 distinct numbers)",
         "number rooms, area category town, plot date sold boolean garden",
         "Left out: id (differs in every row, like an ID)",
         "Left out: country (is the same in every row)",

@@ -57,7 +57,7 @@ def test_the_next_command_is_one_that_a_shell_can_read(shell):
         ("fit houses.csv -t prise", "got 'prise'; did you mean 'price'?"),
         ("fit houses.csv -t price --drop are", "did you mean 'area'?"),
         ("fit houses.csv -t town --task regression", ", got words such as"),
-        ("fit houses.csv -t id", "id has 120 different words in 120 rows; choose another"),
+        ("fit houses.csv -t id", "id has 120 distinct text values in 120 rows; choose another"),
         ("fit houses.csv -t country", "expected 'country' to vary"),
         (
             "fit houses.csv -t price -o none/m.be",

@@ -216,7 +216,8 @@ def rare_table(tmp_path, n=600, n_rare=60):
 def test_rare_classes_are_told_to_be_left_out_of_sets_and_per_class_holds_them(tmp_path):
     data = rare_table(tmp_path)
     how = {"holdout": 0.3, "seed": 0}
-    with pytest.warns(BatchEnsembleWarning, match=r"sets hold the class yes in \d+ of \d+ rows"):
+    words = r"sets contain the class yes in only \d+ of its \d+ rows"
+    with pytest.warns(BatchEnsembleWarning, match=words):
         model = train(data, QUICK, **how)
     scores = model.origin_["scores"]
     assert {"auc", "average_precision"} < {*scores}

@@ -436,4 +436,15 @@ def test_groups_that_are_not_calibrated_or_doubtful_are_told(shell):
     noise = pd.DataFrame({"g": groups, "x": x, "c": random.choice(["a", "b"], 360)})
     noise.to_csv("n.csv", index=False)
     told = shell("fit", "n.csv", "-t", "c", "--by", "g", "-o", "n", *QUICK).stdout
-    assert "Note: warned of, as `inspect` shows" in told
+    assert "Note: with warnings (see `inspect`)" in told
+
+
+def test_a_damaged_model_of_a_group_is_fitted_again(towns):
+    towns(*FIT)
+    whole = files()
+    damaged = Path("models") / next(iter(whole))
+    damaged.write_bytes(damaged.read_bytes()[:-5])
+    assert "is damaged" in towns("predict", "models", "towns.csv", code=1).stderr
+    assert "2 already existed" in towns(*FIT).output
+    assert files().keys() == whole.keys()
+    towns("predict", "models", "towns.csv", "-o", "out.csv")

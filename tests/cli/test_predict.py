@@ -1,4 +1,8 @@
+import os
 import re
+import subprocess
+import sys
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -6,6 +10,8 @@ import pytest
 from sample_files import QUICK, houses, sales
 
 from batchensemble import load
+
+TERMINAL = os.environ | {"TERM": "xterm", "COLUMNS": "40"}
 
 
 def plain(text):
@@ -163,13 +169,13 @@ def test_the_csv_that_a_spreadsheet_saves_is_predicted_like_the_typed_file_of_fi
     done = shell("predict", "typed.be", "shown.csv")
     assert done.stdout == expected
     first = f"'{dollars['price'][0]}' as {frame['price'][0]:.15g}"
-    told = f"shown.csv is written differently from the file of fit: read price ({first})"
+    told = f"shown.csv is written differently from the training file: read price ({first})"
     assert plain(done.stderr) == f"Warning: {told}"
     assert told in plain(shell("evaluate", "typed.be", "shown.csv").stderr)
     dollars.assign(rate=frame["rate"].map("{:.0%}".format)).to_csv("shown.csv", index=False)
     refused = shell("predict", "typed.be", "shown.csv", code=1).stderr
     assert "column 'rate'" in refused
-    assert "write the numbers as in the file of fit" in plain(refused)
+    assert "write the numbers as in the training file" in plain(refused)
     assert "--decimal" not in refused
 
 
@@ -197,8 +203,8 @@ def test_numbers_in_another_unit_are_told_once_for_a_file_of_many_batches(shell)
     said = plain(shell("predict", "price.be", "large.csv", "-o", "out.csv").stderr)
     assert said.count("Warning") == 1
     first = f"such as {1000 * float(rows['area'].iloc[0]):.6g} instead of about 31.7 to 199.2"
-    assert f"column 'area': all values lie far outside those of fit, {first}" in said
-    assert "if they were 1,000 times smaller; write them in the unit of fit or" in said
+    assert f"column 'area': all values lie far outside the training range, {first}" in said
+    assert "if they were 1,000 times smaller; use the unit of the training data or" in said
     few = shell.read("large.csv", dtype=str)[:3]
     few.to_csv("few.csv", index=False)
     assert "1,000 times smaller" in plain(shell("predict", "price.be", "few.csv").stderr)
@@ -227,7 +233,7 @@ def test_a_history_in_another_unit_is_told(shell):
     late = sales().query("month >= '2022-01-01'").assign(sales=lambda rows: rows["sales"] / 1000)
     late.to_csv("late.csv", index=False)
     said = plain(shell("predict", "sales.be", "late.csv", "-o", "out.csv").stderr)
-    assert "Warning: series 'north' and 1 more: all values lie far outside those known" in said
+    assert "Warning: series 'north' and 1 more: all values lie far outside its known range" in said
     assert "1,000 times larger" in said
     assert "1,000 times larger" in plain(shell("evaluate", "sales.be", "late.csv").stderr)
     sales().query("month >= '2022-01-01'").to_csv("late.csv", index=False)
@@ -237,3 +243,33 @@ def test_a_history_in_another_unit_is_told(shell):
 def test_a_file_with_brackets_in_its_name_is_named_whole(shell):
     told = shell("predict", "price.be", "new.csv", "-o", "new [red].csv").stderr
     assert "rows: new [red].csv" in told
+
+
+@pytest.mark.parametrize("args", [("new.csv",), ("-",), ("new.csv", "--keep", "id")])
+def test_rows_go_to_standard_output_also_where_a_bar_is_shown_beside_them(shell, args):
+    """As on a terminal, with `> out.csv` or `| head`."""
+    text = (shell.folder / "new.csv").read_text()
+    plainly = shell("predict", "price.be", *args, stdin=text).stdout
+    shown = shell("predict", "price.be", *args, stdin=text, env={"FORCE_COLOR": "1"})
+    assert shown.stdout == plainly
+    assert "30 rows" in shown.stderr
+    assert plainly.count("\n") == 31
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="no terminals here")
+def test_on_a_terminal_rows_are_neither_wrapped_nor_mixed_with_a_bar(shell):
+    main, side = os.openpty()
+    command = [sys.executable, "-m", "batchensemble.cli.app", "predict", "price.be", "new.csv"]
+    code = "from batchensemble.cli.app import app; app()"
+    command = [sys.executable, "-c", code, "predict", "price.be", "new.csv"]
+    run = subprocess.Popen(command, stdin=side, stdout=side, stderr=side, env=TERMINAL)
+    os.close(side)
+    parts = []
+    with suppress(OSError):  # the end of a terminal
+        while part := os.read(main, 65536):
+            parts.append(part)
+    os.close(main)
+    assert run.wait() == 0
+    lines = b"".join(parts).decode().splitlines()
+    assert len(lines) == 31
+    assert {line.count(",") for line in lines} == {5}

@@ -87,7 +87,7 @@ def test_a_request_is_judged_by_itself_whatever_others_ask_at_the_same_time():
     for one, other in zip(alone, waited(asked(bodies)), strict=True):
         assert type(one) is type(other)
         if isinstance(one, ValueError):
-            assert "got true and false, none of which fit knew" in str(other)
+            assert "got true and false, which are not among them" in str(other)
         else:
             pd.testing.assert_frame_equal(one.frame, other.frame.reset_index(drop=True))
     assert sum(isinstance(one, ValueError) for one in alone) == 1

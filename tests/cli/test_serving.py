@@ -277,7 +277,7 @@ def test_series_left_out_are_named_in_the_notes_of_the_answer(shell):
 @pytest.mark.parametrize(
     ("store", "factor", "words"),
     [
-        ("North", 1, "fit saw no series of the request, such as North"),
+        ("North", 1, "no series of the request, such as North, was in the training data"),
         ("north", 1000, "1,000 times smaller"),
     ],
 )

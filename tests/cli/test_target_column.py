@@ -21,8 +21,8 @@ def test_rows_without_a_target_are_left_out_and_counted_and_the_others_keep_thei
 @pytest.mark.parametrize(
     ("target", "task", "why"),
     [
-        ("price", "regression", "price has 118 different numbers"),
-        ("town", "classification", "town has 3 different words"),
+        ("price", "regression", "price has 118 distinct numbers"),
+        ("town", "classification", "town has 3 distinct text values"),
         ("garden", "classification", "garden is true or false"),
         (
             "rooms",
@@ -48,6 +48,8 @@ def test_a_target_that_looks_like_a_mistake_is_asked_about(tmp_path):
         table(tmp_path, odd, "price")
     with pytest.raises(ValueError, match=r"all but 1 cell are numbers, .*'call us' in line 52"):
         table(tmp_path, odd, "price", task="regression")
-    with pytest.raises(ValueError, match="id has 120 different words in 120 rows; choose another"):
+    with pytest.raises(
+        ValueError, match="id has 120 distinct text values in 120 rows; choose another"
+    ):
         table(tmp_path, frame, "id")
     assert table(tmp_path, odd, "price", task="classification").origin.task == "classification"

@@ -16,7 +16,9 @@ def test_the_largest_threshold_that_fits_is_taken_even_behind_one_that_does_not(
 
 def test_a_few_sure_rows_do_not_decide():
     errors = np.where(KEPT < FEWEST_KEPT, 0.0, 0.5)
-    with pytest.raises(ValueError, match=r"of the 20 .*, got 0.2; the smallest is 0.5: allow"):
+    with pytest.raises(
+        ValueError, match=r"at least 0.5, the smallest error .* of the 20 .*, got 0.2; allow"
+    ):
         largest_threshold(THRESHOLDS, KEPT, errors, 0.2)
 
 

@@ -149,7 +149,7 @@ def test_rows_up_to_the_threshold_are_wrong_as_seldom_as_asked_for():
         assert wrong[entropy <= threshold + 1e-12].mean() <= error
         for larger in entropy[entropy > threshold + 1e-12]:
             assert wrong[entropy <= larger].mean() > error
-    with pytest.raises(ValueError, match="an error that can be reached by keeping 10 or more"):
+    with pytest.raises(ValueError, match="the smallest error on the 10 or more"):
         calibrated(labels, 0 * logits, 1.0).abstain_threshold(0.01)
 
 

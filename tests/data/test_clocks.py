@@ -88,7 +88,10 @@ def test_days_of_a_clock_changed_in_summer_are_not_taken_for_the_days_before(zon
     model = Forecaster(**TINY_FORECASTER, freq=freq).fit(fixed)
     april = frame[frame["ds"] >= "2024-04-02"]
     april = april.assign(ds=april["ds"].dt.tz_convert(zone))
-    refused = r"clock of fit, such as .*\+01:00, got 2024-04-02.*\+02:00.*summer.*; fit again with"
+    refused = (
+        r"local clock of the training data, such as .*\+01:00, got 2024-04-02.*\+02:00.*summer.*; "
+        "fit again with"
+    )
     for use in (lambda df: model.predict(df=df), model.update):
         with pytest.raises(ValueError, match=refused):
             use(april)

@@ -157,3 +157,50 @@ def test_a_formula_that_nobody_calculated_is_refused_and_one_that_gave_nothing_i
 def read_cells(path):
     with open_table(path, AS_FOUND) as file:
         return pd.concat(file.batches())
+
+
+def written(path, rows, stray=None):
+    """A sheet of these rows, and a cell somewhere else."""
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    if stray:
+        book.active[stray] = "x"
+    book.save(path)
+    return path
+
+
+def test_an_empty_row_among_others_is_a_row_as_in_a_csv_and_those_at_the_end_are_none(tmp_path):
+    rows = [["a", "b"], [1, 2], [None, None], [3, None], [" ", None], [None, ""]]
+    path = written(tmp_path / "f.xlsx", rows, stray="D9")
+    with open_table(path, AS_FOUND) as file:
+        (cells,) = file.batches()
+    assert cells.index.tolist() == [2, 3, 4, 5]
+    assert cells.isna().to_numpy().tolist() == [
+        [False, False],
+        [True] * 2,
+        [False, True],
+        [True] * 2,
+    ]
+
+
+def test_a_cell_far_from_the_table_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("batchensemble.data.excel.MOST_CELLS", 50)
+    rows = [["a", "b"], *[[i, i] for i in range(20)]]
+    assert len(read_file(written(tmp_path / "near.xlsx", rows)).frame) == 20
+    far = written(tmp_path / "far.xlsx", rows, stray="C30")
+    with pytest.raises(ValueError, match=r"far.xlsx: .* got 30 rows and 3 columns .* stray cells"):
+        read_file(far)
+
+
+@pytest.mark.parametrize("error", ["#REF!", "#DIV/0!"])
+def test_an_error_in_a_cell_is_a_word_as_in_a_csv_and_one_for_a_gap_is_a_gap(tmp_path, error):
+    rows = [["a", "b"], *[[i + 0.5, i] for i in range(20)]]
+    rows[3][0], rows[4][0] = error, "#N/A"
+    path = written(tmp_path / "f.xlsx", rows)
+    cells = read_file(path).frame["a"].tolist()
+    assert cells[2] == error
+    assert cells[3] is None or cells[3] != cells[3]
+    (tmp_path / "f.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
+    texts = read_file(tmp_path / "f.csv").frame["a"]
+    assert texts[texts.notna()].tolist() == [str(cell) for cell in cells if isinstance(cell, str)]

@@ -73,7 +73,8 @@ def test_gaps_ahead_are_doubtful_where_there_were_none():
     assert not [*doubts_about_future(known, known)]
     assert not [*doubts_about_future(gappy, gappy)]
     (doubt,) = doubts_about_future(gappy, known)
-    assert doubt.startswith("column 'x': 2 of 16 values ahead are missing, though none was in fit")
+    start = "column 'x': 2 of 16 values ahead are missing, though none was missing in training"
+    assert doubt.startswith(start)
 
 
 def test_a_future_of_which_no_row_is_wanted_is_told_where_it_begins():

@@ -94,7 +94,7 @@ def test_new_rows_must_go_on_where_their_series_ends():
         match=r"series 'a': .*got none for 2020-01-06, 2020-01-07; add them, with NaN",
     ):
         extended([7])
-    with pytest.raises(ValueError, match="got series 'z': fit has not seen it"):
+    with pytest.raises(ValueError, match="got series 'z', which is not among them"):
         extended([5], unique_id="z")
     with pytest.raises(ValueError, match="frequency 'D', got 'h'"):
         extended([5], freq="h")

@@ -1,6 +1,7 @@
 import csv
 import gzip
 import io
+import os
 
 import numpy as np
 import pandas as pd
@@ -254,3 +255,10 @@ def test_a_pattern_that_files_match_is_not_told_to_match_none(tmp_path):
         whole(tmp_path / "*.csv")
     with pytest.raises(FileNotFoundError, match=r"there is no file .*b\*\.csv"):
         whole(tmp_path / "b*.csv")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_named_pipe_is_refused_as_such(tmp_path):
+    os.mkfifo(tmp_path / "rows.csv")
+    with pytest.raises(ValueError, match=r"expected a file, got the device or pipe .*rows\.csv"):
+        whole(tmp_path / "rows.csv")

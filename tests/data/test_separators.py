@@ -43,3 +43,8 @@ def test_a_separator_may_be_given_and_a_title_may_stand_above():
     assert given_separator("separator") == given_separator("sep=ab") == ""
     assert table_begin(["A title", "a,b", "1,2", "3,4"]) == 1
     assert table_begin(["a,b", "1,2"]) == 0
+
+
+def test_a_tab_may_be_given_as_the_separator():
+    assert given_separator("sep=\t\r\n") == "\t"
+    assert given_separator("sep=\n") == given_separator("sep=\t\t\n") == ""

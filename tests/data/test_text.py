@@ -208,7 +208,7 @@ def test_numbers_without_the_percent_of_fit_are_refused_in_files_of_all_kinds(tm
     frame.to_parquet(tmp_path / "f.parquet")
     frame.assign(z=0).to_excel(tmp_path / "f.xlsx", index=False)
     for name, row in (("f.parquet", 2), ("f.xlsx", 3)):
-        with pytest.raises(ValueError, match=r"stores 12 % as 0\.12; write") as caught:
+        with pytest.raises(ValueError, match=r"store 12 % as 0\.12; write") as caught:
             read(tmp_path / name, "number", notation=percent)
         assert f"{name}, row {row}, column 'c'" in str(caught.value)
         assert read(tmp_path / name, "number", notation=Notation(sign="€"))[0].tolist()[1] == 0.51

@@ -58,11 +58,13 @@ def test_all_numbers_in_another_unit_are_told(kept, factor, name):
     new[name] /= factor
     new.loc[[0, 5], name] = np.nan
     (doubt,) = told(table(), new, **kept)
-    assert doubt.startswith(f"column {name!r}: all values lie far outside those of fit, such as ")
+    start = f"column {name!r}: all values lie far outside the training range, such as "
+    assert doubt.startswith(start)
     assert f"such as {new[name][1]:.6g} instead of about {table()[name].min():.6g} to" in doubt
     word = "larger" if factor > 1 else "smaller"
     times = f"{max(factor, 1 / factor):,.0f} times {word}"
-    assert f"and would be like these if they were {times}; write them in the unit of fit" in doubt
+    cure = "use the unit of the training data"
+    assert f"and would be in that range if they were {times}; {cure}" in doubt
     assert doubt.endswith("add --decimal . or --decimal , on the command line")
 
 
@@ -147,8 +149,9 @@ def test_series_that_go_on_in_another_unit_are_told_once():
     df = series()
     known, new = read_panel(df), df.groupby("unique_id").tail(5)
     (doubt,) = doubts_about_series(known, new["unique_id"].to_numpy(), new["y"].to_numpy() / 1000)
-    assert doubt.startswith("series 'a' and 1 more: all values lie far outside those known, such")
-    assert "would be like these if they were 1,000 times larger" in doubt
+    start = "series 'a' and 1 more: all values lie far outside its known range, such"
+    assert doubt.startswith(start)
+    assert "would be in that range if they were 1,000 times larger" in doubt
     other = np.where(new["unique_id"] == "b", new["y"] / 1000, new["y"])
     (doubt,) = doubts_about_series(known, new["unique_id"].to_numpy(), other)
     assert doubt.startswith("series 'b': all values lie")
@@ -188,7 +191,7 @@ def test_truth_in_another_unit_is_told(factor, sign):
     (doubt,) = doubt_about_truth("price", sign * truth / factor, sign * mean, *ends)
     times = f"{max(factor, 1 / factor):,.0f} times {'larger' if factor > 1 else 'smaller'}"
     assert doubt.startswith("column 'price': its values lie far from the predictions, such as ")
-    assert f"and would be like them if they were {times}; write them in" in doubt
+    assert f"and would be like them if they were {times}; use the unit of" in doubt
 
 
 @pytest.mark.parametrize("shift", [1, 1 / 30, 1 / 10, 1 / 3, 3, 10, 30])

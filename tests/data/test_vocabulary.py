@@ -89,7 +89,8 @@ def test_words_that_are_both_known_stay_apart():
 def test_truths_are_refused_where_fit_knew_other_words_for_them(values):
     words = pd.DataFrame({"is_open": ["WAHR", "FALSCH"] * 20})
     encoder = TableEncoder("robust").fit(read_columns(words))
-    with pytest.raises(ValueError, match="'is_open': expected words as in fit, got true and false"):
+    refused = "'is_open': expected the categories of the training data, got true and false"
+    with pytest.raises(ValueError, match=refused):
         encoder.transform(read_columns(pd.DataFrame({"is_open": pd.Series(values, dtype=object)})))
 
 

@@ -97,12 +97,12 @@ def test_a_file_goes_on_where_the_model_was(learned, df, tmp_path):
 def test_a_fit_calibrates_adaptively_unless_it_is_told_not_to_and_so_do_its_copies(df):
     old = between(df, 0, 90)
     model = Forecaster(**TINY_FORECASTER).fit(old, calibrate=True)
-    assert model.calibration_.cutoffs is not None
+    assert model.calibration_.is_adaptive
     assert model.calibration_report()["coverage_after"].loc[:0.9].between(0, 1).all()
-    assert model.backtest(old, n_windows=2).calibration.cutoffs is not None
+    assert model.backtest(old, n_windows=2).calibration.is_adaptive
     static = Forecaster(**TINY_FORECASTER).fit(old, calibrate=True, adapt=False)
-    assert static.calibration_.cutoffs is None
-    assert static.backtest(old, n_windows=2).calibration.cutoffs is None
+    assert not static.calibration_.is_adaptive
+    assert not static.backtest(old, n_windows=2).calibration.is_adaptive
 
 
 def test_of_few_forecasts_no_high_level_is_asked(learned, df):
@@ -126,3 +126,24 @@ def test_a_series_that_ended_before_anything_was_known_gets_the_bounds_of_no_ada
     ]
     assert np.isfinite(intervals[0]).all()
     assert np.allclose(*intervals)
+
+
+@pytest.mark.parametrize("adapt", [False, True])
+@pytest.mark.parametrize("until", [N_CALIBRATED + 22, N])
+def test_the_order_in_which_series_are_updated_does_not_matter(learned, df, adapt, until):
+    start, new = calibrated(learned, df, adapt=adapt), between(df, N_CALIBRATED, until)
+    a, b = (new[new["unique_id"] == name] for name in ("a", "b"))
+    answers = []
+    for parts in ([new], [a, b], [b, a]):
+        model = copy.copy(start)
+        for part in parts:
+            model.update(part)
+        kept = model.calibration_
+        answers.append(
+            (model.predict(level=[80]), model.calibration_report(), np.sort(kept.y[:, 0]))
+        )
+        assert np.isin(kept.y, a["y"]).sum() == np.isin(kept.y, b["y"]).sum()
+    for forecast, report, kept in answers[1:]:
+        pd.testing.assert_frame_equal(forecast, answers[0][0])
+        pd.testing.assert_frame_equal(report, answers[0][1])
+        np.testing.assert_array_equal(kept, answers[0][2])

@@ -59,7 +59,8 @@ def test_a_backtest_goes_on_beside_a_series_that_steps():
 
 
 def test_a_series_that_never_changed_cannot_calibrate():
-    with pytest.raises(ValueError, match="had changed before, got 0 of 19: the others are certain"):
+    words = "were not constant before, got 0 of 19: the others have no spread to calibrate"
+    with pytest.raises(ValueError, match=words):
         fitted(series("x", np.full(100, 7.0)), calibrate=True)
 
 

@@ -191,7 +191,7 @@ def test_weights_that_make_no_sense_are_refused_with_class_weights_as_without(
         Classifier(**RARE, class_weight=class_weight).fit(X, y, sample_weight=weight)
 
 
-@pytest.mark.filterwarnings("ignore:the 90 % sets hold")
+@pytest.mark.filterwarnings("ignore:the 90 % sets contain")
 def test_sets_by_class_hold_a_rare_class_and_plain_ones_do_not(tmp_path):
     X, y = rare(3000)
     model = Classifier(**RARE).fit(X[:1000], y[:1000])
@@ -208,7 +208,7 @@ def test_sets_by_class_hold_a_rare_class_and_plain_ones_do_not(tmp_path):
     assert model.calibration_report().loc[0.9, "coverage_after"] > 0.87
 
 
-@pytest.mark.filterwarnings("ignore:the 90 % sets hold")
+@pytest.mark.filterwarnings("ignore:the 90 % sets contain")
 def test_sets_by_group_want_the_groups_of_new_rows():
     X, y = rare(1000)
     group = np.arange(1000) % 2
@@ -221,7 +221,7 @@ def test_sets_by_group_want_the_groups_of_new_rows():
         model.calibrate(X[500:], y[500:], groups=group[500:], per_class=True)
 
 
-@pytest.mark.filterwarnings("ignore:the 90 % sets hold")
+@pytest.mark.filterwarnings("ignore:the 90 % sets contain")
 def test_whether_sets_are_by_class_is_said_by_true_or_false_so_that_a_file_can_keep_it(tmp_path):
     X, y = rare(400)
     model = Classifier(**RARE | {"epochs": 2}).fit(X, y)

@@ -260,5 +260,6 @@ def test_targets_that_the_model_cannot_know_are_refused_by_an_update():
         model.update(x, np.where(y > 11, "middle", labels))
     assert model.update(x, labels).classes_.tolist() == ["high", "low"]
     positive = Regressor(**TINY, target="positive").fit(x, np.abs(y))
-    with pytest.raises(ValueError, match=r"expected targets as in fit \(positive: never below 0\)"):
+    refused = r"expected targets in the range of the model \(positive: never below 0\)"
+    with pytest.raises(ValueError, match=refused):
         positive.update(x, -np.abs(y))

@@ -195,7 +195,8 @@ def test_cross_validation_without_a_new_fit_is_not_for_what_calibrated_it(fresh)
     both = pd.concat([old, new])
     model.cross_validation(both, refit="never", n_windows=10)
     model.calibrate(new)
-    with pytest.raises(ValueError, match="after what this forecaster was calibrated with, up to"):
+    words = "after the data that this forecaster was calibrated with, which end at"
+    with pytest.raises(ValueError, match=words):
         model.cross_validation(both, refit="never")
     later = long_frame(n=75)
     found = model.cross_validation(later, refit="never", level=[80])

@@ -350,7 +350,8 @@ def test_groups_whose_numbers_cannot_be_told_apart_are_refused():
 def test_a_target_that_cannot_be_is_no_error_but_is_missed_and_told():
     y = SKEWED_Y["positive"]
     model = Regressor(**TINY).fit(SKEWED_X[:200], y[:200])
-    with pytest.warns(BatchEnsembleWarning, match="1 of 100 targets .* it holds at most 99%"):
+    words = "1 of 100 calibration targets .* coverage of such targets is at most 99%"
+    with pytest.warns(BatchEnsembleWarning, match=words):
         model.calibrate(SKEWED_X[200:], np.r_[y[200:299], -5.0])
     assert model.calibration_.scores.max() == 1e150
     with pytest.raises(ValueError, match="at least 0 with target='positive', got -5"):
@@ -360,7 +361,7 @@ def test_a_target_that_cannot_be_is_no_error_but_is_missed_and_told():
 def test_however_many_targets_cannot_be_intervals_have_finite_ends():
     y = SKEWED_Y["positive"]
     model = Regressor(**TINY, target_scaling="log").fit(SKEWED_X[:200], 1e3 * y[:200])
-    with pytest.warns(BatchEnsembleWarning, match="50 of 100 targets"):
+    with pytest.warns(BatchEnsembleWarning, match="50 of 100 calibration targets"):
         model.calibrate(SKEWED_X[200:], np.r_[y[200:250], np.full(50, -1.0)])
     assert np.abs(model.predict_interval(SKEWED_X)).max() <= 1e150
     assert model.calibration_report() is not None
@@ -416,7 +417,8 @@ def test_an_update_of_counts_wants_whole_numbers_as_their_fit_does():
     y = SKEWED_Y["count"] + 0.5
     model = Regressor(**TINY).fit(SKEWED_X, SKEWED_Y["count"])
     with pytest.raises(
-        ValueError, match=r"whole numbers as in fit .* got \d+\.5; fit with target="
+        ValueError,
+        match=r"whole numbers \(target_kind_ is 'count'\), got \d+\.5; fit with target=",
     ):
         model.update(SKEWED_X, y)
     with pytest.raises(ValueError, match=r"whole numbers with target='count', got \d+\.5"):

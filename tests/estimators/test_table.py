@@ -609,8 +609,22 @@ def test_words_that_fit_did_not_know_are_named_where_a_column_has_no_others(recw
     new = pd.DataFrame({"a": [1, 0] * 5, "rooms": rooms[:10]})
     model.predict(new)
     (said,) = recwarn
-    assert "column 'a': fit saw none of its words, such as '0' and '1'" in str(said.message)
+    told = "column 'a': none of its categories, such as '0' and '1', occurred in training"
+    assert told in str(said.message)
     recwarn.clear()
     model.predict(new[:9])  # few rows may have few words
     model.predict(new.assign(a=[*["maybe"] * 9, "no"]))
     assert not recwarn
+
+
+@pytest.mark.parametrize("labels", [[2019, 2020, 2021], pd.date_range("2024-01-01", periods=3)])
+def test_columns_named_by_numbers_or_dates_are_not_taken_for_others(labels):
+    x = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=labels)
+    model = Regressor(**TINY).fit(x, x.iloc[:, 0] + x.iloc[:, 1])
+    own = model.predict(x)
+    np.testing.assert_array_equal(model.predict(x.to_numpy()), own)
+    later = x.set_axis([label + (labels[1] - labels[0]) for label in labels], axis=1)
+    with pytest.raises(ValueError, match=r"expected the columns of fit, got .* in place of"):
+        model.predict(later)
+    with pytest.raises(ValueError, match="select them in that order"):
+        model.predict(x.iloc[:, ::-1])

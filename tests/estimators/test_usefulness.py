@@ -220,7 +220,7 @@ def test_a_class_that_sets_never_hold_is_told_and_leads_to_the_cure():
     calibration = sets_of(0.03)
     (sentence,) = doubts_about_sets(calibration, classes)
     n = int(calibration.labels.sum())
-    assert sentence.startswith(f"the 90 % sets hold the class yes in 0 of {n} rows")
+    assert sentence.startswith(f"the 90 % sets contain the class yes in only 0 of its {n} rows")
     assert "calibrate with per_class=True" in sentence
     assert not list(doubts_about_sets(replace(calibration, per_class=True), classes))
     assert not list(doubts_about_sets(sets_of(0.5), classes))  # all sets hold both

@@ -224,9 +224,7 @@ def test_calibrated_bounds_are_those_of_the_regressor(target, path):
 def test_bounds_are_refused_where_no_calibration_promises_them(path):
     X, y = table()
     for model in (Regressor(**TINY).fit(X, y), Classifier(**TINY).fit(X, y > np.median(y))):
-        with pytest.raises(
-            ValueError, match="coverage needs a model for numbers that is calibrated"
-        ):
+        with pytest.raises(ValueError, match="coverage needs a Regressor that is calibrated"):
             to_onnx(model, path, coverage=0.9)
     by_group = Regressor(**TINY).fit(X, y).calibrate(X, y, groups="truth")
     with pytest.raises(ValueError, match="and not by group"):

@@ -216,3 +216,17 @@ def test_who_holds_a_folder_is_waited_for(tmp_path):
         order.append("first")
     waiting.join(10)
     assert order == ["first", "other"]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path, is_there):
+    (tmp_path / "folder").mkdir()
+    target, link = tmp_path / "folder" / "file", tmp_path / "link"
+    if is_there:
+        target.write_bytes(b"old")
+    link.symlink_to(target)
+    with replacing(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert os.listdir(tmp_path / "folder") == ["file"]

@@ -109,6 +109,13 @@ def test_a_member_axis_of_length_1_does_not_broadcast():
         layer().fold()(torch.zeros(2, 1, 5, dtype=torch.float64))
 
 
+@pytest.mark.parametrize("n_features", [1, 4, 6])
+@pytest.mark.parametrize("adapters", ["", "rsb", "b"])
+def test_another_number_of_features_is_refused_and_one_does_not_broadcast(adapters, n_features):
+    with pytest.raises(ValueError, match=r"expected 5 features .* got \(2, 4, "):
+        layer(adapters=adapters)(torch.zeros(2, 4, n_features, dtype=torch.float64))
+
+
 def test_first_values_are_those_of_torch_linear_with_signs_and_zero_biases():
     net = BatchEnsembleLinear(16, 300, 4, generator=generator())
     assert net.weight.abs().max() <= 0.25

@@ -269,3 +269,23 @@ def test_torch_exports_a_layer_as_a_program_for_batches_of_any_size(kind):
     exported = torch_exported(layer, torch.randn(7, 3, MEMBERS, INPUT))
     x = torch.randn(3, 3, MEMBERS, INPUT, generator=generator())
     torch.testing.assert_close(exported(x), layer(x))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_does_not_belong_to_the_layer_is_refused_in_words(kind):
+    net, m = layer(kind), members_of(kind)
+    x, h = normal(5, 6, m, INPUT), normal(5, m, HIDDEN)
+    for n_features in (1, INPUT + 1):
+        with pytest.raises(ValueError, match="expected 3 features"):
+            net(normal(5, 6, m, n_features))
+    with pytest.raises(ValueError, match="at least one time step"):
+        net(x[:, :0])
+    for state in ((), (h,), (h, h, h), (h[:1], h), (h, h[..., :1])):
+        with pytest.raises(ValueError, match="expected a state for each layer"):
+            net(x, state)
+    for lengths in (torch.tensor([9]), torch.ones(6).long(), torch.ones(5), [1, 2, 3, 4, 5]):
+        with pytest.raises(ValueError, match="one for each sequence"):
+            net(x, lengths=lengths)
+    for length in (-1, 7):
+        with pytest.raises(ValueError, match="from 0 to the 6 steps"):
+            net(x, lengths=LENGTHS.clone().fill_(length))

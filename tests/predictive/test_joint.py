@@ -62,7 +62,7 @@ def test_what_is_no_correlation_is_refused(matrix):
 
 
 def test_every_target_has_the_same_rows():
-    with pytest.raises(ValueError, match="as many rows"):
+    with pytest.raises(ValueError, match="the same number of rows"):
         JointPredictive({**mixtures(), "third": mixtures(5)["first"]}, np.eye(3))
 
 

@@ -28,7 +28,7 @@ from batchensemble.estimators import Classifier
 from batchensemble.estimators.answers import class_names
 from batchensemble.estimators.base import pick_device
 from batchensemble.modelfile.files import make_folder
-from batchensemble.modelfile.persistence import read_model, write_model
+from batchensemble.modelfile.persistence import ModelFileError, read_model, write_model
 from batchensemble.training.together import fit_together
 from batchensemble.training.workers import MapCalls, worker_processes
 

@@ -50,6 +50,8 @@ def in_time(calibration: "IntervalCalibration") -> dict[str, Array]:
     """The later half of the forecasts judged by the earlier half."""
     calibration = calibration.in_time()
     half = len(calibration) // 2
+    if calibration.cutoffs is not None:  # those made at the same time stay together
+        half = int(np.searchsorted(calibration.cutoffs, calibration.cutoffs[half]))
     earlier = calibration.scores[:half]
     adaptation = calibration.adaptation if calibration.is_adaptive else None
 

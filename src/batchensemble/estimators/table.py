@@ -580,10 +580,19 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
             return
         validate_data(asked, X, skip_check_array=True, reset=False)
         names, expected = columns.names, self.model_.encoder.names_
-        if hasattr(X, "columns") and names != expected and set(names) == set(expected):
+        if not hasattr(X, "columns") or names == expected:
+            return
+        if set(names) == set(expected):
             raise ValueError(
                 f"expected the columns in the order of fit, {expected}, got {names}; "
                 "select them in that order"
+            )
+        # scikit-learn knows only names that are texts, and lets numbers and dates pass.
+        if expected != [f"x{j}" for j in range(len(expected))]:
+            other = next(i for i in range(len(names)) if names[i] != expected[i])
+            raise ValueError(
+                f"expected the columns of fit, got {names[other]} in place of "
+                f"{expected[other]}; select those of fit, or pass X.to_numpy() to go by position"
             )
 
     def _are_those_of_fit(self, X: Any, names: list[str]) -> bool:

@@ -10,6 +10,7 @@ from torch import Generator, Tensor, nn
 
 from batchensemble.nn.members import (
     check_count,
+    check_features,
     check_members,
     gram_penalty,
     init_biases_,
@@ -104,6 +105,7 @@ class BatchEnsembleLinear(nn.Module):
         """(batch, ..., members, in_features) -> (batch, ..., members, out_features)."""
         if self.adapters:
             check_members(x, self.n_members)
+        check_features(x, self.in_features)
         if self.r is not None:
             x = x * self._aligned(self.r, x)
         x = self._product(x)

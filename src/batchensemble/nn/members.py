@@ -37,6 +37,15 @@ def check_members(x: Tensor, n_members: int) -> None:
         )
 
 
+def check_features(x: Tensor, n_features: int) -> None:
+    """Raise if the last axis is of another length, even of length 1, which would broadcast."""
+    if x.ndim < 1 or x.shape[-1] != n_features:
+        raise ValueError(
+            f"expected {n_features} features in the last axis, got {tuple(x.shape)}; check that "
+            "the layer before, or the data, has as many"
+        )
+
+
 def _random_sign(vectors: Tensor, generator: Generator | None) -> Tensor:
     return vectors.random_(0, 2, generator=generator).mul_(2).sub_(1)
 

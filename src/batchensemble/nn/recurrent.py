@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from batchensemble.nn.cells import BatchEnsembleRNNCell, Cell, GRUBECell, GRUCell, Steps
-from batchensemble.nn.members import check_members
+from batchensemble.nn.members import check_features, check_members
 
 State = tuple[Tensor, ...]
 """One (batch, members, hidden) for each layer."""
@@ -100,7 +100,43 @@ class RecurrentLayer(nn.Module):
         padded at their end: the padding is not read, its outputs are zero, and the last state is
         that of each sequence's own end.
         """
+        if x.ndim > 3:  # else it is refused below
+            self._check(x, state, lengths)
         return self.unrolled()(x, state, lengths)
+
+    def _check(self, x: Tensor, state: State | None, lengths: Tensor | None) -> None:
+        check_features(x, self.cells[0].input_size)  # type: ignore[arg-type]
+        *batch, n_steps, n_members, _ = x.shape
+        if n_steps == 0:
+            raise ValueError(f"expected at least one time step, got {tuple(x.shape)}")
+        if state is not None:
+            sizes = [(*batch, n_members, cell.hidden_size) for cell in self.cells]
+            if [tuple(h.shape) for h in state] != sizes:
+                raise ValueError(
+                    f"expected a state for each layer, of the shapes {sizes}, got "
+                    f"{[tuple(h.shape) for h in state]}; pass the state that this layer returned"
+                )
+        if lengths is not None:
+            check_lengths(lengths, batch, n_steps)
+
+
+def check_lengths(lengths: Tensor, batch: Sequence[int], n_steps: int) -> None:
+    """Raise unless there is a whole number of steps, 0 to `n_steps`, for each sequence."""
+    is_whole = isinstance(lengths, Tensor) and not (
+        lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool
+    )
+    shapes = tuple(batch), tuple(batch[-1:])  # the networks of a bank may share them
+    if not is_whole or tuple(lengths.shape) not in shapes:
+        is_tensor = isinstance(lengths, Tensor)
+        got = f"{lengths.dtype} {tuple(lengths.shape)}" if is_tensor else f"{lengths!r:.80}"
+        raise ValueError(
+            f"expected lengths as a tensor of whole numbers of the shape {shapes[0]}, one for "
+            f"each sequence, got {got}; use torch.tensor"
+        )
+    if not torch.compiler.is_compiling() and ((lengths < 0) | (lengths > n_steps)).any():
+        raise ValueError(
+            f"expected lengths from 0 to the {n_steps} steps of x, got {lengths.tolist()!s:.80}"
+        )
 
 
 class BatchEnsembleRNN(RecurrentLayer):
