@@ -1,6 +1,7 @@
 """A case by its kind and number, and smaller cases that fail in the same way."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -19,8 +20,9 @@ def planned(kind: str, seed: int, number: int) -> Plan:
     return plan
 
 
+@cache
 def prepare(kind: str) -> None:
-    """What takes long once, such as compilation."""
+    """What costs time or memory once, such as compilation, or the libraries of a GPU."""
     getattr(import_module(f"fuzz.{kind}"), "prepare", lambda: None)()
 
 

@@ -94,6 +94,11 @@ def times(plan: dict[str, Any]) -> Any:
         return None
 
 
+def prepare() -> None:
+    small: dict[str, Any] = {"epochs": 1, "hidden": (4,), "hidden_size": 4, "n_members": 2}
+    Forecaster(preset="paper", **small).fit(np.sin(np.arange(40.0)), calibrate=False).predict(2)
+
+
 def run(plan: dict[str, Any]) -> None:
     random = np.random.default_rng(plan["seed"])
     when = times(plan)
