@@ -1,9 +1,10 @@
+import datetime as dt
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from sample_files import houses, sales
+from sample_files import QUICK, houses, sales
 
 from batchensemble import load
 from batchensemble.cli.columns import _known_names, table_kinds
@@ -148,3 +149,23 @@ def test_days_of_summer_are_refused_where_fit_saw_the_clock_of_winter_alone(shel
         assert "fit again with times of summer and winter in one file" in said
     shell("predict", "both.be", "april.csv", "-o", "out.csv")
     assert shell.read("out.csv")["day"][0] == "2024-04-21 00:00:00+02:00"
+
+
+@pytest.mark.parametrize("form", ["parquet", "feather"])
+@pytest.mark.parametrize("is_time", [False, True])
+def test_durations_are_no_numbers_of_fit_and_are_read_where_fit_had_them(shell, form, is_time):
+    frame = shell.read("new.csv")
+    hours = [dt.time(1)] * len(frame) if is_time else pd.to_timedelta(frame["area"], unit="h")
+    getattr(frame.assign(area=hours), f"to_{form}")(f"spans.{form}")
+    said = shell("predict", "price.be", f"spans.{form}", code=1).stderr
+    assert "column 'area': expected numbers as in fit, got durations or times of day" in said
+    model, rows = load("price.be"), pd.read_feather if form == "feather" else pd.read_parquet
+    with pytest.raises(ValueError, match="'area': expected numbers as in fit, got durations"):
+        model.predict(rows(f"spans.{form}")[list(model.feature_names_in_)])
+    known = houses()
+    known.assign(area=pd.to_timedelta(known["area"], unit="h")).to_parquet("h.parquet")
+    shell("fit", "h.parquet", "-t", "price", *QUICK, "-o", "h.be")
+    told = shell("predict", "h.be", f"spans.{form}", "-o", "out.csv")
+    assert "expected" not in told.stderr
+    again = load("h.be").predict(rows(f"spans.{form}")[list(load("h.be").feature_names_in_)])
+    np.testing.assert_allclose(shell.read("out.csv")["mean"], again, rtol=1e-12)

@@ -377,3 +377,33 @@ def test_a_width_of_zero_is_one_that_is_not_known(shell):
             )
             said.append(done.stdout)
         assert said[0].split() == said[1].split() != []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_counts_even_where_python_drops_what_it_raises(number, code):
+    class Stops:
+        def __del__(self):
+            signal.raise_signal(number)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # workers ignore it
+    hook = sys.unraisablehook
+    try:
+        with pytest.raises(typer.Exit) as ended, one_line_errors():
+            time.sleep(60 if Stops() else 0)  # by then it is gone
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (ended.value.exit_code, sys.unraisablehook) == (code, hook)
+
+
+def test_a_link_to_itself_is_answered_in_one_line(shell):
+    os.symlink("loop.csv", "loop.csv")
+    said = shell("predict", "price.be", "new.csv", "-o", "loop.csv", code=1).stderr
+    assert said.count("\n") == 1
+    assert "loop" in said
+    assert "bug" not in said
+
+
+def test_an_index_that_is_nested_too_deep_is_not_read(towns):
+    towns("fit", "towns.csv", "-t", "price", *QUICK, "--by", "town", "-o", "models")
+    (towns.folder / "models" / "index.json").write_text("[" * 100_000)
+    assert "cannot be read" in towns("predict", "models", "new.csv", code=1).stderr

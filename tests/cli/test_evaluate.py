@@ -100,8 +100,8 @@ def test_intervals_that_adapt_are_asked_for_by_a_word_and_coverage_is_told_in_ti
     assert "Calibrated" in shell(*words, "--calibrate", "--no-adapt", "-o", "static.be").stdout
     assert "Calibrated" in shell(*words, "--adapt").stdout
     assert "add --calibrate" in shell(*words, "--no-adapt", code=2).stderr
-    ways = [load(name).calibration_.cutoffs for name in ("static.be", "old.be")]
-    assert [way is None for way in ways] == [True, False]
+    ways = [load(name).calibration_.is_adaptive for name in ("static.be", "old.be")]
+    assert ways == [False, True]
     words = ("evaluate", "old.be", "late.csv", "--coverage", 0.8)
     said = shell(*words).stdout
     assert f"Coverage of the {percent(0.8)} intervals in time (± standard error):" in said

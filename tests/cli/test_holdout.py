@@ -227,3 +227,11 @@ def test_rare_classes_are_told_to_be_left_out_of_sets_and_per_class_holds_them(t
     assert sets[data.y == "yes", 1].mean() > 0.7
     with pytest.raises(ValueError, match=r"needs 20 rows of every class.*yes \(12\)"):
         train(rare_table(tmp_path, n_rare=12), QUICK, **how, per_class=True)
+
+
+def test_two_groups_are_too_few_to_hold_one_out(tmp_path):
+    houses().assign(side=lambda rows: np.arange(len(rows)) % 2).to_csv(tmp_path / "f.csv")
+    data = read_training_table(tmp_path / "f.csv", "price", task=None, drop=(), groups="side")
+    with pytest.raises(ValueError, match=r"expected at least 3 groups, .* got 2; omit --groups"):
+        train(data, QUICK, holdout=0.2, seed=0, calibrate=False)
+    assert train(data, QUICK, holdout=0, seed=0, calibrate=False).origin_["n_judged"] == 0

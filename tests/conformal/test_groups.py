@@ -176,6 +176,14 @@ def test_a_group_that_is_new_or_too_small_is_refused_by_name():
         calibration.interval(dist, 0.9)
 
 
+@pytest.mark.parametrize("labels", [[0, 1], [0.5, 1.5], [True, False], ["a", "b"]])
+def test_groups_are_the_callers_no_more_once_they_are_read(labels):
+    given = np.array(labels)
+    read = read_groups(given, 2)
+    given[:] = given[::-1].copy()
+    assert read.tolist() == labels
+
+
 def test_groups_are_one_label_for_each_row():
     assert read_groups([1, 2, 2], 3).tolist() == [1, 2, 2]
     assert read_groups(np.array(["a", None], object), 2).tolist() == ["a", "None"]

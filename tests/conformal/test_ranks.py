@@ -87,3 +87,22 @@ def test_after_95_of_100_calibrations_the_coverage_is_not_below_the_assured_one(
     assert abs(np.mean(reached >= assured_coverage(60, 0.9)) - 0.95) < 0.011
     assert abs(np.mean(reached >= assured_coverage(60, 0.9, probability=0.5)) - 0.5) < 0.025
     assert np.mean(reached >= 0.9) < 0.7  # the control: the nominal one is not assured
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: conformal_rank(-1, 0.5), "expected n as a whole number"),
+        (lambda: conformal_rank(20.5, 0.5), "expected n as a whole number"),
+        (lambda: assured_coverage(-1, 0.5), "expected n as a whole number"),
+        (lambda: left_out_quantiles([], 0.5), "at least 1 calibration cases"),
+        (lambda: conformal_quantile([10**400] * 20, 0.5), "expected numbers"),
+    ],
+)
+def test_what_is_no_number_of_cases_is_refused(ask, words):
+    with pytest.raises(ValueError, match=words):
+        ask()
+
+
+def test_one_score_alone_is_a_list_of_one():
+    assert conformal_quantile(5.0, 0.5) == 5

@@ -163,3 +163,14 @@ def test_of_each_class_enough_rows_are_left_for_sets_and_none_is_used_twice(n_ra
     assert (labels[first] == 1).any()
     first, rest = halves(labels, np.random.default_rng(0))
     assert len(first) == (200 + n_rare) // 2
+
+
+def test_coverages_and_limits_that_cannot_be_are_refused():
+    p = np.full((4, 2), 0.5)
+    for wrong in (1.5, -1, "a"):
+        with pytest.raises(ValueError, match="expected one share strictly between 0 and 1"):
+            promised_sets(p, wrong)
+    with pytest.raises(ValueError, match=r"one for each of 4 rows, or .* got shape \(3,\)"):
+        label_sets(p, [0.1, 0.2, 0.3])
+    with pytest.raises(ValueError, match="limit: expected finite numbers"):
+        label_sets(p, np.nan)

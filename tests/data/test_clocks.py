@@ -118,3 +118,12 @@ def test_strays_are_not_looked_for_among_hours_nor_where_a_clock_skips_midnight(
     assert len(strays(chile + pd.Timedelta("1h"), chile)) == len(chile)
     hours = pd.date_range("2024-09-01", periods=5, freq="h", tz="UTC")
     assert not strays(hours + pd.Timedelta("1min"), hours).size
+
+
+def test_a_day_that_a_zone_skipped_is_refused_and_a_clock_that_skips_hours_is_not():
+    days = pd.date_range("2011-10-20", "2011-12-28", freq="D", tz="Pacific/Apia")
+    frame = pd.DataFrame({"unique_id": "a", "ds": days, "y": np.sin(np.arange(len(days)))})
+    panel = read_panel(frame)
+    assert panel.future_times(1)[0] == pd.Timestamp("2011-12-29", tz="Pacific/Apia")
+    with pytest.raises(ValueError, match="Pacific/Apia, which skipped one before 2011-12-31"):
+        panel.future_times(5)

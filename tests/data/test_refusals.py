@@ -39,3 +39,7 @@ def test_the_decimal_marks_that_help_are_named(cells, notation, marks):
 
 def test_a_number_with_a_sign_is_expected_with_it():
     assert expected("number", Notation(",", ".", "€")) == "a number as in fit, such as 12,5 €"
+
+
+def test_a_number_too_large_for_any_notation_is_not_blamed_on_its_mark():
+    assert advice("1e400", words("1.5", "1e400"), "number", COMMA) == CORRECT

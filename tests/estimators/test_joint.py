@@ -187,6 +187,8 @@ def test_the_score_is_the_mean_r2_and_a_second_fit_may_go_on(related):
     model.fit(x, Y)
     assert len(model.regressors_["grams"].history_) == 2
     assert len(first.history_) == 1
+    model.set_params(epochs=5, patience=9).fit(x, Y)
+    assert len(model.regressors_["grams"].history_[-1].losses) == 5
     with pytest.raises(ValueError, match="select them in that order"):
         model.fit(x, Y[["grams", "euros"]])
 

@@ -628,3 +628,24 @@ def test_columns_named_by_numbers_or_dates_are_not_taken_for_others(labels):
         model.predict(later)
     with pytest.raises(ValueError, match="select them in that order"):
         model.predict(x.iloc[:, ::-1])
+
+
+def test_an_update_trains_with_the_share_that_it_was_told():
+    x, y = regression_table(200)
+    model = Regressor(**TINY, validation_fraction=0.15).fit(x, y)
+    model.set_params(validation_fraction=0.3, weight_decay=0.5).update(x, y)
+    assert (model.settings_["validation_fraction"], model.settings_["weight_decay"]) == (0.3, 0.5)
+    assert model.history_[-1].scores
+    with pytest.raises(ValueError, match="expected at least 76 new rows"):
+        model.set_params(validation_fraction=0.9).update(x[:75], y[:75])
+
+
+def test_an_update_leaves_the_settings_of_a_copy_and_of_a_failed_one_alone():
+    x, y = regression_table(200)
+    model = Regressor(**TINY).fit(x, y)
+    before = dict(model.settings_)
+    copy.copy(model).set_params(epochs=7).update(x, y)
+    assert model.settings_ == before
+    with pytest.raises(ValueError, match="infinity"):
+        model.set_params(epochs=7).update(np.where(x == x.max(), np.inf, x), y)
+    assert model.settings_ == before

@@ -306,3 +306,17 @@ def test_the_same_generator_gives_the_same_cell_and_leaves_the_global_seed_alone
     a, b = (make(INPUT, HIDDEN, MEMBERS, adapters="rsb", generator=generator(7)) for _ in range(2))
     assert all(torch.equal(p, q) for p, q in zip(a.parameters(), b.parameters(), strict=True))
     assert torch.equal(state, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("sizes", [(0, 4), (3, 0), (3, 1.5)])
+def test_sizes_are_whole_numbers_above_zero(sizes):
+    for kind in (GRUBECell, BatchEnsembleRNNCell, GRUCell):
+        with pytest.raises(ValueError, match=r"expected a whole (input|hidden)_size of at least 1"):
+            kind(*sizes, 2)
+
+
+def test_letters_are_texts():
+    with pytest.raises(ValueError, match="expected gates to be a subset"):
+        GRUBECell(3, 4, 2, gates=None)
+    with pytest.raises(ValueError, match="expected adapters to be a subset"):
+        GRUBECell(3, 4, 2, adapters=None)

@@ -100,6 +100,8 @@ def test_tied_weights_stay_tied(keep):
     assert be[0].bias is not be[1].bias  # the members' own
     shared = convert(net, 2, keep_weights=keep, adapters="rs")
     assert shared[0].bias is shared[1].bias
+    full = convert(net, 2, keep_weights=keep, adapters="wb")
+    assert full[0].weight is not full[1].weight
 
 
 @pytest.mark.parametrize("keep", [True, False])

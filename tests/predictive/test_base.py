@@ -1,17 +1,26 @@
 """What all predictives share: rows are chosen alike, and nothing changes afterwards."""
 
+import copy
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
 
-from batchensemble.predictive import CategoricalPredictive, GaussianPredictive, SamplePredictive
+from batchensemble.predictive import (
+    CategoricalPredictive,
+    GaussianPredictive,
+    SamplePredictive,
+    Transform,
+    TransformedPredictive,
+)
 from batchensemble.predictive.base import average
 
 RNG = np.random.default_rng(0)
 GAUSSIAN = GaussianPredictive(RNG.normal(size=(6, 5)), RNG.exponential(size=(6, 5)))
 CATEGORICAL = CategoricalPredictive(RNG.dirichlet(np.ones(3), size=(6, 5)))
 PATHS = SamplePredictive(RNG.normal(size=(6, 5, 4, 3)))
+BOUNDED = TransformedPredictive.of(GAUSSIAN, Transform.logarithmic(1.0, 50.0))
 
 
 @pytest.mark.parametrize("dist", [GAUSSIAN, CATEGORICAL])
@@ -31,6 +40,25 @@ def test_a_predictive_is_frozen_and_owns_its_numbers():
         PATHS.mean[0] = 1  # kept once computed, so it must not change either
     with pytest.raises(dataclasses.FrozenInstanceError):
         dist.means = means
+
+
+@pytest.mark.parametrize("dist", [GAUSSIAN, CATEGORICAL, PATHS, BOUNDED])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda dist: pickle.loads(pickle.dumps(dist))])
+def test_copies_are_frozen_too_and_predict_the_same(dist, copied):
+    twin = copied(dist)
+    np.testing.assert_array_equal(twin.epistemic, dist.epistemic)
+    np.testing.assert_array_equal(twin.mean, dist.mean)
+    for name in twin._by_row:
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(twin, name)[:] = 1
+
+
+def test_moments_that_are_kept_cannot_be_changed():
+    before = BOUNDED.mean.copy()
+    for moments in (BOUNDED.means, BOUNDED.variances):
+        with pytest.raises(ValueError, match="read-only"):
+            moments *= 10
+    np.testing.assert_array_equal(BOUNDED.mean, before)
 
 
 @pytest.mark.parametrize("dist", [GAUSSIAN, CATEGORICAL, PATHS])

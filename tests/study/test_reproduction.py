@@ -44,8 +44,9 @@ def test_it_ends_with_the_main_table_what_was_left_out_and_where_the_report_is(t
 
 
 def test_nothing_is_run_without_jobs_or_beside_runs_of_other_settings(tmp_path):
-    with pytest.raises(ValueError, match="expected jobs of at least 1"):
-        session(tmp_path, n_jobs=0).run(UNITS)
+    for none in (0, -7):
+        with pytest.raises(ValueError, match="expected jobs of at least 1"):
+            session(tmp_path, n_jobs=none).run(UNITS)
     session(tmp_path).run(UNITS)
     other = Profile(2, Settings(epochs=3), 1, "other")
     with pytest.raises(ValueError, match=r"expected only runs of .*use another results folder"):

@@ -29,3 +29,10 @@ def test_inside_products_are_not_rounded_to_half_precision():
         with single_precision():
             assert (x @ x).dtype == torch.float32
         assert (x @ x).dtype == torch.bfloat16
+
+
+def test_inside_tensors_are_made_on_the_processor_whatever_device_is_the_default():
+    with torch.device("meta"):
+        with single_precision():
+            assert torch.zeros(1).device.type == "cpu"
+        assert torch.zeros(1).device.type == "meta"

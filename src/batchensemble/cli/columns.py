@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from batchensemble.cli.format import named
 from batchensemble.data.clocks import alike, strays
 from batchensemble.data.columns import Kind
+from batchensemble.data.date_columns import not_durations
 from batchensemble.data.doubts import doubts_about_covariates
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.file_parts import refuse_zones
+from batchensemble.data.file_parts import durations_in, refuse_zones
 from batchensemble.data.frames import read_columns
 from batchensemble.data.notation import Notation
 from batchensemble.data.public_holidays import holiday_names
@@ -99,6 +100,7 @@ def read_rows(
     """Rows of a table as the model wants them; `kinds` may have more columns than it needs."""
     frame = read_as(rows, kinds, file, notations, usual_numbers(model.model_.encoder))
     _check_dates(model.model_.encoder, rows, file)
+    _check_durations(model.model_.encoder, rows, file)
     return with_zones(model, frame)
 
 
@@ -237,6 +239,14 @@ def _check_dates(encoder: TableEncoder, rows: pd.DataFrame, file: TableFile) -> 
     for name, had_zones in zones_of(encoder).items():
         if name in rows:
             refuse_zones(rows[name], file, had_zones=had_zones, place="in fit")
+
+
+def _check_durations(encoder: TableEncoder, rows: pd.DataFrame, file: TableFile) -> None:
+    """Here, and not by the encoder: reading has turned durations into seconds."""
+    found, spans = durations_in(rows, file), vars(encoder).get("spans_", ())
+    for name, kind, was_span in zip(encoder.names_, encoder.kinds_, spans, strict=False):
+        if name in found and kind == "number" and not was_span:
+            raise ValueError(f"{file.name}: {not_durations(name)}")
 
 
 def long_frame(

@@ -166,15 +166,26 @@ def _stoppable(signals: list[KeyboardInterrupt]) -> Iterator[None]:
         signals.append(Terminated() if number == signal.SIGTERM else KeyboardInterrupt())
         raise signals[-1]
 
+    def lost(what: Any) -> None:
+        """Python drops what is raised in `__del__`, as of the compiler: so raise it again later."""
+        if not isinstance(what.exc_value, KeyboardInterrupt):
+            tell_lost(what)
+            return
+        is_term = isinstance(what.exc_value, Terminated)
+        number = signal.SIGTERM if is_term else signal.SIGINT
+        threading.Timer(0.1, signal.raise_signal, [number]).start()
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    tell_lost, sys.unraisablehook = sys.unraisablehook, lost
     before = {signal.SIGTERM: signal.signal(signal.SIGTERM, stop)}
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell may ignore it
         before[signal.SIGINT] = signal.signal(signal.SIGINT, stop)
     try:
         yield
     finally:
+        sys.unraisablehook = tell_lost
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -190,6 +201,8 @@ def _one_line(error: Exception) -> str:
         is_full = error.errno == errno.ENOSPC and not error.strerror.endswith("was not written")
         where = error.filename or ("standard output" if is_full else "")
         return " ".join(f"{error.strerror}{f': {where}' if where else ''}".split())
+    if isinstance(error, RuntimeError) and words.startswith("Symlink loop"):  # of Path.resolve
+        return f"{words}; remove the link, or choose another name"
     is_ours = type(error).__module__.startswith("batchensemble.")  # a training that diverged
     if is_ours or isinstance(error, (ImportError, OSError, ValueError)):
         return in_options(words)

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Collection
 from dataclasses import asdict, replace
 from functools import partial
 from glob import has_magic
@@ -91,6 +92,8 @@ def train(
                 if held_out:  # by which the same is judged, below
                     warnings.filterwarnings("ignore", "|".join((CONSTANT, NAIVE, NARROW)))
                 model.fit(*learned, **how, **facts.pop("how", {}))
+            if not is_series:
+                _note_durations(model, data.durations)
             if is_joint:
                 return _judged_targets(model, data, facts, held_out, calibrate)
             if held_out and is_series:
@@ -122,6 +125,13 @@ Prepared = tuple[Any, tuple[Any, ...], tuple[Any, ...], dict[str, Any]]
 """An estimator, the arguments of its `fit` and of its `calibrate`, and facts for its origin."""
 
 
+def _note_durations(model: Any, durations: Collection[str] | None) -> None:
+    """What `fit` cannot see in numbers that were read from a file; None is not known."""
+    for one in getattr(model, "regressors_", {"": model}).values():
+        encoder = one.model_.encoder
+        encoder.spans_ = [] if durations is None else [n in durations for n in encoder.names_]
+
+
 def _prepare_table(
     data: TrainingData,
     settings: dict[str, Any],
@@ -151,6 +161,12 @@ def _prepare_table(
     facts: dict[str, Any] = {"n_learned": len(rows), "n_judged": len(judges)}
     if data.order.matters:
         order = data.order.take(rows)
+        groups = data.order.groups
+        if groups is not None and len(np.unique(groups[rows])) < 2:
+            raise ValueError(
+                "expected at least 3 groups, one to hold out and two to learn from, got "
+                f"{len(np.unique(groups))}; omit --groups, or add --holdout 0"
+            )
         facts["how"] = {"groups": order.groups, "in_time": order.in_time}
     if data.censored is not None:
         facts["how"] = facts.get("how", {}) | {"censored": data.censored[rows]}

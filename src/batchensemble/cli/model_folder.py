@@ -35,7 +35,7 @@ def read_index(folder: Path) -> dict[str, Any]:
         is_known &= all(Path(entry["file"]).name == entry["file"] for entry in groups)
         words = [*index["columns"], *(name for entry in groups for name in entry["classes"])]
         is_known &= all(type(word) is str for word in words)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, RecursionError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"expected models by group in {folder}, but {path} cannot be read") from (
             error
         )

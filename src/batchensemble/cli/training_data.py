@@ -70,6 +70,7 @@ class TrainingData:
     files: TableFiles | None = None  # all rows, if `frame` and `y` are a sample of them
     roles: Mapping[str, Any] = field(default_factory=dict)  # parameters of Forecaster
     targets: tuple[str, ...] = ()  # names of y's columns, if it has several
+    durations: frozenset[str] | None = None  # as in `FileTable`
     by: NDArray[Any] | None = None  # labels of a table's rows, if each shall have its own model
 
 
@@ -122,11 +123,10 @@ def read_training_table(
     left_out = dict.fromkeys(drop, "dropped with --drop")
     if groups in others and groups not in category:  # rows to come are of other groups
         left_out[groups] = "says which rows are held out together; to learn from it, add --category"
-    labels = None
+    labels, mask, said = None, None, dict[str, Kind]()
     if by is not None:
         labels = _labels(rows, one_of(by, others, f"the --by column of {table.name}"), table)
         left_out[by] = "chooses the model"
-    mask, said = None, dict[str, Kind]()
     if censored is not None:
         one_of(censored, others, f"the --censored column of {table.name}")
         mask, said = censored_rows(rows[censored], table.name), {censored: table.kinds[censored]}
@@ -155,9 +155,8 @@ def read_training_table(
     if files is not None:
         n_rows = sample.n_rows + sample.n_without_target
         origin = replace(origin, n_rows=n_rows, n_without_target=sample.n_without_target)
-    data = TrainingData(
-        origin, rows[list(columns)], y, order, mask, targets=tuple(targets), by=labels
-    )
+    more: dict[str, Any] = {"targets": tuple(targets), "durations": table.durations, "by": labels}
+    data = TrainingData(origin, rows[list(columns)], y, order, mask, **more)
     if files is None or sample.is_whole:
         return data
     if order.matters or mask is not None or labels is not None or more_targets:

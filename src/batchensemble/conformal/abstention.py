@@ -8,6 +8,7 @@ import numpy as np
 from batchensemble.predictive import Array
 
 FEWEST_KEPT = 10  # rows whose error means something
+LARGEST_ERROR = 1e300
 
 
 def largest_threshold(thresholds: Array, kept: Array, errors: Array, max_error: float) -> float:
@@ -18,7 +19,7 @@ def largest_threshold(thresholds: Array, kept: Array, errors: Array, max_error: 
     if (
         not isinstance(max_error, Real)
         or isinstance(max_error, bool)
-        or not 0 <= max_error < math.inf
+        or not 0 <= max_error <= LARGEST_ERROR
     ):
         raise ValueError(
             f"max_error: expected a number of at least 0, got {max_error!r}; it is in the units of "

@@ -15,7 +15,7 @@ MOST_NAMED = 5
 
 
 def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
-    """One label for each row: texts as texts, other labels as numbers or texts."""
+    """A copy, one label for each row: texts as texts, other labels as numbers or texts."""
     labels = array_of(groups, name)
     if labels.dtype == object and labels.ndim == 1:  # not by astype, which unpacks tuples
         kinds = {_kind(label) for label in labels}
@@ -27,7 +27,7 @@ def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
             f"{name}: expected one label for each of {n_rows} rows, got {labels.dtype} of shape "
             f"{labels.shape}; pass numbers or texts, such as a column of X"
         )
-    return labels
+    return labels.copy()
 
 
 def _kind(label: Any) -> str | None:

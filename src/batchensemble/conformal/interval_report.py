@@ -1,13 +1,15 @@
 """What calibration changed: coverage and width of intervals before and after it, by level."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from batchensemble.conformal.groups import each_group
 from batchensemble.conformal.ranks import (
     REPORTED,
+    SLACK,
     assured_coverage,
     conformal_quantile,
     fewest_rows,
@@ -15,6 +17,7 @@ from batchensemble.conformal.ranks import (
 )
 from batchensemble.conformal.sides import left_out_reaches
 from batchensemble.metrics import interval_coverage, interval_width
+from batchensemble.metrics.calibration import LEVELS, CoverageCurve
 from batchensemble.predictive import Array
 
 if TYPE_CHECKING:
@@ -68,6 +71,19 @@ def in_time(calibration: "IntervalCalibration") -> dict[str, Array]:
         return None if same is None else (same, same)
 
     return _compared(calibration.only(slice(half, None)), reaches)
+
+
+def coverage_curve(
+    calibration: "IntervalCalibration", deviations: Array, groups: NDArray[Any] | None
+) -> CoverageCurve:
+    """How often intervals contain new truths with these deviations, level by level."""
+    levels = [level for level in LEVELS if calibration.fewest >= fewest_rows(level)]
+    held = []
+    for level in levels:
+        below, above = calibration.reaches(level, groups)
+        low, high = (reach + SLACK * np.abs(reach) for reach in (below, above))
+        held.append(np.mean((-deviations <= low) & (deviations <= high)))
+    return CoverageCurve(np.array(levels), np.array(held))
 
 
 def _compared(calibration: "IntervalCalibration", reaches: Reaches) -> dict[str, Array]:

@@ -14,16 +14,10 @@ from batchensemble.conformal.adaptation import Adaptation
 from batchensemble.conformal.deviations import latent_errors, scaled_errors, widened
 from batchensemble.conformal.groups import quantiles_by_group
 from batchensemble.conformal.last_coverage import remembered
-from batchensemble.conformal.ranks import (
-    REPORTED,
-    SLACK,
-    conformal_quantile,
-    conformal_rank,
-    fewest_rows,
-)
+from batchensemble.conformal.ranks import REPORTED, conformal_quantile, conformal_rank
 from batchensemble.conformal.sides import FEWEST_TWO_SIDED, two_sided_reaches
 from batchensemble.metrics import risk_curve
-from batchensemble.metrics.calibration import LEVELS, CoverageCurve
+from batchensemble.metrics.calibration import CoverageCurve
 from batchensemble.predictive import (
     Array,
     GaussianPredictive,
@@ -273,18 +267,8 @@ class IntervalCalibration:
         return dist.transform(ends) if isinstance(dist, TransformedPredictive) else ends
 
     def coverage_curve(self, new: ArrayLike, groups: NDArray[Any] | None = None) -> CoverageCurve:
-        """How often intervals contain new truths with these `deviations_of`, level by level.
-
-        Of `LEVELS`, as far as the calibration reaches.
-        """
-        levels = [level for level in LEVELS if self.fewest >= fewest_rows(level)]
-        deviations = check_array("new", new)
-        held = []
-        for level in levels:
-            below, above = self.reaches(level, groups)
-            low, high = (reach + SLACK * np.abs(reach) for reach in (below, above))
-            held.append(np.mean((-deviations <= low) & (deviations <= high)))
-        return CoverageCurve(np.array(levels), np.array(held))
+        """How often intervals contain new truths with these `deviations_of`, level by level."""
+        return interval_report.coverage_curve(self, check_array("new", new), groups)
 
     @property
     def _latent_stds(self) -> Array:

@@ -1,6 +1,7 @@
 """Which of n calibration scores a new one stays below with a given probability."""
 
 import math
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +26,8 @@ def fewest_rows(coverage: float) -> int:
 
 def conformal_rank(n: int, coverage: float) -> int:
     """k = ceil((n + 1) coverage), so that k / (n + 1) is at least the coverage; k <= n."""
+    if not isinstance(n, Integral) or n < 0:
+        raise ValueError(f"expected n as a whole number of calibration cases, got {n!r:.80}")
     if n < fewest_rows(coverage):
         most = math.floor(1000 * n / (n + 1)) / 1000
         raise ValueError(
@@ -36,7 +39,7 @@ def conformal_rank(n: int, coverage: float) -> int:
 
 def conformal_quantile(scores: ArrayLike, coverage: float) -> Array:
     """The k-th smallest score along the first axis: (rows, ...) -> (...)."""
-    values = check_array("scores", scores)
+    values = np.atleast_1d(check_array("scores", scores))
     k = conformal_rank(len(values), coverage)
     quantile: Array = np.partition(values, k - 1, axis=0)[k - 1]
     return quantile
@@ -45,7 +48,7 @@ def conformal_quantile(scores: ArrayLike, coverage: float) -> Array:
 def left_out_quantiles(scores: ArrayLike, coverage: float) -> Array:
     """For each row the quantile of the other rows' scores: (rows,) -> (rows,)."""
     values = check_array("scores", scores, "rows")
-    k = conformal_rank(len(values) - 1, coverage)
+    k = conformal_rank(max(0, len(values) - 1), coverage)
     ordered = np.sort(values)
     # Without one of the k smallest, the next one moves up.
     quantiles: Array = np.where(values <= ordered[k - 1], ordered[k], ordered[k - 1])

@@ -27,7 +27,7 @@ from batchensemble.conformal.ranks import (
 )
 from batchensemble.metrics import categorical_nll, ece, risk_curve
 from batchensemble.metrics.classification import check_classes
-from batchensemble.predictive import Array, Labels, check_array, check_labels
+from batchensemble.predictive import Array, Labels, check_array, check_coverage, check_labels
 
 LARGEST_LOG_TEMPERATURE = 3.0
 CHANCE = 1e-3  # of a class that is held so rarely, if its sets were as good as they say
@@ -71,8 +71,14 @@ def label_sets(probabilities: ArrayLike, limit: ArrayLike, *, allow_empty: bool 
     within it, the most probable one, unless `allow_empty`.
     """
     p = check_array("probabilities", probabilities, "rows", "classes")
-    limits = np.asarray(limit, dtype=np.float64)
-    sets = 1 - p <= (limits if limits.ndim == 2 else limits.reshape(-1, 1)) + SLACK
+    limits = check_array("limit", limit)
+    limits = limits if limits.ndim == 2 else limits.reshape(-1, 1)
+    if any(n not in (1, of) for n, of in zip(limits.shape, p.shape, strict=True)):
+        raise ValueError(
+            f"limit: expected one number, one for each of {len(p)} rows, or one for each class, "
+            f"(1, {p.shape[1]}), got shape {np.shape(limit)}"
+        )
+    sets = 1 - p <= limits + SLACK
     if not allow_empty:
         sets[np.arange(len(p)), p.argmax(axis=1)] = True
     return sets
@@ -80,6 +86,7 @@ def label_sets(probabilities: ArrayLike, limit: ArrayLike, *, allow_empty: bool 
 
 def promised_sets(probabilities: ArrayLike, coverage: float) -> Sets:
     """(rows, classes), the fewest classes whose probabilities add up to the coverage."""
+    check_coverage(coverage)
     p = check_array("probabilities", probabilities, "rows", "classes")
     order = np.argsort(-p, axis=1, kind="stable")
     ordered = np.take_along_axis(p, order, axis=1)

@@ -20,6 +20,15 @@ def localized(walls: pd.DatetimeIndex, zone: Any) -> pd.DatetimeIndex:
     return walls.tz_localize(zone, ambiguous=summer, nonexistent="shift_forward")
 
 
+def check_no_day_is_skipped(times: pd.DatetimeIndex, goes_on: NDArray[np.bool_]) -> None:
+    """Samoa had no 30 December 2011: what belongs there would be moved behind the next time."""
+    for row in np.flatnonzero((np.diff(times.asi8) <= 0) & goes_on[1:])[:1]:
+        raise ValueError(
+            f"expected a time zone in which every day exists, got {times.tz}, which skipped one "
+            f"before {times[row + 1]:%Y-%m-%d}; convert the times to UTC"
+        )
+
+
 def walls(times: Any, rows: Any, beside: Any) -> Any:
     """What clocks show at the times in `rows`; times without a zone are that already.
 

@@ -32,6 +32,7 @@ class Column(NamedTuple):
     kind: Kind
     values: NDArray[Any]
     is_zoned: bool = False  # whether dates came with a time zone
+    is_span: bool = False  # whether numbers came as durations or times of day
     is_coded: bool = False  # whether categories came as such, not as mere texts
 
     @property

@@ -105,6 +105,20 @@ def check_zones(columns: Columns, zoned: Iterable[bool]) -> None:
             )
 
 
+def check_spans(columns: Columns, spans: Iterable[bool]) -> None:
+    """Days are not 86,400: durations are in seconds, whatever the unit of the numbers of fit."""
+    for column, was_span in zip(columns, spans, strict=False):
+        if column.is_span and column.kind == "number" and not was_span:
+            raise ValueError(not_durations(column.name))
+
+
+def not_durations(name: str) -> str:
+    return (
+        f"column {name!r}: expected numbers as in fit, got durations or times of day; convert them "
+        "to numbers of the same unit"
+    )
+
+
 def has_time_of_day(column: Column) -> bool:
     moments = column.values[~column.missing]
     return bool(np.any(moments != moments.astype("datetime64[D]")))

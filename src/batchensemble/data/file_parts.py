@@ -49,7 +49,7 @@ class Parts:
 
     def check_cells(self, rows: pd.DataFrame, read: pd.DataFrame, file: TableFile) -> None:
         """Rows of a file, as they are there and as they were read."""
-        durations = _durations(rows, file)
+        durations = durations_in(rows, file)
         for name, kind in self._kinds.items():
             if kind == "date":
                 place = f"in {self._first}"
@@ -80,18 +80,18 @@ def refuse_zones(times: pd.Series, file: TableFile, *, had_zones: bool, place: s
         )
 
 
-def _durations(rows: pd.DataFrame, file: TableFile) -> set[str]:
+def durations_in(rows: pd.DataFrame, file: TableFile) -> frozenset[str]:
     """Columns of durations or times of day: by their types or, in a sheet, their first cells."""
     if file.is_text:
-        return set()
+        return frozenset()
     types = dict(zip(rows, map(str, rows.dtypes), strict=True))
     cells = {
         name: next((cell for cell in rows[name] if not is_missing(cell)), None)
         for name, type_ in types.items()
         if type_ == "object"
     }
-    return {
+    return frozenset(
         name
         for name, type_ in types.items()
         if type_.startswith(DURATION_TYPES) or isinstance(cells.get(name), DURATIONS)
-    }
+    )

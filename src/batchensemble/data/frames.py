@@ -197,7 +197,7 @@ def _read_array(name: str, values: NDArray[Any]) -> Column:
         with np.errstate(over="ignore"):  # a long double may become infinite: refused as such
             return _number(name, values.astype(np.float64))
     if kind == "m":
-        return _number(name, scalars.seconds(name, values))
+        return _number(name, scalars.seconds(name, values))._replace(is_span=True)
     if kind == "M":
         return Column(name, "date", scalars.microseconds(name, values))
     if kind in "UST":
@@ -226,7 +226,7 @@ def _read_objects(name: str, values: NDArray[Any]) -> Column:
         reals = np.array([scalars.real(value, name) for value in values])
         if truths:
             return Column(name, "boolean", reals)
-        return _number(name, reals)
+        return _number(name, reals)._replace(is_span=bool(kinds) and all_are(*DURATIONS))
     if all_are(*_WORDS):
         return Column(name, "category", scalars.texts(values))
     if all_are(dt.date, np.datetime64):

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from batchensemble.data.clocks import localized, summer_advice, walls
+from batchensemble.data.clocks import check_no_day_is_skipped, localized, summer_advice, walls
 from batchensemble.data.stamps import rounding_advice
 from batchensemble.data.telling import silenced
 from batchensemble.data.time_words import freq_word, refuse_written_dates, shown, some, when
@@ -160,7 +160,9 @@ def grid(firsts: Any, counts: Ints, freq: Any, shown_at: Any = None) -> Any:
         out[rows] = _calendar(anchor, freq, int(steps.max()) + 1, firsts.tz).asi8[steps]
         for last in np.flatnonzero(out[rows] > LAST[firsts.unit])[:1]:
             raise _too_late(anchor, int(steps[last]), freq)
-    return _as_times(out, firsts)
+    times = _as_times(out, firsts)
+    check_no_day_is_skipped(times, since > 0)
+    return times
 
 
 def _check_end(firsts: Any, counts: Ints, step: int, freq: Any) -> None:

@@ -74,7 +74,7 @@ def _orders(words: NDArray[Any]) -> list[str]:
 def _is_read(words: NDArray[Any], known: Notation, mark: str) -> bool:
     """Whether all words are numbers with this decimal mark."""
     asked = replace(known, decimal=mark, thousands=BY_DECIMAL[mark].thousands)
-    return not np.isnan(parse(words, asked)).any()
+    return bool(np.isfinite(parse(words, asked)).all())
 
 
 def typed_percent(value: float) -> str:

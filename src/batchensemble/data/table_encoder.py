@@ -116,6 +116,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         ]
         self.empty_ = np.array([c.name not in vocabulary and c.missing.all() for c in columns])
         self.zoned_ = [column.is_zoned for column in columns]
+        self.spans_ = [column.is_span for column in columns]
         self.clocks_ = np.array([c.kind == "date" and has_time_of_day(c) for c in columns])
         words = self._of_kind("category")
         self.learned_ = [j for j in words if self.names_[j] not in vocabulary]
@@ -161,6 +162,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
             )
         columns = self.as_at_fit(columns)
         date_columns.check_zones(columns, getattr(self, "zoned_", ()))  # files of 0.2 do not say
+        date_columns.check_spans(columns, getattr(self, "spans_", ()))  # nor did older ones
         return self._encode(columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

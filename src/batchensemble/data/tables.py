@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from batchensemble.data.columns import MOST_EXACT, Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
+from batchensemble.data.file_parts import durations_in
 from batchensemble.data.notation import PLAIN, Notation
 from batchensemble.data.reading import open_table
 from batchensemble.data.recognition import check_words, read_recognised, recognise
@@ -53,6 +54,7 @@ class FileTable:
     nameless: int
     notations: dict[str, Notation]
     examples: dict[str, str]
+    durations: frozenset[str] | None = None  # columns of them or of times of day, if that is known
 
 
 def read_file(
@@ -95,6 +97,7 @@ def read_file(
             file.nameless,
             {n: c.notation for n, c in columns.items() if c.notation != PLAIN and n not in named},
             {n: c.example for n, c in columns.items() if c.example and n not in named},
+            durations_in(whole, file),
         )
 
 

@@ -117,9 +117,9 @@ def fit_files(
     recipe = recipe_of(estimator.settings_, encoder, head.sizes)
     method, parts = _parts(estimator)
     n_rows = round(parts.trained_on * files.sample.n_rows)
-    estimator.settings_ |= length_for(
-        estimator.settings_, n_rows, method, recipe, has_held_out=parts.trained_on < 1
-    )
+    settings, has_held_out = estimator.settings_, parts.trained_on < 1
+    length = length_for(settings, n_rows, method, recipe, has_held_out=has_held_out)
+    estimator.settings_ = settings | length
     with tempfile.TemporaryDirectory(prefix="batchensemble-") as folder:
         shards, own = _write_shards(
             Path(folder), files, encoder, head, parts, estimator, seeds.split

@@ -121,7 +121,10 @@ class JointRegressor(MultiOutputMixin, RegressorMixin, NumberSettings):  # type:
         targets = read_targets(Y, read_columns(X).n_rows, known)
         regressors = self._regressors(list(targets))
         if is_update:
-            regressors = {name: copy.copy(one) for name, one in self.regressors_.items()}
+            regressors = {
+                name: copy.copy(self.regressors_[name]).set_params(**one.get_params(deep=False))
+                for name, one in regressors.items()
+            }
         parts: list[HeldOut[NumberPredictive]] = []
         said: dict[str, dict[str, None]] = {}
         is_interrupted = False

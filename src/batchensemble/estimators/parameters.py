@@ -197,11 +197,12 @@ MOST_PATHS = 1_000_000  # more would fill the memory, and move no digit that mat
 
 
 class Number(Interval):  # type: ignore[misc]
-    """Numbers; True is none, though Python counts it as 1."""
+    """Numbers of Python or numpy; True is none, though Python counts it as 1."""
 
     def is_satisfied_by(self, val: Any) -> bool:
         val = val.item() if isinstance(val, np.generic) else val  # a float16 overflows beside 1e9
-        return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
+        is_number = isinstance(val, int | float) and not isinstance(val, bool)
+        return is_number and bool(super().is_satisfied_by(val))
 
 
 COUNT = Number(Integral, 1, 2**31 - 1, closed="both")

@@ -1,6 +1,6 @@
 """What a fitted estimator keeps in a file, as JSON and arrays."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ def plain_lists(categories: Mapping[str, Sequence[Any]] | None) -> dict[str, Any
         return None
     given = categories.items()
     for name, words in given:
-        if isinstance(words, str) or not isinstance(words, Iterable):
+        if isinstance(words, str | Iterator) or not isinstance(words, Iterable):
             raise ValueError(
                 f"expected categories={{{name!r}: [...]}}, a list for each column, got "
                 f"{words!r:.80}"

@@ -71,6 +71,7 @@ from batchensemble.words import true_or_false
 
 LEAST_COVERAGE = 0.5  # that every group and class must have rows for
 MOST_NAMED = 5  # columns, in an error
+HOW_TO_TRAIN = ("validation_fraction", "weight_decay", "clip_norm", "batching")
 MC_DROPOUT = 0.1  # at least, where masks are all that tells members apart
 
 
@@ -236,9 +237,11 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         self._check_new_target(every.values)
         learned, held_back = self._parted(every, calibrate, seeds.split)
         watched = self._watched(eval_set, model.encoder)
-        share = self._resolved(len(learned))["validation_fraction"]
-        if watched is None and round(share * len(learned)) < FEWEST_ROWS_HELD_OUT and share:
-            fewest = math.ceil((FEWEST_ROWS_HELD_OUT - 0.5) / max(share, 1e-9))
+        settings = self._resolved(len(learned))
+        self.settings_ = self.settings_ | {name: settings[name] for name in HOW_TO_TRAIN}
+        share = settings["validation_fraction"]
+        fewest = math.ceil((FEWEST_ROWS_HELD_OUT - 0.5) / max(min(share, 1 - share), 1e-9))
+        if watched is None and len(learned) < fewest and share:
             raise ValueError(
                 f"expected at least {fewest} new rows, so that {FEWEST_ROWS_HELD_OUT} can be held "
                 f"out to see whether an update helps, got {len(learned)}; collect more, pass "
@@ -381,7 +384,8 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         method, splits = rows_of(method, most, share, target, n_watched, seeds, learned.order)
         has_held_out = splits[0].held_out is not None
         settings, n_rows = self._resolved(len(learned)), len(splits[0].train)
-        self.settings_ |= length_for(settings, n_rows, method, recipe, has_held_out=has_held_out)
+        length = length_for(settings, n_rows, method, recipe, has_held_out=has_held_out)
+        self.settings_ = self.settings_ | length
         data = training_data(x, target, learned, pick_device(self.device))
         if watched is not None:
             beside = encoder.transform(watched.columns), head.encode(self._known(watched))

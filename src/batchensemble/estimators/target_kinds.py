@@ -123,7 +123,7 @@ def _checked_bounds(y: Floats, bounds: Sequence[float] | None) -> tuple[float, f
         low, high = known[0]
     else:
         is_pair = len(bounds) == 2 and all(isinstance(end, Real) for end in bounds)
-        low, high = map(float, bounds) if is_pair else (math.nan, math.nan)
+        low, high = bounds if is_pair else (math.nan, math.nan)
     if not -1e100 <= low < high <= 1e100:
         raise ValueError(
             "expected target_bounds=(low, high), two numbers of size at most 1e100 with "
@@ -134,7 +134,7 @@ def _checked_bounds(y: Floats, bounds: Sequence[float] | None) -> tuple[float, f
             f"expected targets from {low:g} to {high:g}, got values from {y.min():g} to "
             f"{y.max():g}; pass other target_bounds, or target='real'"
         )
-    return low, high
+    return float(low), float(high)
 
 
 def _check_range(y: Floats, kind: str) -> None:

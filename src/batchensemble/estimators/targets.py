@@ -120,7 +120,7 @@ def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     numbers = (Real, Decimal, np.bool_, type(None), type(pd.NA))
     odd = [] if given.dtype.kind in "biuf" else given.ravel().tolist()
     if given.dtype == object:
-        odd = [value for value in odd if not isinstance(value, numbers)]
+        odd = [value for value in odd if not isinstance(value, numbers) or _is_past_floats(value)]
         given = given if odd else np.where(pd.isna(given), np.nan, given)
     if given.ndim == 0:
         raise ValueError(
@@ -137,6 +137,10 @@ def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
             given, np.empty((n_rows, 1)), ensure_non_negative=True
         )
     return weight
+
+
+def _is_past_floats(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) > 1e300
 
 
 def read_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:

@@ -45,5 +45,8 @@ def _trial_columns(encoder: TableEncoder) -> Columns:
     for column, is_zoned in zip(columns, zoned, strict=True):
         fits = type(is_zoned) is bool and (column.kind == "date" or not is_zoned)
         require(fits, "which dates have zones")
+    spans = getattr(encoder, "spans_", [])  # older files do not say
+    is_known = type(spans) is list and all(type(one) is bool for one in spans)
+    require(is_known, "which numbers were durations")
     columns = [c._replace(is_zoned=z) for c, z in zip(columns, zoned, strict=True)]
     return Columns(tuple(columns))

@@ -27,7 +27,7 @@ def censored_nll(y: ArrayLike, *, censored: ArrayLike, dist: Dist, whole: bool =
 
 def censored_logs(y: ArrayLike, *, censored: ArrayLike, dist: Dist, whole: bool) -> Array:
     """(rows,), the logarithms whose mean that is."""
-    mask, truth = _mask(censored, len(dist)), check_array("y", y, len(dist))
+    mask, truth = _mask(censored, dist), check_array("y", y, len(dist))
     above = dist.log_survival(truth - 0.5 if whole else truth)
     return np.where(mask, above, dist.log_prob(truth))
 
@@ -47,7 +47,7 @@ def censored_coverage(
     given that it is at least y. With `whole`, y and the ends are counts, to which all within a
     half is rounded.
     """
-    mask, truth = _mask(censored, len(dist)), check_array("y", y, len(dist))
+    mask, truth = _mask(censored, dist), check_array("y", y, len(dist))
     low, high = (check_array("interval", end, len(dist)) for end in (lower, upper))
     is_inside = (low <= truth) & (truth <= high)
     half = 0.5 if whole else 0.0
@@ -72,7 +72,7 @@ def censored_coverage_curve(
     Where the truth is at least y, its probability integral transform is taken as uniform above
     P(Y < y). With `whole`, y are counts, and so are the ends of intervals.
     """
-    mask, shares = _mask(censored, len(dist)), []
+    mask, shares = _mask(censored, dist), []
     if whole and mask.any():  # rounded intervals hold more than their level
         for level in LEVELS:
             lower, upper = to_whole(dist.interval(level)).T
@@ -102,8 +102,12 @@ def _ends(dist: Dist) -> tuple[Array, Array]:
     return lowest, before_highest
 
 
-def _mask(censored: ArrayLike, n: int) -> NDArray[np.bool_]:
-    mask = as_given("censored", censored)
+def _mask(censored: ArrayLike, dist: Dist) -> NDArray[np.bool_]:
+    if not isinstance(dist, Dist):
+        raise TypeError(
+            f"expected dist as a Regressor's predict_dist returns it, got a {type(dist).__name__}"
+        )
+    n, mask = len(dist), as_given("censored", censored)
     if mask.shape != (n,) or mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
         raise ValueError(
             f"censored: expected True or False for {n} rows, got shape {mask.shape} of {mask.dtype}"

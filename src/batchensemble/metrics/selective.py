@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from batchensemble.metrics.classification import check_classes
 from batchensemble.predictive import Array, check_array
-from batchensemble.predictive.checks import refuse_masked
+from batchensemble.predictive.checks import as_given
 
 COVERAGES: Array = np.arange(6, 21) / 20  # 0.30, 0.35, ..., 1.00
 COVERAGES.setflags(write=False)
@@ -100,8 +100,7 @@ def shift_auroc(is_shifted: ArrayLike, *, score: ArrayLike) -> float:
 
     The area under the ROC curve: 0.5 is chance, 1 is perfect.
     """
-    refuse_masked("is_shifted", is_shifted)
-    shifted = np.array(is_shifted)
+    shifted = as_given("is_shifted", is_shifted)
     if shifted.ndim != 1 or not np.all((shifted == 0) | (shifted == 1)):
         raise ValueError(
             f"is_shifted: expected one True or False per row, got shape {shifted.shape} of "

@@ -15,6 +15,7 @@ from batchensemble.predictive import (
     Array,
     CategoricalPredictive,
     GaussianPredictive,
+    JointPredictive,
     Predictive,
     SamplePredictive,
     TransformedPredictive,
@@ -141,6 +142,8 @@ def _other(wanted: str, dist: object) -> TypeError:
     }
     kind = kinds.get(type(dist))
     cure = f"use {_SUMMARIES[kind]}" if kind else "pass what predict_dist returns"
+    if isinstance(dist, JointPredictive):
+        cure = f"pass one target at a time: dist[{next(iter(dist))!r}]"
     return TypeError(f"expected a distribution of {wanted}, got a {type(dist).__name__}; {cure}")
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from batchensemble.nn.linear import BatchEnsembleLinear, repeated
+from batchensemble.nn.members import check_count
 
 
 class Cell(nn.Module):
@@ -20,6 +21,8 @@ class Cell(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int, n_members: int) -> None:
         super().__init__()
+        check_count("input_size", input_size)
+        check_count("hidden_size", hidden_size)
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.n_members = n_members
@@ -129,7 +132,8 @@ class GRUBECell(Cell):
         generator: Generator | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size, n_members)
-        if set(gates) - set("czf") or len(set(gates)) < len(gates):
+        is_text = isinstance(gates, str)
+        if not is_text or set(gates) - set("czf") or len(set(gates)) < len(gates):
             raise ValueError(
                 "expected gates to be a subset of the letters 'czf' (candidate, update, reset), "
                 f"each at most once, got {gates!r}"

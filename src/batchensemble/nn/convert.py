@@ -56,7 +56,8 @@ def convert(
     `softmax(x, dim=1)`, must itself leave the axis before the last alone. A BatchNorm1d is taken
     for one over (batch, features), not over the channels of a sequence.
 
-    Layers used twice stay one layer, and tied weights stay tied. Shared weights that are frozen
+    Layers used twice stay one layer, and tied weights stay tied, unless members own them (the
+    letters w and b). Shared weights that are frozen
     stay frozen; what each member owns is trained (see `requires_grad_`). LayerNorm, RMSNorm and
     BatchNorm1d get parameters (and statistics) per member, whatever `select` says. Activations,
     dropout and embeddings stay as they are. Convolutions, attention, recurrent layers, pooling,
@@ -68,6 +69,7 @@ def convert(
             "expected adapters as letters, such as 'rsb', and leave as a tuple of module types, "
             f"such as (nn.Flatten,), got {adapters!r} and {leave!r}"
         )
+    _check_select(select)
     _refuse_hooks(module, nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.BatchNorm1d)
     module = copy.deepcopy(module)
     converted: dict[int, nn.Module] = {}
@@ -186,11 +188,15 @@ def _selected(names: list[str], layer: nn.Linear, select: Select | None, used: s
     return bool(chosen)
 
 
+def _check_select(select: Select | None) -> None:
+    is_names = isinstance(select, Collection) and not isinstance(select, str)
+    if not (select is None or callable(select) or is_names):
+        raise TypeError(f"expected select to be a list of names or a function, got {select!r:.80}")
+
+
 def _check_names_were_found(select: Select | None, used: set[str], module: nn.Module) -> None:
     if select is None or callable(select):
         return
-    if isinstance(select, str):
-        raise TypeError(f"expected select to be a list of names, got the string {select!r}")
     missing = sorted(set(select) - used)
     if missing:
         known = [name for name, child in module.named_modules() if type(child) is nn.Linear]

@@ -63,8 +63,8 @@ class BatchEnsembleLinear(nn.Module):
             ("n_members", n_members),
         ):
             check_count(name, count)
-        unknown = set(adapters) - set("wrsb")
-        if unknown or len(set(adapters)) < len(adapters):
+        is_text = isinstance(adapters, str)
+        if not is_text or set(adapters) - set("wrsb") or len(set(adapters)) < len(adapters):
             raise ValueError(
                 f"expected adapters to be a subset of the letters 'wrsb', each at most once, "
                 f"got {adapters!r}"

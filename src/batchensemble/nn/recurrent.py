@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from batchensemble.nn.cells import BatchEnsembleRNNCell, Cell, GRUBECell, GRUCell, Steps
-from batchensemble.nn.members import check_features, check_members
+from batchensemble.nn.members import check_count, check_features, check_members
 
 State = tuple[Tensor, ...]
 """One (batch, members, hidden) for each layer."""
@@ -215,6 +215,5 @@ class GRU(RecurrentLayer):
 
 def _sizes(input_size: int, hidden_size: int, n_layers: int) -> list[int]:
     """What each layer reads."""
-    if n_layers < 1:
-        raise ValueError(f"expected n_layers of at least 1, got {n_layers}")
+    check_count("n_layers", n_layers)
     return [input_size, *[hidden_size] * (n_layers - 1)]

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -36,6 +36,10 @@ class Predictive(ABC):
             chosen = slice(0)
         arrays = {name: getattr(self, name)[chosen] for name in self._by_row}
         return replace(self, **arrays)  # type: ignore[type-var]
+
+    def __reduce__(self) -> Any:
+        """Copies never change, either."""
+        return type(self), tuple(getattr(self, one.name) for one in fields(self))  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} samples, {self.n_members} members)"

@@ -9,6 +9,7 @@ from scipy.special import entr, rel_entr
 
 from batchensemble.predictive.base import Predictive, average
 from batchensemble.predictive.checks import (
+    UNREADABLE,
     Array,
     Labels,
     Rng,
@@ -55,7 +56,7 @@ class CategoricalPredictive(Predictive):
             is_class = labels[..., None] == self.classes
             others = labels[~np.any(is_class, axis=-1)]
             are_known = labels.shape == (len(self),) and not len(others)
-        except (RuntimeError, TypeError, ValueError, IndexError):  # gaps, tensors, odd lists
+        except (*UNREADABLE, IndexError):  # gaps, tensors, odd lists
             labels, others, are_known = np.array(None), np.array([None]), False
         if not are_known:
             some = (others if len(others) else labels.ravel())[:5].tolist()

@@ -11,6 +11,7 @@ Labels = NDArray[np.int64]
 Rng = np.random.Generator | int
 
 LARGEST = 1e150  # its square is still a float64
+UNREADABLE = (OverflowError, RuntimeError, TypeError, ValueError)  # what numpy says of others' data
 MOST_DRAWN = 2**26  # values of all draws together: half a gigabyte
 
 
@@ -48,7 +49,7 @@ def _numbers(name: str, value: ArrayLike) -> Array:
         cells = given.ravel().tolist() if given.dtype == object else []
         is_other = given.dtype.kind in "cmMSUT" or any(isinstance(c, str | bytes) for c in cells)
         array = None if is_other else np.array(given, dtype=np.float64)
-    except (RuntimeError, TypeError, ValueError):  # tensors with gradients, texts, odd lengths
+    except UNREADABLE:  # tensors with gradients, texts, odd lengths
         array = None
     if array is None:
         raise ValueError(f"{name}: expected numbers, got {value!r:.80}; convert them")
@@ -83,7 +84,7 @@ def as_given(name: str, value: ArrayLike) -> NDArray[Any]:
     refuse_masked(name, value)
     try:
         return np.asarray(value)
-    except (RuntimeError, TypeError, ValueError):
+    except UNREADABLE:
         return np.array(None)
 
 
@@ -120,7 +121,7 @@ def check_levels(q: ArrayLike) -> Array:
     try:
         levels = _numbers("q", q)
         given = np.ravel(np.asarray(q, dtype=object))
-    except (RuntimeError, TypeError, ValueError):  # texts, or lists of different lengths
+    except UNREADABLE:  # texts, or lists of different lengths
         levels = given = np.array([])
     is_number = levels.ndim < 2 and not any(isinstance(q, bool | np.bool_) for q in given)
     if not is_number or levels.size == 0 or not np.all((levels >= 0) & (levels <= 1)):

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,7 +47,9 @@ class GaussianPredictive(MixturePredictive):
                 f"variances: expected values >= 0, got {variances.min():g}; "
                 "pass variances, not log-variances: exp(log_variance)"
             )
-        if not 0 <= self.tail_share < 1 or not 1 <= self.tail_width <= WIDEST_TAIL:
+        tails = self.tail_share, self.tail_width
+        are_numbers = all(isinstance(one, Real) for one in tails)
+        if not are_numbers or not 0 <= tails[0] < 1 or not 1 <= tails[1] <= WIDEST_TAIL:
             raise ValueError(
                 f"expected a tail_share in [0, 1) and a tail_width from 1 to {WIDEST_TAIL:g}, "
                 f"got {self.tail_share} and {self.tail_width}"

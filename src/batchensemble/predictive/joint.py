@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +37,10 @@ class JointPredictive(Mapping[str, NumberPredictive]):
             )
         correlation = check_correlation(self.correlation, len(self.targets))
         object.__setattr__(self, "correlation", read_only(correlation))
+
+    def __reduce__(self) -> Any:
+        """Copies never change, either."""
+        return type(self), (dict(self.targets), np.array(self.correlation))
 
     def __getitem__(self, name: str) -> NumberPredictive:
         return self.targets[name]

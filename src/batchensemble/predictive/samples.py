@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -131,8 +132,8 @@ class SamplePredictive(NumericPredictive):
         a horizon of 1 scores 0.
         """
         truth = check_array("y", y, len(self), self.horizon)
-        if not 0 < p < np.inf:
-            raise ValueError(f"p: expected a number > 0, got {p}; usual are 0.5, 1 and 2")
+        if not isinstance(p, Real) or not 0 < p < np.inf:
+            raise ValueError(f"p: expected a number > 0, got {p!r:.80}; usual are 0.5, 1 and 2")
         draws = self._draws
         out = np.zeros(len(self))
         for rows in chunks(len(self), draws.shape[1] * self.horizon):

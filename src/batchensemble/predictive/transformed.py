@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from batchensemble.predictive.base import MixturePredictive, chunks
+from batchensemble.predictive.base import MixturePredictive, chunks, read_only
 from batchensemble.predictive.checks import Array, Rng, central_levels, check_levels
 from batchensemble.predictive.gaussian import GaussianPredictive
 from batchensemble.predictive.transforms import Transform
@@ -162,6 +162,10 @@ class TransformedPredictive(MixturePredictive):
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
         """Means and variances of the members."""
+        means, variances = self._both_moments()
+        return read_only(means), read_only(variances)
+
+    def _both_moments(self) -> tuple[Array, Array]:
         means, stds, weights = self.latent._parts()
         parts = _moments(self.transform, means.ravel(), stds.ravel())
         shape = len(self), means.shape[1] // self.n_members, self.n_members

@@ -108,8 +108,10 @@ class Session:
 
     def run(self, units: Sequence[Unit], additions: Additions = NOTHING) -> None:
         """Run unfinished units, the longest first, with a progress bar and their first metrics."""
-        if self.n_jobs == 0:
-            raise ValueError("expected jobs of at least 1, or -1 for one per core, got 0")
+        if self.n_jobs == 0 or self.n_jobs < -1:
+            raise ValueError(
+                f"expected jobs of at least 1, or -1 for one per core, got {self.n_jobs}"
+            )
         store, profile = Store(self.folder / "runs"), self.profile
         store.check(profile.settings)
         runs = [run for unit in units for run in unit.runs]

@@ -207,8 +207,9 @@ def sample_paths(
         x, _ = windows.take(rows)
         own = seeds[first : first + size]
         try:
-            noise = path_noise(own, n_paths, members.n_members, windows.horizon).to(windows.device)
             with torch.inference_mode(), single_precision():
+                noise = path_noise(own, n_paths, members.n_members, windows.horizon)
+                noise = noise.to(windows.device)
                 parts = [network.simulate(x, part, masks) for part in noise.split(paths_at_once, 1)]
                 paths = torch.cat(parts, 1).transpose(1, 2)
         except torch.OutOfMemoryError:

@@ -1,4 +1,4 @@
-"""Single precision, whatever torch's default is in this process, and no mixed one."""
+"""Single precision on the processor, whatever torch's defaults are in this process."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +14,7 @@ def _to_single() -> torch.dtype:
     return before
 
 
+_CPU = torch.device("cpu")
 _SINGLE = SharedSetting(_to_single, torch.set_default_dtype)
 
 
@@ -24,5 +25,7 @@ def single_precision() -> Iterator[None]:
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
                 stack.enter_context(torch.autocast(device, enabled=False))
+        if torch.get_default_device() != _CPU:
+            stack.enter_context(_CPU)
         stack.enter_context(_SINGLE.held())
         yield
