@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from batchensemble.training.direct import Direct, places_read
+from batchensemble.training.direct import Direct
 from batchensemble.training.losses import GaussianCRPS
 from batchensemble.training.smoothing import smoothers
 
@@ -154,16 +154,32 @@ def test_a_longer_forecast_begins_like_a_shorter_one_and_goes_on_from_its_draws(
     assert not torch.allclose(made.simulate(x, other)[..., -1], long[..., -1])
 
 
+@pytest.mark.parametrize("n_members", [1, 3])
+@pytest.mark.parametrize("at_once", [1, 5000, 2**20])
+def test_a_long_forecast_is_that_of_each_path_read_like_a_series(monkeypatch, n_members, at_once):
+    monkeypatch.setattr("batchensemble.training.direct.ERRORS_AT_ONCE", at_once)
+    noise = torch.randn(3, 4, n_members, 13, generator=torch.Generator().manual_seed(1)).double()
+    made, x = network(n_members, spread=spread(1.2, 0.5)), windows(3, 15, zero=-8.0)
+    x[1, :20, 2], x[2, 8:12, 2], x[0, REACH + 1, 2] = -1, 0, 0  # the last lies ahead
+    paths = made.simulate(x[:, : REACH + 13], noise)
+    for window, path in np.ndindex(3, 4):
+        y = shown(x[window, None], n_members).clone()
+        y[0, REACH:, :, 0], y[0, REACH:, :, 2] = 0, 1
+        for first in range(0, 13, HORIZON):
+            known = slice(first, first + REACH + HORIZON)
+            own = torch.zeros(1, n_members, HORIZON).double()
+            steps = noise[window, path, :, first : first + HORIZON]
+            own[0, :, : steps.shape[1]] = steps
+            outputs = made(y[:, known])
+            drawn = made._drawn(outputs.transpose(-2, -3), own, shared=first == 0)
+            y[0, REACH + first : REACH + first + HORIZON, :, 0] = drawn[0].T
+        torch.testing.assert_close(paths[window, path], y[0, REACH : REACH + 13, :, 0].T)
+
+
 def test_a_context_that_would_fill_the_memory_is_refused():
     settings = {"context": 10**6, "horizon": 1000, "seasons": (1,)}
     with pytest.raises(ValueError, match="a context of 1,000,000 steps and a horizon of 1,000"):
         Direct(1, (1, 1), draw=GaussianCRPS().draw, **settings)
-
-
-def test_of_a_long_context_the_last_values_and_those_a_week_before_are_read():
-    assert places_read(72, 18, (12,)) == list(range(72))
-    read = places_read(400, 3, (24, 168))
-    assert read == [232, 233, 234, *range(328, 400)]
 
 
 def test_a_season_that_was_seen_once_makes_no_forecast_certain():

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy.ndimage import uniform_filter1d
 
-from batchensemble.training.smoothing import ALPHAS, BLENDED, KINDS, smoothers
+from batchensemble.training.smoothing import ALPHAS, BLENDED, KINDS, places_read, smoothers
 
 
 def values(n=60, seed=0):
@@ -75,3 +75,9 @@ def test_with_one_season_nothing_is_blended():
     for seasons, reach in (((12,), 60), ((24, 168), 336)):  # a week must be there twice
         plain, blended = (smoothers(reach, 3, seasons, blended=each) for each in (False, True))
         assert all(map(np.array_equal, plain, blended))
+
+
+def test_of_a_long_context_the_last_values_and_those_a_week_before_are_read():
+    assert places_read(72, 18, (12,)) == list(range(72))
+    read = places_read(400, 3, (24, 168))
+    assert read == [232, 233, 234, *range(328, 400)]

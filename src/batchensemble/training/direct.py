@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor
 
 from batchensemble.training.networks import MLP, Draw, Network
-from batchensemble.training.smoothing import LONG, smoothers
+from batchensemble.training.smoothing import LONG, places_read, smoothers
 
 LARGEST_INPUT = 10.0
 CORRECTION = 0.3  # how fast the correction is learned: few series teach one that holds
@@ -20,8 +20,8 @@ MOST_EVIDENCE = 28  # one-step errors: more would leave one smoother only
 PENALTY = 0.3  # of what a smoother estimates, beside so little evidence
 MOST_EVIDENCE_LONG, PENALTY_LONG = 72, 1.0  # of the few smoothers of a long context
 NO_EVIDENCE = -1e4  # of a smoother of which no error counts
-MOST_READ = 72  # values of a long context that the MLP reads
 FAR = 1000.0  # from zero, in units of the scaled series: there logarithms are straight lines
+ERRORS_AT_ONCE, ERRORS_AT_ONCE_GPU = 2**21, 2**26  # few enough for a cache; fill the device
 LEAST_RATIO, LARGEST_RATIO = 0.02, 10.0  # of a value to the level, both above zero
 
 
@@ -75,6 +75,7 @@ class Direct(Network):
         self.n_members, self.dropout, self.draw = n_members, dropout, draw
         self.reach, self.n_steps = context, horizon
         self.lags, self.seasons, self.blended = tuple(lags), tuple(seasons), bool(blended)
+        self._recent = min(self.seasons[0], context)  # the last values, whose mean is the level
         self.n_covariates = covariates
         self.spread = spread
         self.with_logs = context < LONG
@@ -122,22 +123,30 @@ class Direct(Network):
         reads the covariates only. Before the covariates stand the values and their zero.
         """
         shown = x if x.stride(-2) else x[..., :1, :]  # what is the same for all members once
-        values = shown[..., : self.reach, :, 0].transpose(-1, -2)
+        return self._ahead(shown[..., :2], shown[..., 2:], x.shape[-2], masks).transpose(-2, -3)
+
+    def _ahead(self, y: Tensor, known: Tensor, n_members: int, masks: Tensor | None) -> Tensor:
+        """(..., members, horizon, outputs) of the columns of `forward`'s x.
+
+        y (..., time, members or 1, 2): the values and their zero. The other columns, `known`, may
+        have axes of 1 where y has paths or members.
+        """
+        values = y[..., : self.reach, :, 0].transpose(-1, -2)
         level = values[..., -self._recent :].mean(-1, keepdim=True)
         values = values - level
-        flags = shown[..., : self.reach, :, 2].transpose(-1, -2)
-        is_known = flags.clamp(min=0)
-        above_zero = level - shown[..., 0, :, 1:2]
+        flags = known[..., : self.reach, :, 0].transpose(-1, -2)
+        above_zero = level - y[..., 0, :, 1:2]
         evidence, by_smoother, squares, growth = self._smoothed(values, flags, above_zero)
         weights = torch.softmax(evidence, -1)
         base = _mixed(weights, by_smoother)
         error = (weights * squares).sum(-1, keepdim=True).sqrt()
         read = values[..., self._places(values.device)[0]]
         near = torch.cat([read, base, level], -1).clamp(-LARGEST_INPUT, LARGEST_INPUT)
-        share = is_known.mean(-1, keepdim=True)
-        covariates = shown[..., self.reach, :, 3:]
-        inputs = torch.cat([near, weights, error.log(), share, covariates], -1)
-        inputs = inputs.expand(*inputs.shape[:-2], x.shape[-2], -1)
+        share = flags.clamp(min=0).mean(-1, keepdim=True)
+        covariates = known[..., self.reach, :, 1:]
+        for_all = (each.expand(*near.shape[:-1], -1) for each in (share, covariates))
+        inputs = torch.cat([near, weights, error.log(), *for_all], -1)
+        inputs = inputs.expand(*inputs.shape[:-2], n_members, -1)
         sizes = [self.n_steps, self.n_steps, evidence.shape[-1]]
         mean, raw, preference = self.head(inputs, masks).split(sizes, -1)
         weights = torch.softmax(evidence + preference, -1)
@@ -145,12 +154,7 @@ class Direct(Network):
         variance = _mixed(weights, squares.unsqueeze(-1) * growth + by_smoother.square())
         variance = (variance - base.square()).clamp(min=LEAST_ERROR**2)
         mean = level + base + CORRECTION * error * mean
-        return torch.stack([mean, raw + variance.log()], -1).transpose(-2, -3)
-
-    @property
-    def _recent(self) -> int:
-        """The last values, whose mean is the level."""
-        return min(self.seasons[0], self.reach)
+        return torch.stack([mean, raw + variance.log()], -1)
 
     def _smoothed(
         self, values: Tensor, flags: Tensor, above_zero: Tensor
@@ -160,14 +164,15 @@ class Direct(Network):
         The squares are mean squared errors of one step; the last is their growth, (..., K,
         horizon). `above_zero` is the level that the values are relative to.
         """
-        evidence, forecasts, squares, growth = self._linear(values, flags)
+        counted = self._counted(flags)
+        evidence, forecasts, squares, growth = self._linear(values, *counted)
         if not self.with_logs:
             return evidence, forecasts, squares, growth
         lowest = values.amin(-1, keepdim=True) + above_zero
         is_positive = lowest > LEAST_RATIO * above_zero.clamp(min=0)
         unit = torch.where(is_positive, above_zero, FAR).clamp(max=FAR)
         logs = torch.log1p((values / unit).clamp(min=LEAST_RATIO - 1))
-        others, ahead, log_squares, log_growth = self._linear(unit * logs, flags)
+        others, ahead, log_squares, log_growth = self._linear(unit * logs, *counted)
         # A density of logarithms is one of values times the values' share of the level.
         counts = flags[..., -self.n_errors :].clamp(min=0)
         mean_log = (logs[..., -self.n_errors :] * counts).sum(-1) / counts.sum(-1).clamp(min=1)
@@ -181,24 +186,32 @@ class Direct(Network):
             torch.cat([growth.expand_as(ratios), log_growth * ratios.square()], -2),
         )
 
-    def _linear(self, values: Tensor, flags: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """What the smoothers make of values, in the order of `_smoothed`."""
-        ahead, residual, growth, penalties, is_before = self._on(values.device, values.dtype)
-        n_smoothers = len(penalties)
-        errors = (values @ residual).unflatten(-1, (n_smoothers, 2, self.n_errors))
+    def _counted(self, flags: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Flags (..., reach) -> which errors count (..., K, n), how many, and penalties."""
+        *_, penalties, is_before = self._on(flags.device, flags.dtype)
         is_known, has_begun = flags.clamp(min=0), flags.clamp(-1, 0) + 1
-        was_known = torch.maximum(has_begun[..., self._places(values.device)[1]], is_before)
+        was_known = torch.maximum(has_begun[..., self._places(flags.device)[1]], is_before)
         counts, begun = (
             each[..., None, -self.n_errors :] * was_known for each in (is_known, has_begun)
         )
         n_known, n_begun = counts.sum(-1), begun.sum(-1)
-        squares = (errors.square() * counts.unsqueeze(-2)).sum(-1)
-        squares = squares / n_known.clamp(min=1).unsqueeze(-1) + LEAST_ERROR**2
         n_counted, n_begun = (n.clamp(1, self.most_evidence) for n in (n_known, n_begun))
-        penalties = self.penalty * penalties * (n_counted / n_begun)
+        return counts, n_known, self.penalty * penalties * (n_counted / n_begun)
+
+    def _linear(
+        self, values: Tensor, counts: Tensor, n_known: Tensor, penalties: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What the smoothers make of values, in the order of `_smoothed`."""
+        ahead, residual, growth, *_ = self._on(values.device, values.dtype)
+        errors = (values @ residual).unflatten(-1, (len(growth), 2, self.n_errors))
+        counts = counts.unsqueeze(-2)
+        learns = torch.is_grad_enabled()  # otherwise in place: new memory costs as much again
+        squares = (errors.square() * counts if learns else errors.square_().mul_(counts)).sum(-1)
+        squares = squares / n_known.clamp(min=1).unsqueeze(-1) + LEAST_ERROR**2
+        n_counted = n_known.clamp(1, self.most_evidence)
         evidence = -0.5 * n_counted * squares.log().mean(-1) - penalties
         evidence = torch.where(n_known > 0, evidence, NO_EVIDENCE)
-        forecasts = (values @ ahead).unflatten(-1, (n_smoothers, self.n_steps))
+        forecasts = (values @ ahead).unflatten(-1, (len(growth), self.n_steps))
         return evidence, forecasts, squares[..., 0], growth
 
     def _on(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, ...]:
@@ -232,34 +245,43 @@ class Direct(Network):
         The noise is standard, of the same shape as the paths. `masks`, (members, units), are those
         of MC dropout.
         """
-        n_windows, n_paths, n_members, n_steps = noise.shape
-        n_blocks = math.ceil(n_steps / self.n_steps)
-        x = torch.nn.functional.pad(x, (0, 0, 0, n_blocks * self.n_steps - n_steps))
-        noise = torch.nn.functional.pad(noise, (0, n_blocks * self.n_steps - n_steps))
-        if n_blocks > 1:  # what is drawn is known, whether or not the truth is
-            x = x.clone()
-            x[:, self.reach :, 2] = 1
-        outputs = self(x.unsqueeze(-2).expand(-1, -1, n_members, -1), masks)
-        paths = [self._drawn(outputs.unsqueeze(1), noise[..., : self.n_steps], shared=True)]
-        rows = x.unsqueeze(1).unsqueeze(-2).expand(-1, n_paths, -1, n_members, -1)
-        for block in range(1, n_blocks):
-            first = block * self.n_steps
-            drawn = torch.cat(paths, -1).transpose(-1, -2)  # (batch, paths, steps, members)
-            values = torch.cat([rows[..., : self.reach, :, 0], drawn], -2)[..., -self.reach :, :]
-            values = torch.nn.functional.pad(values, (0, 0, 0, self.n_steps))
-            covariates = rows[..., first : first + self.reach + self.n_steps, :, 1:]
-            block_x = torch.cat([values.unsqueeze(-1), covariates], -1).flatten(0, 1)
-            outputs = self(block_x, masks).unflatten(0, (n_windows, n_paths))
-            own = noise[..., first : first + self.n_steps]
-            paths.append(self._drawn(outputs, own, shared=False))
+        n_steps, size = noise.shape[-1], self.n_steps
+        n_more = -n_steps % size
+        x = torch.nn.functional.pad(x, (0, 0, 0, n_more))
+        noise = torch.nn.functional.pad(noise, (0, n_more))
+        outputs = self(x.unsqueeze(-2).expand(-1, -1, noise.shape[2], -1), masks)
+        outputs = outputs.transpose(-2, -3).unsqueeze(1)
+        paths = [self._drawn(outputs, noise[..., :size], shared=True)]
+        if n_steps > size:
+            y, known = x[:, None, :, None].split([2, x.shape[-1] - 2], -1)
+            y = y.expand(-1, noise.shape[1], -1, noise.shape[2], -1)
+            y, known = (each.clone(memory_format=torch.contiguous_format) for each in (y, known))
+            known[:, :, self.reach :, :, 0] = 1  # what is drawn is, whether or not the truth is
+        for start in range(size, n_steps, size):
+            y[:, :, self.reach + start - size : self.reach + start, :, 0] = paths[-1].mT
+            times = slice(start, start + self.reach + size)
+            outputs = self._in_parts(y[:, :, times], known[:, :, times], masks)
+            paths.append(self._drawn(outputs, noise[..., start : start + size], shared=False))
         return torch.cat(paths, -1)[..., :n_steps]
 
+    def _in_parts(self, y: Tensor, known: Tensor, masks: Tensor | None) -> Tensor:
+        """`_ahead` of (windows, paths, ...) and (windows, 1, ...), of few paths at a time."""
+        n_windows, n_paths, _, n_members, _ = y.shape
+        floats = ERRORS_AT_ONCE_GPU if y.is_cuda else ERRORS_AT_ONCE
+        size = max(1, floats // (2 * self.is_before.size * n_members))
+        n_parts = math.ceil(n_windows / max(1, size // n_paths)), math.ceil(n_paths / size)
+        windows = zip(*(each.tensor_split(n_parts[0]) for each in (y, known)), strict=True)
+        parts = [
+            [self._ahead(part, its, n_members, masks) for part in own.tensor_split(n_parts[1], 1)]
+            for own, its in windows
+        ]
+        return torch.cat([torch.cat(each, 1) for each in parts])
+
     def _drawn(self, outputs: Tensor, noise: Tensor, *, shared: bool) -> Tensor:
-        """Outputs (..., horizon, members, 2) and noise (..., members, horizon) -> values.
+        """Outputs (..., members, horizon, 2) and noise (..., members, horizon) -> values.
 
         `shared`: the members forecast the same window, and are stretched around their mean.
         """
-        outputs = outputs.transpose(-2, -3)  # (..., members, horizon, 2)
         if self.spread is None:
             return self.draw(outputs, noise)
         factors, cholesky = (
@@ -276,16 +298,3 @@ def _mixed(weights: Tensor, by_smoother: Tensor) -> Tensor:
     if by_smoother.shape[-3] == 1:  # one product for all members
         return weights @ by_smoother.squeeze(-3)
     return (weights.unsqueeze(-2) @ by_smoother).squeeze(-2)
-
-
-def places_read(reach: int, horizon: int, seasons: Sequence[int]) -> list[int]:
-    """Which of the known values the MLP reads.
-
-    All of a short context; of a long one the last two seasons, and what lies the longest season
-    before the steps ahead.
-    """
-    if reach < LONG:
-        return list(range(reach))
-    first = reach - min(reach, max(2 * seasons[0], MOST_READ))
-    before = [reach - seasons[-1] + step for step in range(horizon)]
-    return sorted({*range(first, reach), *(place for place in before if 0 <= place < reach)})

@@ -1,5 +1,6 @@
 """Exponential smoothing as matrices: many smoothers, each linear in the values it reads."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ DAMPING, TREND_WEIGHT = 0.95, 0.2
 LEAST_DRIFT_ALPHA = 0.15
 MOST_ERRORS = 96  # the latest one-step errors, by which smoothers are judged
 MOST_ERRORS_LONG = 48
+MOST_READ = 72  # values of a long context that the MLP reads
 BLENDED = 0.8  # of what the indices of a long season say beside those of a short one
 BLUR = 0.2  # of the short season, in which they are taken to say about the same
 
@@ -137,3 +139,16 @@ def _seasonal_indices(values: Floats, season: int) -> Floats:
     )
     centred: Floats = indices - indices.mean(1, keepdims=True)
     return centred
+
+
+def places_read(reach: int, horizon: int, seasons: Sequence[int]) -> list[int]:
+    """Which of the known values the MLP reads.
+
+    All of a short context; of a long one the last two seasons, and what lies the longest season
+    before the steps ahead.
+    """
+    if reach < LONG:
+        return list(range(reach))
+    first = reach - min(reach, max(2 * seasons[0], MOST_READ))
+    before = [reach - seasons[-1] + step for step in range(horizon)]
+    return sorted({*range(first, reach), *(place for place in before if 0 <= place < reach)})
