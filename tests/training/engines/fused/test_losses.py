@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from batchensemble.training.engines.fused.losses import categorical, crps, gaussian
@@ -104,6 +104,7 @@ def test_a_categorical_loss_of_nan_is_nan():
 
 @pytest.mark.parametrize("bounds", [(-10.0, 4.0), (-2.0, 1.0), (-0.1, 0.1), FREE])
 @given(seed=SEEDS, n=ROWS, spread=st.sampled_from([0.1, 1.0, 4.0]), far=st.sampled_from([1, 1e3]))
+@example(seed=1606, n=21, spread=4.0, far=1e3)
 @settings(max_examples=40, deadline=None)
 def test_the_crps_and_its_gradient_are_those_of_autograd(bounds, seed, n, spread, far):
     random, out, weights = drawn(seed, n, 2)
@@ -117,7 +118,9 @@ def test_the_crps_and_its_gradient_are_those_of_autograd(bounds, seed, n, spread
     _, log_variance = loss.moments(torch.from_numpy(out).double())
     std = np.exp(0.5 * log_variance.numpy())
     assert agree(d[:, :1], gradient[:, :1], weights)
-    assert agree(d[:, 1:], gradient[:, 1:], weights, std[:, None])
+    # Autograd's terms are as large as the error, of which float64 keeps 52 bits; ours are not.
+    lost = 2.0**-52 * np.abs(y - out[:, 0]) / 1e-5
+    assert agree(d[:, 1:], gradient[:, 1:], weights, (std + lost)[:, None])
     size = weights @ (std + np.abs(y) + np.abs(out[:, 0]))
     assert math.isclose(ours, theirs, rel_tol=1e-5, abs_tol=1e-6 * size)
 
