@@ -309,3 +309,18 @@ def test_spreadsheets_become_texts(shell, new):
     houses(14, seed=3).to_excel(new / "c.xlsx", index=False)
     shell("predict", "price.be", "new/*.xlsx", "-o", "out")
     assert np.isfinite(pd.read_csv(shell.folder / "out" / "c.csv")["mean"]).all()
+
+
+def test_predictions_that_others_take_away_meanwhile_are_missed_in_one_line(
+    shell, new, monkeypatch
+):
+    keep = folders._keep_record
+
+    def taken(out, *rest):
+        (out / "a.csv").unlink()
+        keep(out, *rest)
+
+    monkeypatch.setattr(folders, "_keep_record", taken)
+    said = shell("predict", "price.be", "new", "-o", "out", code=1).stderr
+    assert "1 files have no predictions any more" in said
+    assert "bug" not in said

@@ -2,6 +2,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -448,3 +449,27 @@ def test_a_damaged_model_of_a_group_is_fitted_again(towns):
     assert "2 already existed" in towns(*FIT).output
     assert files().keys() == whole.keys()
     towns("predict", "models", "towns.csv", "-o", "out.csv")
+
+
+def test_a_kill_between_a_model_and_the_index_does_not_leave_a_model_of_other_rows(
+    towns, monkeypatch
+):
+    words = ("fit", "towns.csv", "-t", "price", *QUICK, "--by", "town", "-o", "models")
+    towns(*words)
+    before = towns("predict", "models", "towns.csv").stdout
+    shutil.copy("towns.csv", "old.csv")
+    rows = towns.read("towns.csv", dtype=str)
+    rows.assign(price=rows["price"].astype(float) + 1e6).to_csv("towns.csv", index=False)
+    replace = os.replace
+
+    def killed(source, target):
+        replace(source, target)
+        if str(target).endswith(".be"):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(per_group.os, "replace", killed)
+        towns(*words, code=130)
+    os.replace("old.csv", "towns.csv")
+    towns(*words)
+    assert towns("predict", "models", "towns.csv").stdout == before

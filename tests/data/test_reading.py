@@ -262,3 +262,12 @@ def test_a_named_pipe_is_refused_as_such(tmp_path):
     os.mkfifo(tmp_path / "rows.csv")
     with pytest.raises(ValueError, match=r"expected a file, got the device or pipe .*rows\.csv"):
         whole(tmp_path / "rows.csv")
+
+
+def test_a_link_to_nowhere_is_called_one(tmp_path):
+    (tmp_path / "d.csv").symlink_to(tmp_path / "nowhere")
+    with (
+        pytest.raises(FileNotFoundError, match=r"no file at the end of the link .*d\.csv"),
+        open_table(tmp_path / "d.csv"),
+    ):
+        pass

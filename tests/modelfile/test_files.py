@@ -128,7 +128,8 @@ def test_what_a_killed_run_has_left_is_removed_by_the_next(tmp_path):
 
 
 def test_other_hidden_files_are_left_alone(tmp_path):
-    others = {".file", ".file.txt", ".other.0123.part", "file.0123.part"}
+    others = {".file", ".file.txt", ".other.0123.part", "file.0123.part", ".file.notes.part"}
+    others |= {f".file.txt.{16 * '0'}.part"}
     for name in others:
         (tmp_path / name).touch()
     with replacing(tmp_path / "file") as file:

@@ -169,3 +169,18 @@ def test_a_file_that_is_no_checkpoint_is_refused_in_words(tmp_path, write):
     with pytest.raises(ValueError, match="exists, but is not a checkpoint, or is damaged; choose"):
         Checkpoint(path, "this").read()
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("place", [0, 40, -40])
+def test_a_checkpoint_of_which_a_bit_changed_is_refused(rows, tmp_path, often, monkeypatch, place):
+    file = tmp_path / "run.ckpt"
+    with monkeypatch.context() as patch:
+        killed_in_epoch(4, patch)
+        with pytest.raises(MemoryError):
+            Regressor(**TINY).fit(*rows, checkpoint=file)
+    content = bytearray(file.read_bytes())
+    content[place] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match="is not a checkpoint, or is damaged"):
+        Regressor(**TINY).fit(*rows, checkpoint=file)
+    assert file.read_bytes() == content

@@ -16,10 +16,11 @@ import os, signal, sys
 from pathlib import Path
 import numpy as np, torch
 from batchensemble import Regressor
-from batchensemble.training import checkpoint, loop
+from batchensemble.training import checkpoint, engines, loop
 from batchensemble.training.processes import joined
 
 torch.set_num_threads(1)
+engines.STEPS_WORTH_COMPILING["embedded"] = 0  # which computes each network alone
 folder = Path(sys.argv[1])
 random = np.random.default_rng(0)
 X = random.normal(size=(300, 3))

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from batchensemble.estimators.base import run_digest
 from batchensemble.training.engines import Data
 from batchensemble.training.loop import Training
 from batchensemble.training.losses import GaussianNLL
@@ -103,3 +104,12 @@ def test_a_network_never_learns_from_the_part_it_is_judged_by(shards, monkeypatc
     for k in range(3):
         learned = set().union(*(each[k] for each in seen))
         assert learned == {i for i in range(N) if i % 3 != k}
+
+
+def test_a_run_is_told_from_one_with_another_value_in_a_row_that_is_not_watched(shards, tmp_path):
+    before = run_digest(shards, "settings")
+    assert run_digest(shards, "settings") == before
+    rows = np.fromfile(tmp_path / "3.rows", np.float32)
+    rows[-3] += 1
+    rows.tofile(tmp_path / "3.rows")
+    assert run_digest(shards, "settings") != before

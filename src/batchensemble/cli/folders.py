@@ -102,9 +102,9 @@ def predict_folder(
         _keep_record(out, about, wanted)
     missing = [str(s) for s, file in outputs.items() if not file.exists() and has_rows(s, options)]
     if missing:
-        raise RuntimeError(
-            f"{len(missing)} files have no predictions, the first is {missing[0]}; run the same "
-            "command again"
+        raise ValueError(
+            f"{len(missing)} files have no predictions any more, the first is {missing[0]}; they "
+            "were removed meanwhile: run the same command again"
         )
     if not any(file.exists() for file in outputs.values()):
         raise ValueError(

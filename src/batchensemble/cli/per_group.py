@@ -89,6 +89,9 @@ def fit_groups(
                         failures[name] = fitted
                         continue
                     file, n_rows = _file_of(name), len(rows[name])
+                    if (folder / file).exists():  # between the two, a kill must not mix them up
+                        index["groups"].pop(name, None)
+                        write_index(folder, index)
                     if isinstance(fitted, Path):
                         os.replace(fitted, folder / file)
                     else:

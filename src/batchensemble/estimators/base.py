@@ -266,7 +266,11 @@ def run_digest(data: Source, *settings: Any) -> str:
         if isinstance(part, Training):
             part = dataclasses.replace(part, time_limit=None, verbose=False)
         digest.update(repr(part).encode())
-    known = data.watched if isinstance(data, Shards) else data
+    known = data
+    if isinstance(data, Shards):
+        known = data.watched
+        for some in data.contents():
+            digest.update(some)
     for tensor in (getattr(known, name) for name in ("x", "y", "weight") if hasattr(known, name)):
         if tensor is not None:
             digest.update(np.ascontiguousarray(tensor.cpu().numpy()).data)

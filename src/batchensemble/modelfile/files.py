@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -71,9 +72,9 @@ class replacing:
     def _remove_stale(self) -> None:
         if fcntl is None:
             return
-        start = f".{self.path.name[:50]}."
+        own = re.compile(rf"\.{re.escape(self.path.name[:50])}\.[0-9a-f]{{16}}\.part")
         for name in os.listdir(self.path.parent):
-            if name.startswith(start) and name.endswith(".part"):
+            if own.fullmatch(name):
                 part = self.path.parent / name
                 with suppress(OSError), part.open("rb") as file:  # locked: somebody is writing it
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,6 +2,7 @@
 
 import io
 import time
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from batchensemble.modelfile.files import check_writable, replacing
 
 SECONDS = 30.0  # between two writes
+DIGEST = 32  # bytes, before the content: torch does not see a bit that changed
 
 
 class Checkpoint:
@@ -31,15 +33,14 @@ class Checkpoint:
         check_writable(self.path)
         if not self.path.exists():
             return None
-        try:
-            state: dict[str, Any] = torch.load(self.path, weights_only=True)
-            run = state.pop("run")
-        except OSError:
-            raise
-        except Exception as error:  # torch has many kinds for files that are none of its own
+        content = self.path.read_bytes()
+        digest, content = content[:DIGEST], content[DIGEST:]
+        if sha256(content).digest() != digest:
             raise ValueError(
                 f"{self.path} exists, but is not a checkpoint, or is damaged; choose another path"
-            ) from error
+            )
+        state: dict[str, Any] = torch.load(io.BytesIO(content), weights_only=True)
+        run = state.pop("run")
         if run != self.run:
             raise ValueError(
                 f"the checkpoint {self.path} is from another fit (other rows, settings or "
@@ -51,6 +52,7 @@ class Checkpoint:
         content = io.BytesIO()  # torch itself would not say that the disk is full
         torch.save(state | {"run": self.run}, content)
         with replacing(self.path) as file:
+            file.write(sha256(content.getbuffer()).digest())
             file.write(content.getbuffer())
         self.written = time.monotonic()
 
