@@ -31,6 +31,7 @@ fits = {
     "deep": {"method": "deep_ensemble", "n_members": 3, "folds": 1},
     "rows": {"folds": 1},
     "unweighted_rows": {"method": "single", "validation_fraction": 0.0, "penalty": 0.0},
+    "folds_in_torch": {"folds": 3},
 }
 with joined() as team:
     if sys.argv[2:] == ["kill"]:
@@ -52,6 +53,8 @@ with joined() as team:
         Regressor(**tiny).fit(-X if team.rank else X, y)
     else:
         for name, settings in fits.items():
+            if name == "folds_in_torch":
+                engines.STEPS_WORTH_COMPILING["embedded"] = 10**9
             model = Regressor(**tiny, **settings).fit(X, y)
             np.save(folder / f"{name}_{team.size}_{team.rank}.npy", model.predict(X))
 """
@@ -85,10 +88,17 @@ def predictions(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "tolerance"),
-    [("folds", 0), ("deep", 1e-5), ("rows", 1e-4), ("unweighted_rows", 1e-4)],
+    [
+        ("folds", 0),
+        ("folds_in_torch", 1e-5),
+        ("deep", 1e-5),
+        ("rows", 1e-4),
+        ("unweighted_rows", 1e-4),
+    ],
 )
 def test_two_processes_train_the_networks_of_one(predictions, name, tolerance):
-    """The same bits where each network is trained alone; rounding where rows are split."""
+    """The same bits where each network is computed alone; rounding where torch computes several
+    together, or rows are split."""
     alone, first, second = (predictions[f"{name}_{who}"] for who in ("1_0", "2_0", "2_1"))
     np.testing.assert_array_equal(first, second)
     np.testing.assert_allclose(first, alone, rtol=tolerance, atol=tolerance)

@@ -57,11 +57,11 @@ def convert(
     for one over (batch, features), not over the channels of a sequence.
 
     Layers used twice stay one layer, and tied weights stay tied, unless members own them (the
-    letters w and b). Shared weights that are frozen
-    stay frozen; what each member owns is trained (see `requires_grad_`). LayerNorm, RMSNorm and
-    BatchNorm1d get parameters (and statistics) per member, whatever `select` says. Activations,
-    dropout and embeddings stay as they are. Convolutions, attention, recurrent layers, pooling,
-    flattening, group and instance norms, and softmax over another axis than the last are refused.
+    letters w and b). Shared weights that are frozen stay frozen; what each member owns is trained
+    (see `requires_grad_`). LayerNorm, RMSNorm and BatchNorm1d get parameters (and statistics) per
+    member, whatever `select` says. Activations, dropout and embeddings stay as they are.
+    Convolutions, attention, recurrent layers, pooling, flattening, group and instance norms, and
+    softmax over another axis than the last are refused.
     """
     _check_module(module)
     if not isinstance(adapters, str) or not isinstance(leave, tuple):
