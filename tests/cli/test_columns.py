@@ -169,3 +169,21 @@ def test_durations_are_no_numbers_of_fit_and_are_read_where_fit_had_them(shell, 
     assert "expected" not in told.stderr
     again = load("h.be").predict(rows(f"spans.{form}")[list(load("h.be").feature_names_in_)])
     np.testing.assert_allclose(shell.read("out.csv")["mean"], again, rtol=1e-12)
+
+
+def test_durations_in_a_file_of_series_are_those_of_a_frame(shell):
+    frame = sales().assign(rest=lambda rows: pd.to_timedelta(np.arange(len(rows)) % 5, unit="h"))
+    frame["month"] = pd.to_datetime(frame["month"])
+    frame.to_parquet("s.parquet")
+    words = ("-t", "sales", "--time", "month", "--series", "store", "--future", "rest")
+    shell("fit", "s.parquet", *words, *QUICK, "--horizon", 2, "-o", "s.be")
+    model = load("s.be")
+    ends = frame["month"].max() + pd.to_timedelta([31, 62], unit="D")
+    ahead = pd.MultiIndex.from_product(
+        [frame["store"].unique(), ends.to_period("M").to_timestamp()]
+    )
+    ahead = ahead.to_frame(index=False, name=["store", "month"])
+    hours = pd.to_timedelta([3] * len(ahead), unit="h")
+    told = model.predict(2, X_df=ahead.assign(rest=hours))
+    plain = model.predict(2, X_df=ahead.assign(rest=hours.total_seconds()))
+    pd.testing.assert_frame_equal(told, plain)

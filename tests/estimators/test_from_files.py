@@ -204,3 +204,15 @@ def test_watched_rows_are_of_all_files_however_they_are_sorted(tmp_path, small, 
     lower, upper = model.predict_interval(frame[["x"]], 0.9).T
     covered = ((lower <= frame["y"]) & (frame["y"] <= upper)).mean()
     assert 0.8 <= covered <= 0.99  # as wide as the first rows need: 0.3
+
+
+def test_durations_of_files_may_be_predicted_from_frames(tmp_path):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"time": pd.to_timedelta(random.integers(1, 9, 90), unit="h")})
+    frame["y"] = random.normal(size=90)
+    frame.to_parquet(tmp_path / "f.parquet")
+    model = Regressor(epochs=1, hidden=(4,), n_members=2, random_state=0)
+    read = model.fit(tmp_path / "f.parquet", "y").predict(frame[["time"]])
+    np.testing.assert_array_equal(
+        read, model.fit(frame[["time"]], frame["y"]).predict(frame[["time"]])
+    )

@@ -92,8 +92,7 @@ def train(
                 if held_out:  # by which the same is judged, below
                     warnings.filterwarnings("ignore", "|".join((CONSTANT, NAIVE, NARROW)))
                 model.fit(*learned, **how, **facts.pop("how", {}))
-            if not is_series:
-                _note_durations(model, data.durations)
+            _note_durations(model, data.durations)
             if is_joint:
                 return _judged_targets(model, data, facts, held_out, calibrate)
             if held_out and is_series:
@@ -126,10 +125,11 @@ Prepared = tuple[Any, tuple[Any, ...], tuple[Any, ...], dict[str, Any]]
 
 
 def _note_durations(model: Any, durations: Collection[str] | None) -> None:
-    """What `fit` cannot see in numbers that were read from a file; None is not known."""
+    """What `fit` cannot see in numbers that were read from a file; None (series): not known."""
     for one in getattr(model, "regressors_", {"": model}).values():
-        encoder = one.model_.encoder
-        encoder.spans_ = [] if durations is None else [n in durations for n in encoder.names_]
+        whole = one.model_.encoder
+        for encoder in getattr(whole, "encoders_", {"": whole}).values():
+            encoder.spans_ = [] if durations is None else [n in durations for n in encoder.names_]
 
 
 def _prepare_table(

@@ -32,8 +32,8 @@ class Column(NamedTuple):
     kind: Kind
     values: NDArray[Any]
     is_zoned: bool = False  # whether dates came with a time zone
-    is_span: bool = False  # whether numbers came as durations or times of day
     is_coded: bool = False  # whether categories came as such, not as mere texts
+    is_span: bool = False  # whether numbers came as durations or times of day
 
     @property
     def missing(self) -> NDArray[np.bool_]:

@@ -106,7 +106,7 @@ def check_zones(columns: Columns, zoned: Iterable[bool]) -> None:
 
 
 def check_spans(columns: Columns, spans: Iterable[bool]) -> None:
-    """Days are not 86,400: durations are in seconds, whatever the unit of the numbers of fit."""
+    """Durations are in seconds, whatever the unit of the numbers of fit; no `spans`: not known."""
     for column, was_span in zip(columns, spans, strict=False):
         if column.is_span and column.kind == "number" and not was_span:
             raise ValueError(not_durations(column.name))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from batchensemble.data import grids
 from batchensemble.data.clocks import alike, walls
 from batchensemble.data.columns import Columns
-from batchensemble.data.date_columns import check_spans, check_zones, with_written_dates
+from batchensemble.data.date_columns import check_zones, with_written_dates
 from batchensemble.data.grids import Ints
 from batchensemble.data.longframes import Names
 from batchensemble.data.time_words import freq_word, shown, some, when
@@ -255,7 +255,6 @@ def _stacked(old: Columns | None, new: Columns | None, order: Ints) -> Columns |
     ordered = Columns(tuple(new[got.index(name)] for name in expected))
     later = with_written_dates(ordered, expected, kinds, ())
     check_zones(later, [column.is_zoned for column in old])
-    check_spans(later, [column.is_span for column in old])
     pairs = [(column, other.as_kind(column.kind)) for column, other in zip(old, later, strict=True)]
     both = [a._replace(values=np.concatenate([a.values, b.values])) for a, b in pairs]
     return Columns(tuple(both)).take(order)

@@ -163,7 +163,8 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         with self._all_or_nothing():
             self._validate_params()
             is_update = self.warm_start and hasattr(self, "model_")
-            if is_in_files(X):
+            from_files = is_in_files(X)
+            if from_files:
                 files = open_files(X, y)
                 by_row = {"sample_weight": sample_weight, "groups": groups, "censored": censored}
                 check_wanted(self, files, by_row, in_time, is_update or eval_set is not None)
@@ -180,6 +181,8 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
                 self._update(examples, calibrate, eval_set)
             else:
                 self._fit(examples, calibrate, eval_set, checkpoint)
+                if from_files:
+                    self.model_.encoder.spans_ = []  # as in `fit_files`
         return self
 
     def _fit(
