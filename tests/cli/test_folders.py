@@ -322,5 +322,5 @@ def test_predictions_that_others_take_away_meanwhile_are_missed_in_one_line(
 
     monkeypatch.setattr(folders, "_keep_record", taken)
     said = shell("predict", "price.be", "new", "-o", "out", code=1).stderr
-    assert "1 files have no predictions any more" in said
+    assert "the predictions of 1 file were removed during the run" in said
     assert "bug" not in said

@@ -103,8 +103,8 @@ def predict_folder(
     missing = [str(s) for s, file in outputs.items() if not file.exists() and has_rows(s, options)]
     if missing:
         raise ValueError(
-            f"{len(missing)} files have no predictions any more, the first is {missing[0]}; they "
-            "were removed meanwhile: run the same command again"
+            f"the predictions of {counted(len(missing), 'file')} were removed during the run, "
+            f"such as those of {missing[0]}; run the same command again"
         )
     if not any(file.exists() for file in outputs.values()):
         raise ValueError(

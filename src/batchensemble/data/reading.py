@@ -74,7 +74,7 @@ def open_table(path: Path, options: FileOptions = AS_FOUND) -> Iterator[TableFil
                 f"place, and < {path}"
             )
         if path.is_symlink():
-            raise FileNotFoundError(f"there is no file at the end of the link {path}; check it")
+            raise FileNotFoundError(f"the link {path} points to no file; correct it")
         if any(iglob(str(path), recursive=True)):
             raise ValueError(f"expected one file, got the pattern {path}; put its rows into one")
         raise FileNotFoundError(f"there is no file {path}; check the path")
