@@ -39,6 +39,22 @@ def test_a_model_equals_one_that_was_fitted_to_the_rows_of_the_group_alone(towns
     pd.testing.assert_frame_equal(towns.read("models.csv"), towns.read("ulm.be.csv"))
 
 
+def test_without_its_damaged_index_a_folder_is_fitted_again(towns):
+    towns(*FIT)
+    index = Path("models/index.json")
+    intact = json.loads(index.read_text())
+    towns("predict", "models", "towns.csv", "-o", "before.csv")
+    index.write_text(index.read_text()[:-20])
+    for command in (FIT, ("predict", "models", "towns.csv")):
+        said = towns(*command, code=1).stderr
+        assert "index.json cannot be read; fit --by writes it, once a damaged one" in said
+    index.unlink()
+    assert "already existed" not in towns(*FIT).output
+    assert json.loads(index.read_text()).keys() == intact.keys()
+    towns("predict", "models", "towns.csv", "-o", "after.csv")
+    assert Path("after.csv").read_text() == Path("before.csv").read_text()
+
+
 def test_a_run_that_was_killed_goes_on_and_gives_the_same_models(towns, monkeypatch):
     towns(*FIT, "--seed", "3")
     whole = files()

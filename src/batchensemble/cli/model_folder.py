@@ -36,9 +36,10 @@ def read_index(folder: Path) -> dict[str, Any]:
         words = [*index["columns"], *(name for entry in groups for name in entry["classes"])]
         is_known &= all(type(word) is str for word in words)
     except (OSError, RecursionError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"expected models by group in {folder}, but {path} cannot be read") from (
-            error
-        )
+        raise ValueError(
+            f"expected models by group in {folder}, but {path} cannot be read; fit --by writes it, "
+            "once a damaged one is removed"
+        ) from error
     if not is_known:
         raise ValueError(f"{path} is of another version; fit --by again")
     return dict(index)
