@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from batchensemble.conformal import Adaptation, conformal_quantile
-from batchensemble.conformal.adaptation import LOOK_BACK, STEP_SIZES
+from batchensemble.conformal.adaptation import LEVELS, LOOK_BACK, STEP_SIZES
 
 N, N_CALIBRATED = 600, 150
 
@@ -90,7 +90,7 @@ def naive(scores, alpha):
 
 def test_it_is_the_papers_algorithm_one_step_ahead():
     scores = errors(0, doubled_from=100)[:200, 0, 0]
-    ours = flat(scores[:, None, None]).miss_rates(0.8, np.arange(200))[:, 0]
+    ours = flat(scores[:, None, None]).miss_rates([0.8], np.arange(200))[0, :, 0]
     assert np.allclose(ours, naive(scores, 1 - 0.8), rtol=1e-12)
 
 
@@ -141,9 +141,30 @@ def test_intervals_of_a_higher_coverage_are_never_narrower(seed):
     scores = errors(seed, h=3)
     scores[200:] *= np.random.default_rng(seed).uniform(0.3, 1.5)  # it becomes quieter, or louder
     adaptation, asked = flat(scores), np.arange(150, N, 10)
-    levels = [0.5, 0.6, 0.8, 0.85, 0.9, 0.95, 0.97]
-    factors = np.array([adaptation.factors(level, asked) for level in levels])
-    assert (np.diff(factors, axis=0) >= 0).all()
-    alone = np.array([adaptation._factors(level, asked) for level in levels])
-    assert (np.diff(alone, axis=0) < 0).any()  # negative control
-    assert (factors == alone).mean() > 0.9
+    levels = [*np.arange(1, 100) / 100, 0.905, 0.985, 0.991, 0.993, 0.997]
+    factors = np.array([adaptation.factors(level, asked) for level in sorted(levels)])
+    assert not (np.diff(factors, axis=0) < 0).any()
+    assert np.isfinite(factors[:-1]).all()  # 0.997 takes 332 scores
+    each = adaptation._factors(np.arange(50, 100) / 100, asked)
+    assert (np.diff(each, axis=0) < 0).any()  # negative control
+    alone = adaptation._factors(LEVELS[1:], asked)
+    nested = np.array([adaptation.factors(level, asked) for level in LEVELS[1:]])
+    assert (nested == alone).mean() > 0.9
+
+
+@pytest.mark.parametrize("level", [0.68, 0.93, 0.97])
+def test_between_the_levels_that_adapt_a_level_is_kept_too(level):
+    assert abs(coverages(level, N_CALIBRATED, n_seeds=6).mean() - level) < 0.015
+
+
+def test_with_few_known_scores_a_higher_level_is_not_narrower_than_one_that_adapts():
+    scores = np.concatenate([np.full(30, 1.0), np.full(30, 9.0)])[:, None, None]
+    static = np.array([1.5])  # of calibration rows before
+    for asked in ([0], [5], [15], [25], [60]):  # from none known to enough for 0.98
+        factors = [
+            flat(scores).factors(level, np.array(asked), static) for level in (0.5, 0.9, 0.98)
+        ]
+        assert (np.diff(factors, axis=0) >= 0).all()
+    assert flat(scores).factors(0.98, np.array([40]), static) == 9.0
+    assert flat(scores).factors(0.98, np.array([25]), static) == 1.5
+    assert np.isnan(flat(scores).factors(0.98, np.array([25])))

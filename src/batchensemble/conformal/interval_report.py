@@ -61,10 +61,10 @@ def in_time(calibration: "IntervalCalibration") -> dict[str, Array]:
     def factors(level: float) -> Array | None:
         if half < fewest_rows(level):
             return None
+        static = conformal_quantile(earlier, level)
         if adaptation is None:
-            return conformal_quantile(earlier, level)
-        found = adaptation.factors(level, adaptation.times[half:])
-        return np.where(np.isnan(found), conformal_quantile(earlier, level), found)
+            return static
+        return adaptation.factors(level, adaptation.times[half:], static)
 
     def reaches(level: float) -> tuple[Array, Array] | None:
         same = factors(level)

@@ -99,9 +99,8 @@ class Forecast:
     def _adapted(self, coverage: float, adaptation: Adaptation, made: NDArray[np.int64]) -> Floats:
         """(windows, h), of past windows; those of no adaptation where too little was known then."""
         assert self.calibration is not None
-        factors, static = adaptation.factors(coverage, made), self.calibration.scores
-        factors = np.where(np.isnan(factors), conformal_quantile(static, coverage), factors)
-        return self._by_step(factors)
+        static = conformal_quantile(self.calibration.scores, coverage)
+        return self._by_step(adaptation.factors(coverage, made, static))
 
     def _by_step(self, factors: Floats) -> Floats:
         """Steps beyond the last calibrated one are as that one."""
