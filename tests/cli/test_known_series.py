@@ -3,6 +3,8 @@ import pandas as pd
 import pytest
 from sample_files import QUICK, sales
 
+from batchensemble import Forecaster, load
+
 
 @pytest.fixture
 def forecast(shell):
@@ -111,3 +113,51 @@ def test_a_series_without_rows_ahead_is_left_out_and_named(shell):
     ahead[1:].to_csv("gap.csv", index=False)
     refused = shell("predict", "f.be", "--ahead", "gap.csv", code=1).stderr
     assert "got none for series 'north' at 2022-01-01" in refused
+
+
+def with_columns(n):
+    """Daily rows with a promotion that is true or false and a time of last delivery in Oslo."""
+    random = np.random.default_rng(0)
+    is_on, days = random.random(n) < 0.4, pd.date_range("2023-01-01", periods=n)
+    seen = days.tz_localize("Europe/Oslo") + pd.Timedelta("5h")
+    sold = 10 + 3 * is_on + random.normal(size=n)
+    columns = {"promo": is_on, "seen": seen, "open": True}
+    return pd.DataFrame({"day": days, "sold": sold.round(3)} | columns)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [("--past", "promo"), ("--past", "seen"), ("--static", "open"), ("--future", "seen")],
+)
+def test_booleans_and_times_with_zones_go_on_from_fit(shell, kind, option, name):
+    frame = with_columns(70)[["day", "sold", name]]
+    for rows, file in ((frame[:60], "old"), (frame[60:], "new")):
+        if kind == "csv" and name == "seen":  # as ISO 8601 has it
+            rows = rows.assign(seen=rows["seen"].map(pd.Timestamp.isoformat))
+        write = rows.to_csv if kind == "csv" else rows.to_parquet
+        write(f"{file}.{kind}", index=False)
+    words = ("-t", "sold", "--time", "day", "--horizon", 3, option, name, *QUICK)
+    shell("fit", f"old.{kind}", *words, "-o", "m.be")
+    assert "coverage" in shell("evaluate", "m.be", f"new.{kind}").output
+    if option == "--future":
+        return
+    shell("predict", "m.be", f"new.{kind}", "-o", "out.csv")
+    role = {"--past": "past_columns", "--static": "static_columns"}[option]
+    model = load("m.be")
+    assert getattr(model, role) == [name]
+    model.update(frame[60:])
+    here = model.predict(level=[90])["BatchEnsemble"]
+    assert np.allclose(shell.read("out.csv")["mean"], here, rtol=1e-6)
+
+
+def test_a_forecaster_fitted_in_python_takes_times_with_zones_from_a_file(shell):
+    frame = with_columns(70)[["day", "sold", "seen"]]
+    names = {"time_col": "day", "target_col": "sold", "past_columns": ["seen"]}
+    Forecaster(horizon=3, epochs=2, n_members=2, **names).fit(frame[:60]).save("m.be")
+    frame[60:].to_parquet("new.parquet", index=False)
+    for command in ("predict", "evaluate"):
+        shell(command, "m.be", "new.parquet")
+    frame[60:].assign(seen=frame["seen"].dt.tz_localize(None)).to_parquet("bare.parquet")
+    for command in ("predict", "evaluate"):
+        assert "with a zone as in fit" in shell(command, "m.be", "bare.parquet", code=1).stderr

@@ -162,6 +162,27 @@ def test_another_target_or_profile_in_the_same_folder_is_refused_before_anything
     assert "expected only runs of" in " ".join(done.output.replace("│", " ").split())
 
 
+def test_costs_alone_are_a_table_and_are_not_kept_for_other_data(swift, tmp_path, monkeypatch):
+    from batchensemble.study import meters
+
+    monkeypatch.setattr(meters, "LEAST_SECONDS", {"cpu": 0.001})
+    random = np.random.default_rng(0)
+    words = ["reproduce", "--profile", "quick", "--table", "own.csv", "--target", "y"]
+    for n_columns in (2, 5):
+        frame = pd.DataFrame(random.normal(size=(60, n_columns))).add_prefix("x")
+        frame.assign(y=frame["x0"]).to_csv("own.csv", index=False)
+        done = swift.invoke(app, [*words, "--only", "costs", "--only", "own"])
+        TABLES.pop("own")
+        if n_columns == 2:
+            assert done.exit_code == 0, done.output
+            assert "No figures, no report: they need runs" in done.output
+            cost = pd.read_csv(tmp_path / "results/quick/tables/cost.csv")
+            assert len(cost) == 5
+            assert (cost["parameters"] > 0).all()
+    assert done.exit_code == 1
+    assert "got some of other data" in " ".join(done.output.replace("│", " ").split())
+
+
 @pytest.mark.slow
 def test_one_command_makes_the_main_study_ablations_costs_and_all_outputs(swift, tmp_path):
     done = swift.invoke(app, ["reproduce", "--profile", "quick", "--only", "diabetes"])

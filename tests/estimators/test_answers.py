@@ -56,7 +56,7 @@ def test_dates_of_a_file_get_the_zone_of_fit_whatever_their_column_is_called():
     model = Regressor(epochs=1, n_members=2).fit(X, X["x"])
     read = X.assign(day=days.tz_convert("UTC").tz_localize(None))
     read["self"] = read["day"]
-    zoned = with_zones(model, read)
+    zoned = with_zones(model.model_.encoder, read)
     assert (zoned["self"] == X["self"]).all()
     assert zoned["day"].equals(read["day"])
 

@@ -160,7 +160,7 @@ def _as_at_fit(model: Regressor | Classifier, frame: pd.DataFrame) -> Any:
             if isinstance(times.dtype, pd.DatetimeTZDtype):
                 times = times.dt.tz_convert("UTC").dt.tz_localize(None)
             frame[name] = times
-    return with_zones(model, frame)
+    return with_zones(encoder, frame)
 
 
 def _load_pyfunc(path: str) -> _Predictions:

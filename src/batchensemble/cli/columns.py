@@ -101,7 +101,7 @@ def read_rows(
     frame = read_as(rows, kinds, file, notations, usual_numbers(model.model_.encoder))
     _check_dates(model.model_.encoder, rows, file)
     _check_durations(model.model_.encoder, rows, file)
-    return with_zones(model, frame)
+    return with_zones(model.model_.encoder, frame)
 
 
 def read_series(
@@ -183,6 +183,8 @@ def series_in(
     names: Any = {"time": model.time_col, "series": series}
     zone = getattr(model.panel_.times, "tz", None)
     df = long_frame(frame, kinds, file.name, file.unit, **names, zone=zone)
+    for encoder in model.model_.encoder.encoders_.values():
+        df = with_zones(encoder, df)
     lost = set() if series is None else set(every[series].dropna()) - set(frame[series])
     if lost and len(frame):
         tell(

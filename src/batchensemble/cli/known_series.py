@@ -11,7 +11,7 @@ from batchensemble.cli.format import named
 from batchensemble.data.panel import Panel
 from batchensemble.data.stamps import are_at_start, starts_of_periods
 from batchensemble.data.telling import tell
-from batchensemble.data.text import typed_values
+from batchensemble.data.text import typed_values, with_zone
 from batchensemble.data.time_words import when
 from batchensemble.estimators import Forecaster
 
@@ -41,7 +41,8 @@ def with_history(model: Forecaster, df: pd.DataFrame) -> pd.DataFrame:
         if i >= 0 and first >= ahead[i * steps + 1]:
             (gaps if is_near else late).append((name, panel.last_times[i], first))
         if is_near:
-            parts.append(_rows_before(model, panel, i, first))
+            rows = np.arange(panel.starts[i], panel.starts[i + 1])
+            parts.append(rows_known(model, rows[panel.times[rows] < first]))
     _tell(gaps, "the steps between count as missing")
     _tell(late, "they are forecast from the new rows alone, since the training data are too old")
     if not parts:
@@ -64,18 +65,20 @@ def _tell(gaps: list[Gap], so: str) -> None:
         )
 
 
-def _rows_before(model: Forecaster, panel: Panel, i: int, first: Any) -> pd.DataFrame:
-    """What the model knows of series i before a time, without values where they were missing."""
-    rows = np.arange(panel.starts[i], panel.starts[i + 1])
-    rows = rows[panel.times[rows] < first]
-    known: dict[str, Any] = {model.time_col: panel.times[rows]}
-    known[model.target_col] = panel.observed[rows]
+def rows_known(model: Forecaster, rows: NDArray[np.int64]) -> pd.DataFrame:
+    """These rows of fit as a file is read, without values where they were missing."""
+    panel = model.panel_
     names = (*model.future_columns, *model.past_columns, *model.static_columns)
-    columns = panel.columns.take(rows) if panel.columns else ()
-    known |= {one.name: typed_values(one) for one in columns if one.name in names}
-    frame = pd.DataFrame(known)
-    frame.insert(0, model.id_col, panel.ids[i])
-    return frame
+    taken = panel.columns.take(rows) if panel.columns else ()
+    columns = [column for column in taken if column.name in names]
+    known: dict[str, Any] = {
+        model.id_col: panel.ids[np.searchsorted(panel.starts, rows, side="right") - 1],
+        model.time_col: panel.times[rows],
+        model.target_col: panel.observed[rows],
+        **{column.name: typed_values(column) for column in columns},
+    }
+    zoned = [column.name for column in columns if column.is_zoned]
+    return with_zone(pd.DataFrame(known), zoned)
 
 
 def with_future(

@@ -13,10 +13,9 @@ from batchensemble.cli.errors import about_file
 from batchensemble.cli.evaluation import Evaluation, Windows, doubtful
 from batchensemble.cli.forecast_scores import score_forecast
 from batchensemble.cli.interval_curves import compare_intervals
-from batchensemble.cli.known_series import left_out
+from batchensemble.cli.known_series import left_out, rows_known
 from batchensemble.cli.subgroups import by_subgroup
 from batchensemble.data.file_options import FileOptions
-from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.stamps import moved_to_start
 from batchensemble.estimators import Forecaster
 
@@ -109,15 +108,7 @@ def _continued(
     panel, new = model.panel_, new.copy()
     if model.id_col not in new:
         new[model.id_col] = model.target_col
-    computed = holiday_names(model.holidays)
-    known = pd.DataFrame(
-        {
-            model.id_col: np.repeat(panel.ids, panel.lengths),
-            model.time_col: panel.times,
-            model.target_col: panel.observed,
-            **{c.name: c.values for c in panel.columns or () if c.name not in computed},
-        }
-    )
+    known = rows_known(model, np.arange(len(panel.times)))
     last = pd.Series(panel.last_times, index=panel.ids.tolist())
     is_known = new[model.id_col].isin(last.index)
     unknown = new.loc[~is_known, model.id_col].unique()

@@ -190,8 +190,7 @@ def is_large(path: Path) -> bool:
 
 def _with_zones(table: FileTable) -> FileTable:
     """Dates are read in UTC; those that had a zone say so."""
-    zoned = [name for name in table.zoned if table.kinds[name] == "date"]
-    return replace(table, frame=with_zone(table.frame, zoned))
+    return replace(table, frame=with_zone(table.frame, table.zoned_dates))
 
 
 def _sampled(files: TableFiles) -> FileTable:
@@ -246,6 +245,7 @@ def read_training_series(
         facts["notes"] += without_rows(table.frame[series], rows[series])
     names: Any = {"time": time, "series": series, "zone": table.zoned.get(time)}
     df = long_frame(rows, table.kinds, table.name, table.unit, **names)
+    df = with_zone(df, [name for name in table.zoned_dates if name in (*future, *past, *static)])
     columns = {name: table.kinds[name] for name in (*future, *past, *static)}
     reason = "not named with --future, --past or --static"
     left_out = {name: reason for name in table.kinds if name not in every}

@@ -56,6 +56,10 @@ class FileTable:
     examples: dict[str, str]
     durations: frozenset[str] | None = None  # columns of them or of times of day, if that is known
 
+    @property
+    def zoned_dates(self) -> list[str]:
+        return [name for name in self.zoned if self.kinds[name] == "date"]
+
 
 def read_file(
     path: Path,

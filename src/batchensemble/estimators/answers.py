@@ -55,17 +55,13 @@ def with_shift(model: Regressor | Classifier, columns: Columns, coverage: float)
     return frame
 
 
-def with_zones(model: Regressor | Classifier, frame: pd.DataFrame) -> pd.DataFrame:
+def with_zones(encoder: TableEncoder, frame: pd.DataFrame) -> pd.DataFrame:
     """Dates of a file, which are in UTC, with the zone that those of fit had."""
-    return with_zone(frame, zoned_columns(model))
+    zones = zones_of(encoder).items()
+    return with_zone(frame, [name for name, is_zoned in zones if is_zoned and name in frame])
 
 
 def zones_of(encoder: TableEncoder) -> dict[str, bool]:
     """Whether columns of dates had a zone in fit; files of 0.2 do not say."""
     zoned = zip(encoder.names_, encoder.kinds_, getattr(encoder, "zoned_", ()), strict=False)
     return {name: bool(is_zoned) for name, kind, is_zoned in zoned if kind == "date"}
-
-
-def zoned_columns(model: Regressor | Classifier) -> list[str]:
-    """The columns of dates that had a zone in fit."""
-    return [name for name, is_zoned in zones_of(model.model_.encoder).items() if is_zoned]

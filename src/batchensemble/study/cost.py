@@ -19,7 +19,15 @@ import torch
 from torch import Generator
 from torch.utils.benchmark import set_torch_threads
 
-from batchensemble.study.costs_file import ENTRANTS, ONE_BY_ONE, add_costs, is_measured, read_costs
+from batchensemble.study.additions import fingerprint
+from batchensemble.study.costs_file import (
+    ENTRANTS,
+    ONE_BY_ONE,
+    add_costs,
+    check_costs,
+    is_measured,
+    read_costs,
+)
 from batchensemble.study.datasets import SERIES, TABLES
 from batchensemble.study.experiments import Experiment, SeriesExperiment, prepare
 from batchensemble.study.meters import Cost, Work, measure, meet_streams
@@ -57,14 +65,17 @@ def measure_costs(
     names = [one_of(name, (*TABLES, *SERIES), "dataset") for name in datasets]
     if n_repeats < 1:
         raise ValueError(f"expected n_repeats of at least 1, got {n_repeats}")
+    data = {name: fingerprint(name) for name in names}
+    check_costs(path, settings, data)
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     for name in names:
-        if is_measured(path, where, name, settings):
+        if is_measured(path, where, name):
             tell(f"{name} on {where}: measured before")
             continue
         start = time.monotonic()
         rows = measure_dataset(name, device, settings, n_repeats)
-        rows = [{"device": where, "dataset": name, **row} for row in rows]
+        of = {"device": where, "dataset": name} | ({"data": data[name]} if data[name] else {})
+        rows = [of | row for row in rows]
         add_costs(path, rows, settings, describe_machine())
         tell(f"{name} on {where}: measured in {time.monotonic() - start:.0f} s")
     return read_costs(path)

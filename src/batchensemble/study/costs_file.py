@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +37,35 @@ def read_costs(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def is_measured(path: Path, device: str, dataset: str, settings: Settings) -> bool:
-    """Whether the file has all rows of a dataset; one made with other settings is an error."""
+def check_costs(path: Path, settings: Settings, data: Mapping[str, str]) -> None:
+    """Raise if they were measured with other settings, or on other data of one of these datasets.
+
+    `data` has a checksum for each dataset of a user.
+    """
     costs, wanted = _read(path), dataclasses.asdict(settings)
+    cure = "use another results folder, or delete the file"
     if costs["settings"] not in (None, wanted):
         raise ValueError(
-            f"expected costs in {path} measured with {wanted}, got {costs['settings']}; "
-            "use another results folder, or delete the file"
+            f"expected costs in {path} measured with {wanted}, got {costs['settings']}; {cure}"
         )
-    here = {r["entrant"] for r in costs["rows"] if (r["device"], r["dataset"]) == (device, dataset)}
+    for row in costs["rows"]:
+        if row.get("data", "") != data.get(row["dataset"], row.get("data", "")):
+            raise ValueError(
+                f"expected costs in {path} measured on the {row['dataset']} of now, got some of "
+                f"other data; {cure}"
+            )
+
+
+def is_measured(path: Path, device: str, dataset: str) -> bool:
+    """Whether the file has all rows of a dataset."""
+    rows = read_costs(path)
+    here = {row["entrant"] for row in rows if (row["device"], row["dataset"]) == (device, dataset)}
     return here.issuperset(ENTRANTS)
+
+
+def is_full(path: Path) -> bool:
+    """Whether they were measured with the settings of the full study."""
+    return bool(_read(path)["settings"] == dataclasses.asdict(Settings()))
 
 
 def add_costs(

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from batchensemble.study.best_sets import WORDS
 from batchensemble.study.claims import claims_sheet, judge_claims, write_claims
-from batchensemble.study.costs_file import read_costs
+from batchensemble.study.costs_file import cost_sheet, is_full, read_costs
 from batchensemble.study.figures import draw_figures
 from batchensemble.study.predictions import predictions_sheet, write_predictions
 from batchensemble.study.report import grube, write_report
-from batchensemble.study.results import Study, read_results, write_runs
+from batchensemble.study.results import QUICK, Study, read_results, write_runs
 from batchensemble.study.sensitivity import sensitivity_sheet
 from batchensemble.study.sheets import make_sheets
 from batchensemble.study.store import Result, Store
@@ -27,8 +27,13 @@ def write_outputs(folder: Path, n_jobs: int = 1) -> tuple[list[Result], list[str
 
     Figures and the charts of the report are drawn by `n_jobs` processes.
     """
+    path = folder / "costs.json"
+    costs = read_costs(path)
+    if costs and not any(Store(folder / "runs")):
+        write_sheet(cost_sheet(costs), folder / "tables", "" if is_full(path) else QUICK)
+        where = f"Costs: {path}; table: {folder / 'tables'}"
+        return [], [where, "No figures, no report: they need runs; leave out `--only costs`"]
     results = read_results(folder)
-    costs = read_costs(folder / "costs.json")
     study, whole = Study(results, costs), Study(results, costs, paired=True)
     write_runs(results, folder / "runs.csv")
     verdicts = judge_claims(study, whole)

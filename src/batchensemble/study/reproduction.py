@@ -1,6 +1,6 @@
 """The study and its ablations, one function each: plan, run what is unfinished, write outputs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,8 +17,9 @@ from rich.table import Table as RichTable
 from batchensemble.estimators.base import pick_device
 from batchensemble.plots.sheets import MeanSE, Sheet, show
 from batchensemble.study.ablations import ACKLEY
-from batchensemble.study.additions import NOTHING, Additions
+from batchensemble.study.additions import NOTHING, Additions, fingerprint
 from batchensemble.study.cost import compile_kernels, measure_costs
+from batchensemble.study.costs_file import check_costs
 from batchensemble.study.datasets import SERIES, TABLES
 from batchensemble.study.outputs import write_outputs
 from batchensemble.study.plans import (
@@ -72,6 +73,7 @@ def reproduce(
     units = [unit for name in here for unit in plan(name, chosen, words, parts)]
     measured = [name for name in here if name not in ACKLEY] if "costs" in parts else []
     measured = [] if methods else measured
+    session.check({name: fingerprint(name) for name in here})
     with session.compiling(measured):
         session.run(units, additions)
     left_out += [
@@ -106,6 +108,11 @@ class Session:
             return 1 if self.device.type == "cuda" else int(cpu_count())
         return self.n_jobs
 
+    def check(self, data: Mapping[str, str]) -> None:
+        """Refuse results with other settings, or of other data of these datasets."""
+        Store(self.folder / "runs").check(self.profile.settings, data)
+        check_costs(self.folder / "costs.json", self.profile.settings, data)
+
     def run(self, units: Sequence[Unit], additions: Additions = NOTHING) -> None:
         """Run unfinished units, the longest first, with a progress bar and their first metrics."""
         if self.n_jobs == 0 or self.n_jobs < -1:
@@ -113,7 +120,6 @@ class Session:
                 f"expected jobs of at least 1, or -1 for one per core, got {self.n_jobs}"
             )
         store, profile = Store(self.folder / "runs"), self.profile
-        store.check(profile.settings)
         runs = [run for unit in units for run in unit.runs]
         done = sum(run in store for run in runs)
         self.console.print(
@@ -174,7 +180,7 @@ class Session:
     def conclude(self, left_out: Sequence[str], *, with_table: bool = False) -> list[Result]:
         """Write all outputs; print where they are and what was left out."""
         results, lines = write_outputs(self.folder, self.n_processes)
-        if with_table:
+        if with_table and results:
             self.console.print(_printed(main_sheet(results), self.profile))
         for line in (*(f"Left out: {line}" for line in left_out), *lines):
             self.console.print(line, soft_wrap=True, markup=False)

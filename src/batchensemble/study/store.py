@@ -63,14 +63,20 @@ class Store:
             raise _no_arrays(arrays, "no archive")
         return True
 
-    def check(self, settings: Settings) -> None:
-        """Make the folder, and raise an error if it has runs of other settings."""
+    def check(self, settings: Settings, data: Mapping[str, str]) -> None:
+        """Make the folder; raise if it has runs of other settings, or other data of a dataset."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for result in self:
             if result.run.settings != settings:
                 raise ValueError(
                     f"expected only runs of {settings} in {self.folder}, got "
                     f"{result.run.name} of {result.run.settings}; use another results folder"
+                )
+            if result.run.data != data.get(result.run.dataset, result.run.data):
+                raise ValueError(
+                    f"expected only runs of the {result.run.dataset} of now in {self.folder}, got "
+                    f"{result.run.name} of other data; use another results folder, or delete this "
+                    "one"
                 )
 
     def write(self, result: Result) -> None:
