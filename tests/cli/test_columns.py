@@ -168,6 +168,9 @@ def test_durations_are_no_numbers_of_fit_and_are_read_where_fit_had_them(shell, 
     told = shell("predict", "h.be", f"spans.{form}", "-o", "out.csv")
     assert "expected" not in told.stderr
     again = load("h.be").predict(rows(f"spans.{form}")[list(load("h.be").feature_names_in_)])
+    assert "seconds" not in told.stderr
+    said = shell("predict", "h.be", "new.csv", "-o", "plain.csv").stderr
+    assert said.count("column 'area': fit had durations, so these numbers are taken as sec") == 1
     np.testing.assert_allclose(shell.read("out.csv")["mean"], again, rtol=1e-12)
 
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from sample_files import QUICK, houses, sales
 
-from batchensemble import load
+from batchensemble import Classifier, load
 from batchensemble.cli.comparison import evaluate_file
 from batchensemble.metrics import accuracy, rmse
 
@@ -143,6 +143,20 @@ def test_a_label_that_is_almost_a_class_is_a_stranger(shell, labels, stranger, g
     frame.to_csv("strange.csv", index=False)
     with pytest.raises(ValueError, match=rf"line 9, .*, got {got} \(2 such rows\)"):
         judged(shell, "label.be", "strange.csv")
+
+
+def test_a_class_that_files_take_for_a_gap_is_not_left_out(shell):
+    random = np.random.default_rng(0)
+    x = random.normal(size=60)
+    frame = pd.DataFrame({"x": x, "defect": np.where(x > 0, "None", "crack")})
+    frame.to_parquet("defects.parquet")
+    settings = {"epochs": 2, "n_members": 2, "hidden": (8,)}
+    Classifier(**settings).fit(frame[["x"]], frame["defect"]).save("defect.be")
+    said = shell("evaluate", "defect.be", "defects.parquet", code=1).stderr
+    n = (frame["defect"] == "None").sum()
+    assert f"{n} cells of 'defect' may be missing or of the class 'None'" in said
+    frame[frame["defect"] == "crack"].to_parquet("cracks.parquet")
+    assert judged(shell, "defect.be", "cracks.parquet").n_rows == 60 - n
 
 
 def test_a_file_that_the_model_learned_from_is_told(shell):

@@ -49,6 +49,12 @@ def test_rows_are_numbered_by_their_lines_in_the_file(tmp_path):
     assert whole(written(tmp_path, text)).index.tolist() == [2, 4, 7]
 
 
+def test_an_empty_line_in_a_single_column_is_a_gap_between_others(tmp_path):
+    read = whole(written(tmp_path, 'a\n1\n\n\n"2\n3"\n\n""\n4\n\n\n'))
+    assert read["a"].tolist() == ["1", "", "", "2\n3", "", "", "4"]
+    assert read.index.tolist() == [2, 3, 4, 5, 7, 8, 9]
+
+
 def test_rows_of_typed_files_are_numbered_from_1(tmp_path):
     FRAME.to_parquet(tmp_path / "f.parquet")
     assert whole(tmp_path / "f.parquet").index.tolist() == [1, 2, 3]

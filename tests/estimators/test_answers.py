@@ -1,3 +1,5 @@
+import csv
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -69,3 +71,18 @@ def test_a_class_with_too_few_rows_for_the_coverage_is_named():
     model.calibrate(X[80:], y[80:], per_class=True)
     with pytest.raises(ValueError, match=r"got fewer of 'hi' \(\d+\), 'lo'"):
         prediction_columns(model, model.predict_dist(X[:3]), 0.97)
+
+
+def test_sets_of_classes_with_bars_in_their_names_can_be_told_apart():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 1))
+    names = np.array(["Jazz", "Rock", "Jazz|Rock", 'a "b"', ""])
+    y = names[np.digitize(X[:, 0] + 0.5 * random.normal(size=400), [-1, -0.3, 0.3, 1])]
+    model = (
+        Classifier(epochs=20, n_members=2, hidden=(8,), random_state=0).fit(X, y).calibrate(X, y)
+    )
+    written = prediction_columns(model, model.predict_dist(X), 0.7)["set"]
+    inside = [tuple(model.classes_[row]) for row in model.predict_set(X, 0.7)]
+    assert len(set(inside)) == len(set(written)) == len(set(zip(inside, written, strict=True))) > 5
+    read = [next(csv.reader([one], delimiter="|")) if one else [] for one in written]
+    assert list(map(tuple, read)) == inside

@@ -1,3 +1,4 @@
+import copy
 import math
 
 import numpy as np
@@ -150,6 +151,20 @@ def test_class_weights_are_sample_weights():
     for weight in (-1.0, math.nan, math.inf, "2"):
         with pytest.raises(ValueError, match="class_weight: expected finite numbers of at least 0"):
             Classifier(**RARE, class_weight={y[0]: weight}).fit(X, y)
+
+
+def test_weights_of_classes_that_some_rows_lack_are_kept_for_others():
+    X, y = rare()
+    weights, no = {"yes": 5.0, "no": 1.0}, y == "no"
+    model = Classifier(**RARE, class_weight=weights).fit(X, y)
+    plain = copy.deepcopy(model).set_params(class_weight={"yes": 5.0}).update(X[no], y[no])
+    model.update(X[no], y[no])
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    three = np.where(X[:, 0] > 1, "maybe", y)
+    fewer = Classifier(**RARE, class_weight=weights | {"maybe": 2.0, "never": 9.0})
+    assert set(fewer.fit(X, three).classes_) == {"yes", "no", "maybe"}  # as a fold may be
+    with pytest.raises(ValueError, match=r"out of .*'maybe'.* got \['never'\]"):
+        Classifier(**RARE, class_weight={"yes": 5.0, "never": 9.0}).fit(X, three)
 
 
 def test_rows_of_weight_0_are_ignored_when_classes_are_counted():

@@ -559,6 +559,17 @@ def test_texts_of_numpys_own_kind_are_classes():
     assert set(Classifier(**TINY).fit(x, y).classes_) == {"a", "b"}
 
 
+@BOTH
+def test_one_group_that_counts_is_refused_as_if_there_were_no_other(estimator):
+    x, y = table(estimator, 120)
+    groups, model = np.arange(120) // 30, estimator(**TINY).fit(x, y)
+    weight = (groups == 1).astype(float)
+    for ask in (estimator(**TINY).fit, model.update):
+        for calibrate in (False, True):
+            with pytest.raises(ValueError, match="expected at least 2 groups, got one: 1"):
+                ask(x, y, sample_weight=weight, groups=groups, calibrate=calibrate)
+
+
 def test_enormous_weights_and_groups_are_taken_as_they_are():
     x, y = regression_table(60)
     huge = np.linspace(0.5, 1, 60).round(1) * 1.7e308  # a warning would be an error

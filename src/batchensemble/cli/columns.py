@@ -249,6 +249,8 @@ def _check_durations(encoder: TableEncoder, rows: pd.DataFrame, file: TableFile)
     for name, kind, was_span in zip(encoder.names_, encoder.kinds_, spans, strict=False):
         if name in found and kind == "number" and not was_span:
             raise ValueError(f"{file.name}: {not_durations(name)}")
+        if was_span and name not in found and name in rows and rows[name].notna().any():
+            tell(f"column {name!r}: fit had durations, so these numbers are taken as seconds", 4)
 
 
 def long_frame(

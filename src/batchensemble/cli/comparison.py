@@ -33,6 +33,7 @@ from batchensemble.cli.wording import in_options
 from batchensemble.conformal import neglected
 from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
+from batchensemble.data.scalars import GAPS
 from batchensemble.data.units import doubt_about_truth
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import prediction_columns
@@ -114,6 +115,13 @@ def _evaluate_table(
             raise ValueError(f"{file.name}: expected rows to evaluate, got none; add some")
     every = pd.concat(parts)
     rows = every[every[target].notna()]
+    odd = sorted(GAPS.intersection(() if labels == "f" else map(str, model.classes_)))
+    if odd and len(rows) < len(every):
+        raise ValueError(
+            f"{path}: {counted(len(every) - len(rows), 'cell')} of {target!r} may be missing or of "
+            f"the class {odd[0]!r}, which stands for a missing value in files; rename the class, "
+            "or score in Python"
+        )
     if len(rows) < 2:
         raise ValueError(
             f"{path}: expected at least 2 rows with a {target!r}, got {len(rows)}; fill it in"

@@ -20,7 +20,8 @@ def hold_out(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows to learn from and to score, drawn at random and not by class, or as `order` says.
 
-    The guarantee of calibration is about rows as they come.
+    The guarantee of calibration is about rows as they come. A class that was not learned could not
+    be scored, so its rows are learned from: with all others of their group, or of the time before.
     """
     n_judges = round(holdout * len(y))
     if n_judges < FEWEST_ROWS or len(y) - n_judges < FEWEST_ROWS:
@@ -29,8 +30,15 @@ def hold_out(
         kept, judges = order.cut(len(y), n_judges, seed)
     else:
         judges, kept = np.split(np.random.default_rng(seed).permutation(len(y)), [n_judges])
-    if is_classes:  # a class that was not learned could not be scored: its rows are learned from
+    if is_classes:
         is_new = ~np.isin(y[judges], y[kept])
+        if order.groups is not None:
+            is_new = np.isin(order.groups[judges], order.groups[judges[is_new]])
+        elif order.in_time and is_new.any():
+            firsts = [np.flatnonzero(y[judges] == label)[0] for label in set(y[judges[is_new]])]
+            is_new = np.arange(len(judges)) <= max(firsts)
+        if order.matters and np.count_nonzero(~is_new) < FEWEST_ROWS:
+            is_new[:] = True
         judges, kept = judges[~is_new], np.concatenate([kept, judges[is_new]])
     return np.sort(kept), np.sort(judges)
 
@@ -75,6 +83,8 @@ def too_few(holdout: float, n_rows: int) -> str:
     share = math.ceil(100 * FEWEST_ROWS / n_rows) / 100
     cure = f"; use --holdout {share:g}" if share <= 0.5 else ""
     n_judges = round(holdout * n_rows)
+    if min(n_judges, n_rows - n_judges) >= FEWEST_ROWS:
+        return "some classes are only among the rows that would be held out"
     return (
         f"{percent(holdout)} of {n_rows} rows is {n_judges}, and scoring needs {FEWEST_ROWS}{cure}"
     )

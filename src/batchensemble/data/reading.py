@@ -255,8 +255,8 @@ class _Csv:
             yield pd.DataFrame(named, index=list(numbers), dtype=object)
 
     def _numbered(self) -> Iterator[tuple[int, list[str]]]:
-        """Rows with the number of their first line; blank lines are passed over."""
-        width = len(self._header)
+        """Rows with their first line; blank lines are none, but inner ones of a single column."""
+        width, n_blank = len(self._header), 0
         line = self._skipped + self._rows.line_num + 1
         with self._readable():
             try:
@@ -267,7 +267,11 @@ class _Csv:
                                 f"{self.name}, line {line}: expected {width} cells as in the first "
                                 f"line, got {len(row)}{self._where_it_begins() or INCOMPLETE}"
                             )
+                        yield from ((at, [""]) for at in range(line - n_blank, line))
                         yield line, row[:width]
+                        n_blank = 0
+                    else:
+                        n_blank += width == 1
                     line = self._skipped + self._rows.line_num + 1
             except csv.Error as error:
                 raise ValueError(

@@ -28,13 +28,19 @@ def prediction_columns(
         names = class_names(model)
         columns = {"prediction": dist.mode, "confidence": dist.confidence}
         if model.calibration_ is not None:
-            words = np.array(names, object)
+            words = np.array([_quoted(name) for name in names], object)
             model.check_every_class(model.calibration_, coverage)
             sets = model.calibration_.sets(dist.mean, coverage, groups=groups)
             columns["set"] = ["|".join(words[inside]) for inside in sets]
         columns |= {f"p_{name}": p for name, p in zip(names, dist.mean.T, strict=True)}
         columns["total"] = dist.total
     return pd.DataFrame(columns | {"aleatoric": dist.aleatoric, "epistemic": dist.epistemic})
+
+
+def _quoted(name: str) -> str:
+    """A class in a set: the sets {A|B} and {A, B} are written differently."""
+    is_plain = name and not {"|", '"'} & {*name}
+    return name if is_plain else '"' + name.replace('"', '""') + '"'
 
 
 def class_names(model: Classifier) -> list[str]:

@@ -152,24 +152,28 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
             return ClassHead(self.classes_)
         return ClassHead(self.classes_, self.calibration_.temperature)
 
-    def _weighted(self, values: NDArray[Any], sample_weight: Any) -> Any:
+    def _weighted(self, values: NDArray[Any], sample_weight: Any, is_first: bool) -> Any:
         if self.class_weight is None:
             return sample_weight
         check_labels(values)
+        known = np.unique(values) if is_first else self.classes_
         if sample_weight is None:
-            return compute_sample_weight(self._known_weights(values), values)
+            return compute_sample_weight(self._known_weights(values, known), values)
         weight = np.array(check_weight(sample_weight, len(values)))
         rows = np.flatnonzero(weight)  # the others are ignored, also when classes are counted
         if len(rows):
-            weight[rows] *= compute_sample_weight(self._known_weights(values[rows]), values[rows])
+            of_classes = self._known_weights(values[rows], known)
+            weight[rows] *= compute_sample_weight(of_classes, values[rows])
         return weight
 
-    def _known_weights(self, values: NDArray[Any]) -> Any:
+    def _known_weights(self, values: NDArray[Any], known: NDArray[Any]) -> Any:
+        """`class_weight`, of the classes that these rows have."""
         if isinstance(self.class_weight, str):
             return one_of(self.class_weight, ("balanced",), "class_weight")
-        classes = np.unique(values).tolist()
+        classes = known.tolist()
         unknown = [label for label in self.class_weight or () if label not in classes]
-        if unknown:
+        # As scikit-learn: a fold without a rare class is fine if all others have weights.
+        if unknown and not all(label in (self.class_weight or ()) for label in classes):
             raise ValueError(f"class_weight: expected classes out of {classes}, got {unknown}")
         for label, weight in (self.class_weight or {}).items():
             if not (isinstance(weight, Real) and 0 <= weight < math.inf):
@@ -177,7 +181,8 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
                     f"class_weight: expected finite numbers of at least 0, got {weight!r} for "
                     f"{label!r}"
                 )
-        return self.class_weight
+        here = set(values.tolist())
+        return {label: w for label, w in (self.class_weight or {}).items() if label in here} or None
 
     def _calibrated(
         self, columns: Columns, values: NDArray[Any], groups: NDArray[Any] | None, per_class: bool

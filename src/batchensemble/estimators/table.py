@@ -289,11 +289,15 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
             )
         values, n = read_target(y, columns.n_rows), columns.n_rows
         order = read_order(groups, in_time, n)
-        weight = self._weighted(values, sample_weight)
+        weight = self._weighted(values, sample_weight, is_first)
         weight = None if weight is None else read_weight(weight, n)
         if censored is not None and self._task == "classification":
             self._allow_censored()
-        return Examples(columns, values, weight, read_censored(censored, n), order).that_count()
+        every = Examples(columns, values, weight, read_censored(censored, n), order)
+        counting = every.that_count()
+        if groups is not None:
+            read_order(counting.order.groups, in_time, len(counting))  # are there still two?
+        return counting
 
     def _parted(
         self, every: Examples, calibrate: bool, seed: int
@@ -439,7 +443,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
     def _allow_censored(self) -> None:
         """Raise if the settings have no room for censored targets."""
 
-    def _weighted(self, values: NDArray[Any], sample_weight: Any) -> Any:
+    def _weighted(self, values: NDArray[Any], sample_weight: Any, is_first: bool) -> Any:
         """The weights, and those of the classes."""
         return sample_weight
 
