@@ -121,6 +121,18 @@ def test_what_was_good_for_fit_is_good_for_the_function_and_its_rows_keep_their_
     assert answer.index.equals(pd.DataFrame(X).index)
 
 
+@pytest.mark.parametrize("as_texts", [False, True])
+def test_times_with_zones_are_read_as_by_the_model(tmp_path, as_texts):
+    sold = pd.Series(pd.date_range("2024-01-01", periods=80, freq="5D", tz="Europe/Berlin"))
+    texts = houses().assign(sold=sold.map(pd.Timestamp.isoformat))  # of winter and summer
+    X = texts if as_texts else houses().assign(sold=sold)
+    model = Regressor(epochs=2, random_state=0).fit(X, X["area"] * 2.0)
+    flavour.save_model(model, tmp_path / "m")
+    answer = mlflow.pyfunc.load_model(str(tmp_path / "m"))
+    for asked in (X, texts):
+        np.testing.assert_allclose(answer.predict(asked)["mean"], model.predict(X), rtol=1e-12)
+
+
 def test_classes_and_forecasts_are_saved_too(tmp_path):
     y, X = houses()["town"], houses()[["area"]]
     towns = Classifier(epochs=2, random_state=0).fit(X, y)

@@ -1,14 +1,16 @@
 """Times until an event, some cut off: from a file to a score."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from sample_files import Shell
 
-from batchensemble import metrics
+from batchensemble import load, metrics
 from batchensemble.cli.censoring import censored_rows, nll_of_one_gaussian, score_censored
+from batchensemble.cli.comparison import evaluate_file
 from batchensemble.predictive import GaussianPredictive
 
 FIT = ("-t", "days", "--censored", "alive", "--preset", "fast", "--epochs", "3")
@@ -124,3 +126,20 @@ def test_one_gaussian_for_all_rows_is_the_most_likely_one():
         assert best < metrics.censored_nll(y - 10, censored=censored, dist=other)
     # Where no value is negative, the log-normal is tried, and true here.
     assert nll_of_one_gaussian(y, censored) < best
+
+
+def test_the_curve_is_that_of_the_intervals_that_predict_writes(folder):
+    folder("fit", "old.csv", *FIT, "--seed", "0")
+    model = load("old.be").calibrate(*(folder.read("old.csv")[part] for part in (["age"], "days")))
+    model.save("old.be")
+    found = {
+        level: evaluate_file(load("old.be"), Path("new.csv"), target=None, coverage=level)
+        for level in (0.5, 0.7, 0.9)
+    }
+    at, before = (
+        dict(zip(np.round(curve.at, 3), curve.values, strict=True))
+        for curve in (found[0.5].calibration, found[0.5].uncalibrated)
+    )
+    scores = {level: one.scores["coverage"] for level, one in found.items()}
+    assert scores == pytest.approx({level: at[level] for level in scores})
+    assert scores != pytest.approx({level: before[level] for level in scores}, abs=0.01)

@@ -42,3 +42,10 @@ def test_a_model_that_changed_in_python_claims_nothing_of_what_it_was(shell):
     assert f"Calibrated with {len(rows)} rows after its training." in said
     model.fit(X, y).save("anew.be")
     assert describe_model("anew.be")["origin"] is None
+
+
+def test_classes_are_written_as_predict_writes_them(shell):
+    shell("fit", "houses.csv", "-t", "garden", "-o", "garden.be", *QUICK)
+    assert "classes false, true" in " ".join(shell("inspect", "garden.be").output.split())
+    shell("predict", "garden.be", "houses.csv", "-o", "out.csv")
+    assert {"p_false", "p_true"} <= {*shell.read("out.csv")}

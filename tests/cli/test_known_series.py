@@ -161,3 +161,38 @@ def test_a_forecaster_fitted_in_python_takes_times_with_zones_from_a_file(shell)
     frame[60:].assign(seen=frame["seen"].dt.tz_localize(None)).to_parquet("bare.parquet")
     for command in ("predict", "evaluate"):
         assert "with a zone as in fit" in shell(command, "m.be", "bare.parquet", code=1).stderr
+
+
+@pytest.mark.parametrize("name", ["north", "sold"])
+def test_rows_of_another_series_are_not_those_of_one_named_like_the_target(shell, name):
+    frame = with_columns(66)[["day", "sold"]]
+    frame[:60].assign(shop=name).to_csv("old.csv", index=False)
+    frame[60:].assign(shop="other").to_csv("new.csv", index=False)
+    words = ("-t", "sold", "--time", "day", "--series", "shop", "--horizon", 3, *QUICK)
+    shell("fit", "old.csv", *words, "-o", "m.be")
+    said = shell("predict", "m.be", "new.csv", "-o", "out.csv").stderr
+    assert "no series of new.csv, such as other, was in the training data" in " ".join(said.split())
+    assert set(shell.read("out.csv")["shop"]) == {"other"}
+    assert "expected series of fit" in shell("evaluate", "m.be", "new.csv", code=1).stderr
+    shell("predict", "m.be", "-o", "out.csv")
+    assert set(shell.read("out.csv")["shop"]) == {name}
+
+
+def test_durations_are_no_numbers_of_fit_for_forecasts_either(shell):
+    frame = with_columns(66)[["day", "sold"]].assign(minutes=np.resize(np.arange(13.0), 66))
+    spans = frame.assign(minutes=pd.to_timedelta(frame["minutes"], unit="min"))
+    words = ("--time", "day", "--future", "minutes", "--horizon", 3, *QUICK)
+    for rows, name in ((frame, "numbers"), (spans, "spans")):
+        rows[:60].to_parquet(f"{name}.parquet")
+        rows[60:].drop(columns="sold").to_parquet(f"{name}-ahead.parquet")
+        shell("fit", f"{name}.parquet", "-t", "sold", *words, "-o", f"{name}.be")
+        shell("predict", f"{name}.be", "--ahead", f"{name}-ahead.parquet", "-o", f"{name}.csv")
+    refused = shell("predict", "numbers.be", "--ahead", "spans-ahead.parquet", code=1).stderr
+    assert "'minutes': expected numbers as in fit, got durations" in refused
+    said = shell("predict", "spans.be", "--ahead", "numbers-ahead.parquet", "-o", "o.csv").stderr
+    assert "fit had durations, so these numbers are taken as seconds" in " ".join(said.split())
+    model, before = load("numbers.be"), load("numbers.be").panel_.lengths
+    with pytest.raises(ValueError, match="'minutes': expected numbers as in fit, got durations"):
+        model.update(spans[60:])
+    assert (model.panel_.lengths == before).all()
+    load("spans.be").update(spans[60:])

@@ -145,3 +145,37 @@ def test_numbers_stored_as_text_are_learned_from_as_those_of_a_csv(tmp_path, mon
         np.testing.assert_array_equal(data.frame["area"], expected.frame["area"])
         first = str(frame["area"][0])
         assert f"area ({first!r} as {first})" in data.origin.notes[0]
+
+
+@pytest.mark.parametrize("form", ["csv", "xlsx", "parquet", "feather"])
+def test_texts_of_times_with_zones_may_have_gaps(tmp_path, form):
+    hours = pd.Series(pd.date_range("2024-01-01", periods=60, freq="D", tz="Europe/Berlin"))
+    frame = pd.DataFrame({"seen": hours.map(pd.Timestamp.isoformat), "price": np.arange(60.0)})
+    frame.loc[[5, 7], "seen"] = None
+    path = tmp_path / f"f.{form}"
+    {"csv": frame.to_csv, "xlsx": frame.to_excel}.get(form, getattr(frame, f"to_{form}", None))(
+        path, **({"index": False} if form in ("csv", "xlsx") else {})
+    )
+    data = read_training_table(path, "price", task=None, drop=())
+    assert data.origin.columns == {"seen": "date"}
+    expected = hours.where(~hours.index.isin([5, 7])).dt.tz_convert("UTC")
+    assert (
+        data.frame["seen"]
+        .reset_index(drop=True)
+        .dt.tz_convert("UTC")
+        .equals(expected.astype(data.frame["seen"].dtype))
+    )
+
+
+def test_dates_that_name_series_are_words_in_every_format(tmp_path):
+    days = pd.to_datetime(["2020-01-01", "2020-01-02"])
+    frame = sales().assign(store=np.repeat(days, len(sales()) // 2))
+    expected = series(tmp_path, frame).frame
+    assert set(expected["store"]) == {"2020-01-01", "2020-01-02"}
+    frame["month"] = pd.to_datetime(frame["month"])
+    roles = {"time": "month", "series": "store", "future": (), "past": ()}
+    for form in ("parquet", "xlsx"):
+        path = tmp_path / f"typed.{form}"
+        frame.to_parquet(path) if form == "parquet" else frame.to_excel(path, index=False)
+        read = read_training_series(path, "sales", **roles).frame
+        assert read["store"].tolist() == expected["store"].tolist()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from long_frames import FREQS, as_polars, assert_same, exogenous, long
 
 from batchensemble.data.grids import ticks
-from batchensemble.data.panels import Names, read_panel
+from batchensemble.data.panels import Names, check_static, read_panel
 
 NAN = float("nan")
 needs_data = pytest.mark.skipif(
@@ -364,3 +364,27 @@ def test_names_of_columns_are_texts():
     frame = pd.DataFrame({"ds": [0, 1, 2], "y": [1.0, 2.0, 3.0], 0: 1.0})
     with pytest.raises(TypeError, match=r"columns as texts, got 0; rename them"):
         read_panel(frame, columns=[0])
+
+
+@pytest.mark.parametrize("fill", ["ffill", "interpolate"])
+def test_a_column_that_does_not_change_is_the_same_in_rows_that_are_added(fill):
+    days = pd.date_range("2024-01-01", periods=40)
+    sizes = np.random.default_rng(0).random(20).round(3)
+    frame = pd.concat(
+        pd.DataFrame({"unique_id": f"s{i}", "ds": days, "y": 1.0, "size": size})
+        for i, size in enumerate(sizes)
+    )
+    frame = frame[~frame["ds"].isin(days[20:25])]
+    panel = read_panel(frame, columns=["size"], fill=fill)
+    assert np.array_equal(panel.columns[0].values, np.repeat(sizes, 40))
+    check_static(panel, ["size"])
+
+
+def test_static_numbers_may_differ_in_their_last_digit():
+    days = pd.date_range("2024-01-01", periods=4)
+    frame = pd.DataFrame({"unique_id": "a", "ds": days, "y": 1.0, "size": 4057.0})
+    frame.loc[2, "size"] = 4057.0000000000005
+    check_static(read_panel(frame, columns=["size"]), ["size"])
+    frame.loc[2, "size"] = 4057.000001
+    with pytest.raises(ValueError, match="the static column 'size' to be the same"):
+        check_static(read_panel(frame, columns=["size"]), ["size"])

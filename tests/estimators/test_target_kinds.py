@@ -104,3 +104,13 @@ def test_kinds_are_described_in_words():
     assert described("bounded", Transform.straight(0.0, 100.0)) == "bounded: from 0 to 100"
     words = "positive: never below 0, on a logarithmic scale"
     assert described("positive", Transform.logarithmic(1.0, 9.0)) == words
+
+
+def test_a_logarithmic_scale_is_used_though_many_targets_are_at_their_ends():
+    y = np.clip(RANDOM.normal(0.5, 0.5, 400), 0, 1)
+    assert 0.25 < np.isin(y, (0, 1)).mean() < 0.5
+    _, transform = learn_kind(y, "bounded", logarithmic=True)
+    assert any(transform.rates)
+    np.testing.assert_allclose(transform(transform.inverse(y)), y, rtol=1e-12, atol=1e-12)
+    ends = np.repeat([0.0, 1.0], 30)  # nothing is left to take the logarithm of
+    assert not any(learn_kind(ends, "bounded", bounds=(0, 1), logarithmic=True)[1].rates)

@@ -110,7 +110,8 @@ def run_block(kind: str, seed: int, start: int, stop: int) -> list[tuple[str, An
                 results.append(("failure", written(kind, seed, number, result)))
             start = number + 1
         if not results:
-            raise ChildProcessError(f"no answer from: {' '.join(process.args[1:])}")
+            command = " ".join(process.args[1:])
+            raise ChildProcessError(f"no answer from `python {command}`; run it to see why")
     return results
 
 

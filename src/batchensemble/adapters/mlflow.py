@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from batchensemble.estimators import Classifier, Forecaster, Regressor, load
-from batchensemble.estimators.answers import prediction_columns, with_zones
+from batchensemble.estimators.answers import prediction_columns, zones_of
 from batchensemble.modelfile.version import VERSION
 
 try:
@@ -156,11 +156,10 @@ def _as_at_fit(model: Regressor | Classifier, frame: pd.DataFrame) -> Any:
     frame = frame[encoder.names_].copy()
     for name, kind in zip(encoder.names_, encoder.kinds_, strict=True):
         if kind == "date" and name not in encoder.date_formats_:
-            times = pd.to_datetime(frame[name])
-            if isinstance(times.dtype, pd.DatetimeTZDtype):
-                times = times.dt.tz_convert("UTC").dt.tz_localize(None)
-            frame[name] = times
-    return with_zones(encoder, frame)
+            frame[name] = pd.to_datetime(frame[name], utc=True)
+            if not zones_of(encoder).get(name):
+                frame[name] = frame[name].dt.tz_localize(None)
+    return frame
 
 
 def _load_pyfunc(path: str) -> _Predictions:

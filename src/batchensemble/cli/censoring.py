@@ -11,8 +11,9 @@ from scipy import stats
 from batchensemble import metrics
 from batchensemble.cli.evaluation import Curve, doubtful
 from batchensemble.cli.format import counted
-from batchensemble.conformal import predicted_interval
+from batchensemble.conformal import fewest_rows, predicted_interval
 from batchensemble.estimators.answers import prediction_columns
+from batchensemble.metrics.calibration import LEVELS, CoverageCurve
 from batchensemble.metrics.censored import censored_coverage_curve, censored_logs
 from batchensemble.predictive import NumberPredictive
 
@@ -97,7 +98,18 @@ def compare_censored(
     scores["coverage"] = metrics.censored_coverage(
         y, censored=censored, dist=dist, **ends, whole=model.is_count
     )
-    curve = censored_coverage_curve(y, censored=censored, dist=dist, whole=model.is_count)
+    known: dict[str, Any] = {"censored": censored, "dist": dist, "whole": model.is_count}
+    curve, before = censored_coverage_curve(y, **known), None
+    if model.calibration_ is not None:
+        before, held = curve, []
+        levels = [level for level in LEVELS if model.calibration_.fewest >= fewest_rows(level)]
+        for level in levels:
+            low, high = predicted_interval(
+                dist, level, model.calibration_, groups, whole=model.is_count
+            ).T
+            held.append(metrics.censored_coverage(y, lower=low, upper=high, **known))
+        curve = CoverageCurve(np.array(levels), np.array(held))
+        before = CoverageCurve(curve.levels, before.empirical[np.isin(before.levels, levels)])
     costs = -censored_logs(y, censored=censored, dist=dist, whole=model.is_count)
     kept = metrics.selective_curve(costs, uncertainty=dist.std)
     n = counted(int(censored.sum()), "target")
@@ -111,5 +123,7 @@ def compare_censored(
         "scores": scores,
         "calibration": Curve.of("nominal", "empirical", curve.levels, curve.empirical),
         "selective": Curve.of("share of rows kept", "NLL", kept.coverages, kept.values),
+        "uncalibrated": before
+        and Curve.of("nominal", "empirical", before.levels, before.empirical),
         "doubtful": doubtful(X, dist.std, beside, unit),
     }

@@ -24,13 +24,14 @@ from batchensemble.data.reading import TableFile, open_table
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.tables import check_told_apart
 from batchensemble.data.telling import tell
-from batchensemble.data.text import read_as, zone_of
+from batchensemble.data.text import read_as, with_named_dates, zone_of
 from batchensemble.data.units import doubts_about_series, numbers_of_fit
 from batchensemble.data.vocabulary import Spelling
 from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import with_zones, zones_of
 from batchensemble.words import closest
 
+NO_NAME = "unique_id"  # of series, where none is given
 OF_FORECASTS = ("mean", "lower", "upper")
 
 
@@ -70,8 +71,8 @@ def series_kinds(model: Forecaster) -> dict[str, Kind]:
 
 
 def has_one_series(model: Forecaster) -> bool:
-    """Whether it was fitted to a single series, which needs no name."""
-    return bool(model.panel_.ids.tolist() == [model.target_col])
+    """Whether it was fitted to a single series without a name."""
+    return bool(model.id_col == NO_NAME and model.panel_.ids.tolist() == [model.target_col])
 
 
 def check_columns(
@@ -99,8 +100,7 @@ def read_rows(
 ) -> pd.DataFrame:
     """Rows of a table as the model wants them; `kinds` may have more columns than it needs."""
     frame = read_as(rows, kinds, file, notations, usual_numbers(model.model_.encoder))
-    _check_dates(model.model_.encoder, rows, file)
-    _check_durations(model.model_.encoder, rows, file)
+    _check_types(model.model_.encoder, rows, file)
     return with_zones(model.model_.encoder, frame)
 
 
@@ -161,6 +161,8 @@ def series_in(
 ) -> tuple[pd.DataFrame, int]:
     """The same of an open file, in the notations of fit or in others."""
     kinds = series_kinds(model)
+    if model.id_col in file.names:  # as names even if the one series of fit had none
+        kinds.setdefault(model.id_col, "category")
     series = model.id_col if model.id_col in kinds else None
     if is_ahead:
         unknown = (model.target_col, *model.past_columns, *model.static_columns)
@@ -171,11 +173,12 @@ def series_in(
     for encoder in model.model_.encoder.encoders_.values():
         usual |= usual_numbers(encoder)
     parts = []
-    for rows in file.batches():
+    for batch in file.batches():
+        rows = with_named_dates(batch, [series], file)
         parts.append(read_as(rows, kinds, file, notations, usual))
         _check_zones(rows[model.time_col], parts[-1][model.time_col], model.panel_.times, file)
         for encoder in model.model_.encoder.encoders_.values():
-            _check_dates(encoder, rows, file)
+            _check_types(encoder, rows, file)
     if not parts:
         raise ValueError(f"{file.name}: expected rows of the series, got none; add some")
     every = pd.concat(parts)
@@ -236,15 +239,11 @@ def _check_zones(written: pd.Series, read: pd.Series, of_fit: Any, file: TableFi
                 raise ValueError(f"{file.name}: {error}") from None
 
 
-def _check_dates(encoder: TableEncoder, rows: pd.DataFrame, file: TableFile) -> None:
-    """The same of columns of dates, as far as they are there."""
+def _check_types(encoder: TableEncoder, rows: pd.DataFrame, file: TableFile) -> None:
+    """Zones of dates, as far as they are there, and durations, which reading makes seconds of."""
     for name, had_zones in zones_of(encoder).items():
         if name in rows:
             refuse_zones(rows[name], file, had_zones=had_zones, place="in fit")
-
-
-def _check_durations(encoder: TableEncoder, rows: pd.DataFrame, file: TableFile) -> None:
-    """Here, and not by the encoder: reading has turned durations into seconds."""
     found, spans = durations_in(rows, file), vars(encoder).get("spans_", ())
     for name, kind, was_span in zip(encoder.names_, encoder.kinds_, spans, strict=False):
         if name in found and kind == "number" and not was_span:

@@ -80,8 +80,15 @@ def print_model(console: Console, facts: Mapping[str, Any]) -> None:
 
 
 def _target(target: Mapping[str, Any]) -> str:
-    learned = plain({name: fact for name, fact in target.items() if name != "name"})
+    learned = plain({name: _words(fact) for name, fact in target.items() if name != "name"})
     return f"{target['name']}: {learned}" if target["name"] else learned
+
+
+def _words(fact: Any) -> Any:
+    """Classes as `predict` writes them: here true is a word."""
+    if not isinstance(fact, list):
+        return fact
+    return [str(one).lower() if isinstance(one, bool) else one for one in fact]
 
 
 def _matrix(facts: Mapping[str, Any]) -> str:

@@ -154,6 +154,7 @@ def forecast_columns(
     coverage: float,
 ) -> pd.DataFrame:
     """What `predict` writes about the next steps; bounds that adapt do so to what is new."""
+    is_named = df is not None and model.id_col in df
     df = with_future(model, None if df is None else with_history(model, df), future)
     if df is not None:
         model = model.caught_up(model.read_past(df, as_fitted=True))
@@ -161,7 +162,7 @@ def forecast_columns(
     frame = steps.frame(steps.columns([100 * coverage]))
     mean, lower, upper = frame.columns[-3:]
     frame = frame.rename(columns={mean: "mean", lower: "lower", upper: "upper"})
-    if has_one_series(model):
+    if has_one_series(model) and not is_named:
         frame = frame.drop(columns=model.id_col)
     if not frame.columns.is_unique:
         raise ValueError(

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.cli.censoring import censored_rows
-from batchensemble.cli.columns import long_frame
+from batchensemble.cli.columns import NO_NAME, long_frame
 from batchensemble.cli.target_column import (
     refuse_ambiguous,
     task_of,
@@ -257,13 +257,14 @@ def read_training_series(
         Origin(task="forecast", why=why, columns=columns, left_out=left_out, **facts, **how),
         df[[*named, target]],
         roles={
-            "id_col": series or "unique_id",
+            "id_col": series or NO_NAME,
             "time_col": time,
             "target_col": target,
             "future_columns": list(future),
             "past_columns": list(past),
             "static_columns": list(static),
         },
+        durations=table.durations,
     )
 
 

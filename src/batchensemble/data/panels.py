@@ -290,4 +290,5 @@ def _filled(values: NDArray[np.float64], series: Ints, fill: str) -> NDArray[np.
     usable = known[before] & known[after] & (series[before] == series) & (series[after] == series)
     share = (rows - before) / np.maximum(after - before, 1)
     between = (1 - share) * values[before] + share * values[after]
+    between = np.where(values[before] == values[after], values[before], between)  # to the last bit
     return np.where(known | ~usable, values, between)

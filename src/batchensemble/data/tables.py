@@ -15,6 +15,7 @@ from batchensemble.data.file_parts import durations_in
 from batchensemble.data.notation import PLAIN, Notation
 from batchensemble.data.reading import open_table
 from batchensemble.data.recognition import check_words, read_recognised, recognise
+from batchensemble.data.text import with_named_dates
 from batchensemble.words import one_of
 
 Task = Literal["regression", "classification"]
@@ -79,7 +80,7 @@ def read_file(
         if not batches or not file.names:
             raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
         known = [one_of(name, file.names, f"the --drop column of {file.name}") for name in drop]
-        whole = pd.concat(batches).drop(columns=known)
+        whole = with_named_dates(pd.concat(batches).drop(columns=known), names, file)
         del batches
         columns = recognise(whole, file)
         check_words(words, columns, whole, file)

@@ -141,7 +141,8 @@ def zone_of(column: pd.Series) -> str:
     dtype = getattr(column.dtype, "pyarrow_dtype", column.dtype)
     if zone := getattr(dtype, "tz", None):
         return str(zone)
-    texts, is_gap = trimmed(column.to_numpy(dtype=object))
+    cells = column.astype(object).where(column.notna(), None)
+    texts, is_gap = trimmed(cells.to_numpy(dtype=object))
     words = texts[~is_gap]
     return zone_of_texts(words, date_texts.parse(words)) if len(words) else ""
 
@@ -163,6 +164,18 @@ def text_columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
     except (TypeError, ValueError) as error:
         said = _OF_BATCH.sub(lambda row: f"{file.unit} {frame.index[int(row[1])]}", str(error))
         raise ValueError(f"{file.name}: {said}") from None
+
+
+def with_named_dates(rows: pd.DataFrame, names: Iterable[str | None], file: TableFile) -> Any:
+    """Dates of a typed file in columns that name things, as the words that a CSV would have."""
+    for name in () if file.is_text else {*names} & {*rows}:
+        column = text_columns(rows[[name]], file)[str(name)]
+        if column.kind == "date" and not column.is_zoned:
+            words = pd.Series(written_dates(column), rows.index, dtype=object)
+            if words[words != ""].str.endswith(" 00:00:00").all():
+                words = words.str.removesuffix(" 00:00:00")
+            rows = rows.assign(**{str(name): words.where(words != "", None)})
+    return rows
 
 
 def read_column(

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from batchensemble.conformal import REPORTED, IntervalCalibration, fewest_rows
 from batchensemble.data.columns import Columns
+from batchensemble.data.date_columns import check_spans
 from batchensemble.data.doubts import doubts_about_covariates
 from batchensemble.data.future_rows import doubts_about_future, read_future
 from batchensemble.data.panels import (
@@ -631,6 +632,9 @@ class Forecaster(Estimator):
         if columns is None:
             return
         for encoder in self.model_.encoder.encoders_.values():
+            named = [column for name in encoder.names_ for column in columns if column.name == name]
+            if len(named) == len(encoder.names_):
+                check_spans(Columns(tuple(named)), getattr(encoder, "spans_", ()))
             for doubt in doubts_about_covariates(columns, encoder):
                 tell(doubt, 4)
 

@@ -96,6 +96,9 @@ def _logarithmic(y: Floats) -> Transform | None:
 def _between(y: Floats, low: float, high: float) -> Transform | None:
     """The same from both ends."""
     from_end = np.minimum(y - low, high - y)
+    from_end = from_end[from_end > 0]
+    if not len(from_end):
+        return None
     a, middle = float(np.quantile(from_end, LOGARITHMIC_FROM)), (high - low) / 2
     fits = middle / MOST_RATIO < a < middle / 1.001
     return Transform.between(low, high, a) if fits else None
