@@ -130,6 +130,12 @@ def same(found: Any, expected: Any, route: str) -> None:
     check(np.allclose(found, expected, rtol=1e-6, atol=1e-8, equal_nan=True), f"{route} differs")
 
 
+def prepare() -> None:
+    """What is imported and compiled first, for tables and for series."""
+    for number in (0, 1):
+        run(plan(np.random.default_rng(number)) | {"series": bool(number), "onnx": True})
+
+
 def run(plan: dict[str, Any]) -> None:
     random = np.random.default_rng(plan["seed"])
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
