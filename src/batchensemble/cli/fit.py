@@ -57,6 +57,7 @@ def fit(
         Task | None,
         option(
             "regression, classification or forecast; by default chosen from the target.",
+            "--task",  # some versions of Typer would name it after the metavar
             metavar="TASK",
         ),
     ] = None,
@@ -169,7 +170,9 @@ def fit(
     ] = None,
     method: Annotated[
         Method,
-        training_option("batch_ensemble, deep_ensemble, mc_dropout or single.", metavar="METHOD"),
+        training_option(
+            "batch_ensemble, deep_ensemble, mc_dropout or single.", "--method", metavar="METHOD"
+        ),
     ] = "batch_ensemble",
     members: Annotated[
         int | None,
@@ -183,6 +186,7 @@ def fit(
         Preset,
         training_option(
             "fast, default, best (slower, more precise), paper or, for series, recurrent.",
+            "--preset",
             metavar="PRESET",
         ),
     ] = "default",
