@@ -133,7 +133,8 @@ def same(found: Any, expected: Any, route: str) -> None:
 def prepare() -> None:
     """What is imported and compiled first, for tables and for series."""
     for number in (0, 1):
-        run(plan(np.random.default_rng(number)) | {"series": bool(number), "onnx": True})
+        told_nothing = {"gaps": False, "dropped": 0, "onnx": True}
+        run(plan(np.random.default_rng(number)) | {"series": bool(number), **told_nothing})
 
 
 def run(plan: dict[str, Any]) -> None:
