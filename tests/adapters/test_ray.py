@@ -159,7 +159,7 @@ def test_units_of_the_study_end_in_the_same_store(tmp_path):
     units = plan("seasonal", profile, ("single", "batch_ensemble"), ("main",))[:2]
     stores = {name: Store(tmp_path / name) for name in ("here", "there")}
     for store in stores.values():
-        store.check(profile.settings)
+        store.check(profile.settings, {})
     run_units(units, stores["here"], device=torch.device("cpu"))
     with connected("local"):
         run_units(units, stores["there"], device=torch.device("cpu"), elsewhere=map_by_tasks)
