@@ -58,13 +58,13 @@ def test_nothing_is_run_without_jobs_or_beside_runs_of_other_settings(tmp_path):
 def test_runs_and_costs_of_other_data_are_refused(tmp_path):
     session(tmp_path).run(UNITS)
     session(tmp_path).check({"diabetes": "", "own": "1f"})
-    with pytest.raises(ValueError, match=r"only runs of the diabetes of now .*of other data; use"):
+    with pytest.raises(ValueError, match=r"the present data of diabetes .*on other data; use"):
         session(tmp_path).check({"diabetes": "1f"})
     row = {"device": "cpu", "entrant": "single", "n_parameters": 9, "predict_seconds": 1.0}
     row |= {"dataset": "own", "train_seconds": 1.0, "peak_bytes": 1, "data": "1f"}
     add_costs(tmp_path / "costs.json", [row], SHORT, {})
     session(tmp_path).check({"own": "1f"})
-    with pytest.raises(ValueError, match=r"costs .* measured on the own of now, got .* of other"):
+    with pytest.raises(ValueError, match=r"costs .* the present data of own, got .* of other"):
         session(tmp_path).check({"own": "2e"})
     shutil.rmtree(tmp_path / "runs")
     other = Profile(2, Settings(epochs=3), 1, "other")

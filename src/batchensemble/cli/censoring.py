@@ -13,7 +13,7 @@ from batchensemble.cli.evaluation import Curve, doubtful
 from batchensemble.cli.format import counted
 from batchensemble.conformal import fewest_rows, predicted_interval
 from batchensemble.estimators.answers import prediction_columns
-from batchensemble.metrics.calibration import LEVELS, CoverageCurve
+from batchensemble.metrics.calibration import LEVELS
 from batchensemble.metrics.censored import censored_coverage_curve, censored_logs
 from batchensemble.predictive import NumberPredictive
 
@@ -98,18 +98,7 @@ def compare_censored(
     scores["coverage"] = metrics.censored_coverage(
         y, censored=censored, dist=dist, **ends, whole=model.is_count
     )
-    known: dict[str, Any] = {"censored": censored, "dist": dist, "whole": model.is_count}
-    curve, before = censored_coverage_curve(y, **known), None
-    if model.calibration_ is not None:
-        before, held = curve, []
-        levels = [level for level in LEVELS if model.calibration_.fewest >= fewest_rows(level)]
-        for level in levels:
-            low, high = predicted_interval(
-                dist, level, model.calibration_, groups, whole=model.is_count
-            ).T
-            held.append(metrics.censored_coverage(y, lower=low, upper=high, **known))
-        curve = CoverageCurve(np.array(levels), np.array(held))
-        before = CoverageCurve(curve.levels, before.empirical[np.isin(before.levels, levels)])
+    curve, before = _curves(model, y, censored, dist, groups)
     costs = -censored_logs(y, censored=censored, dist=dist, whole=model.is_count)
     kept = metrics.selective_curve(costs, uncertainty=dist.std)
     n = counted(int(censored.sum()), "target")
@@ -121,9 +110,27 @@ def compare_censored(
     return {
         "task": "regression",
         "scores": scores,
-        "calibration": Curve.of("nominal", "empirical", curve.levels, curve.empirical),
+        "calibration": curve,
         "selective": Curve.of("share of rows kept", "NLL", kept.coverages, kept.values),
-        "uncalibrated": before
-        and Curve.of("nominal", "empirical", before.levels, before.empirical),
+        "uncalibrated": before,
         "doubtful": doubtful(X, dist.std, beside, unit),
     }
+
+
+def _curves(
+    model: Any, y: NDArray[Any], censored: NDArray[np.bool_], dist: NumberPredictive, groups: Any
+) -> tuple[Curve, Curve | None]:
+    """Coverage of the intervals that `predict` writes, and before calibration if there was one."""
+    known: dict[str, Any] = {"censored": censored, "dist": dist, "whole": model.is_count}
+    curve, calibration = censored_coverage_curve(y, **known), model.calibration_
+    if calibration is None:
+        return Curve.of("nominal", "empirical", curve.levels, curve.empirical), None
+    is_enough = np.array([calibration.fewest >= fewest_rows(level) for level in LEVELS])
+    levels, held = LEVELS[is_enough], []
+    for level in levels:
+        ends = predicted_interval(dist, level, calibration, groups, whole=model.is_count)
+        held.append(metrics.censored_coverage(y, lower=ends[:, 0], upper=ends[:, 1], **known))
+    return (
+        Curve.of("nominal", "empirical", levels, np.array(held)),
+        Curve.of("nominal", "empirical", levels, curve.empirical[is_enough]),
+    )

@@ -628,7 +628,7 @@ class Forecaster(Estimator):
         return self._with_holidays(panel) if has_dates else panel
 
     def _doubt_columns(self, columns: Columns | None) -> None:
-        """Warn of columns in other units or words than those of fit."""
+        """Warn of other units or words than those of fit, and refuse durations for its numbers."""
         if columns is None:
             return
         for encoder in self.model_.encoder.encoders_.values():

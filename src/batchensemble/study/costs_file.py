@@ -51,8 +51,8 @@ def check_costs(path: Path, settings: Settings, data: Mapping[str, str]) -> None
     for row in costs["rows"]:
         if row.get("data", "") != data.get(row["dataset"], row.get("data", "")):
             raise ValueError(
-                f"expected costs in {path} measured on the {row['dataset']} of now, got some of "
-                f"other data; {cure}"
+                f"expected costs in {path} measured on the present data of {row['dataset']}, got "
+                f"some of other data; {cure}"
             )
 
 

@@ -74,9 +74,9 @@ class Store:
                 )
             if result.run.data != data.get(result.run.dataset, result.run.data):
                 raise ValueError(
-                    f"expected only runs of the {result.run.dataset} of now in {self.folder}, got "
-                    f"{result.run.name} of other data; use another results folder, or delete this "
-                    "one"
+                    f"expected only runs on the present data of {result.run.dataset} in "
+                    f"{self.folder}, got {result.run.name} on other data; use another results "
+                    "folder, or delete this one"
                 )
 
     def write(self, result: Result) -> None:
