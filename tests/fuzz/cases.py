@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from fuzz.outcomes import outcome
 
-KINDS = ("tables", "series", "table_files", "arguments", "model_files", "engines", "routes")
+KINDS = ("tables", "series", "table_files", "arguments", "model_files", "engines", "routes", "laws")
 MOST_TRIES = 60  # to make a case smaller
 
 Plan = dict[str, Any]

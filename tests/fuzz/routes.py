@@ -124,10 +124,13 @@ def told(*words: Any) -> str:
     return done.stdout
 
 
-def same(found: Any, expected: Any, route: str) -> None:
+def same(found: Any, expected: Any, route: str, within: float = 0.0) -> None:
     found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
     check(found.shape == expected.shape, f"{route}: shape {found.shape}, not {expected.shape}")
-    check(np.allclose(found, expected, rtol=1e-6, atol=1e-8, equal_nan=True), f"{route} differs")
+    check(
+        np.allclose(found, expected, rtol=1e-6, atol=1e-8 + within, equal_nan=True),
+        f"{route} differs",
+    )
 
 
 def prepare() -> None:
