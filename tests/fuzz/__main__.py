@@ -19,7 +19,7 @@ from typing import Any
 from fuzz.cases import KINDS, minimal, planned, prepare, result_of
 from fuzz.outcomes import MOST_SECONDS, REFUSED, is_failure
 
-BLOCK = 200
+BLOCK = 50
 PATIENCE = MOST_SECONDS + 90  # seconds, with the start of a process
 COMPILATION = 900  # seconds until the first case
 OUT = Path("build/fuzz")
