@@ -55,11 +55,12 @@ def test_predictions_and_metrics_need_no_torch():
     assert run(code).split() == ["False", "False"]
 
 
-def test_estimators_are_imported_without_what_only_fit_needs():
+def test_an_estimator_is_imported_without_the_others_and_what_only_fit_needs():
     code = (
         "import sys; from batchensemble import Regressor; "
         "print(*(name in sys.modules for name in "
-        "('sklearn.impute', 'sklearn.model_selection', 'numba', 'matplotlib', 'fastapi')))"
+        "('sklearn.impute', 'sklearn.model_selection', 'numba', 'matplotlib', 'fastapi', "
+        "'batchensemble.estimators.forecaster', 'batchensemble.estimators.joint')))"
     )
     assert set(run(code).split()) == {"False"}
 

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from batchensemble import datasets, metrics, nn
     from batchensemble.data.telling import BatchEnsembleWarning
-    from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor, load
+    from batchensemble.estimators.classifier import Classifier
+    from batchensemble.estimators.forecaster import Forecaster
+    from batchensemble.estimators.joint import JointRegressor
+    from batchensemble.estimators.loading import load
+    from batchensemble.estimators.regressor import Regressor
     from batchensemble.predictive import (
         CategoricalPredictive,
         GaussianPredictive,
@@ -43,15 +47,15 @@ __all__ = [
 _ROOMS = {
     "BatchEnsembleWarning": "data.telling",
     "CategoricalPredictive": "predictive",
-    "Classifier": "estimators",
-    "Forecaster": "estimators",
+    "Classifier": "estimators.classifier",
+    "Forecaster": "estimators.forecaster",
     "GaussianPredictive": "predictive",
     "JointPredictive": "predictive",
-    "JointRegressor": "estimators",
-    "Regressor": "estimators",
+    "JointRegressor": "estimators.joint",
+    "Regressor": "estimators.regressor",
     "SamplePredictive": "predictive",
     "TransformedPredictive": "predictive",
-    "load": "estimators",
+    "load": "estimators.loading",
 }
 
 

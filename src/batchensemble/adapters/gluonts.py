@@ -4,8 +4,8 @@ from typing import Any
 
 import pandas as pd
 
-from batchensemble.estimators import Forecaster
 from batchensemble.estimators.forecast import in_turn
+from batchensemble.estimators.forecaster import Forecaster
 
 
 def sample_forecasts(

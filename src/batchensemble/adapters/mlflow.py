@@ -10,8 +10,11 @@ from typing import Any
 
 import pandas as pd
 
-from batchensemble.estimators import Classifier, Forecaster, Regressor, load
 from batchensemble.estimators.answers import prediction_columns, zones_of
+from batchensemble.estimators.classifier import Classifier
+from batchensemble.estimators.forecaster import Forecaster
+from batchensemble.estimators.loading import load
+from batchensemble.estimators.regressor import Regressor
 from batchensemble.modelfile.version import VERSION
 
 try:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from batchensemble.adapters.history import Known, Memory
 from batchensemble.data.panels import Panel
-from batchensemble.estimators import Forecaster
+from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.predictive import SamplePredictive
 
 try:

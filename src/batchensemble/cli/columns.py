@@ -27,8 +27,10 @@ from batchensemble.data.telling import tell
 from batchensemble.data.text import read_as, with_named_dates, zone_of
 from batchensemble.data.units import doubts_about_series, numbers_of_fit
 from batchensemble.data.vocabulary import Spelling
-from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import with_zones, zones_of
+from batchensemble.estimators.classifier import Classifier
+from batchensemble.estimators.forecaster import Forecaster
+from batchensemble.estimators.regressor import Regressor
 from batchensemble.words import closest
 
 NO_NAME = "unique_id"  # of series, where none is given

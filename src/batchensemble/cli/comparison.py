@@ -35,8 +35,10 @@ from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.scalars import GAPS
 from batchensemble.data.units import doubt_about_truth
-from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import prediction_columns
+from batchensemble.estimators.classifier import Classifier
+from batchensemble.estimators.forecaster import Forecaster
+from batchensemble.estimators.regressor import Regressor
 from batchensemble.estimators.target_kinds import described
 from batchensemble.estimators.usefulness import about_neglected
 from batchensemble.predictive import CategoricalPredictive, NumberPredictive

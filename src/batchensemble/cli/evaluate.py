@@ -65,7 +65,8 @@ def evaluate(
     from batchensemble.cli.comparison import evaluate_file
     from batchensemble.cli.report import check_report, write_report
     from batchensemble.data.file_options import FileOptions
-    from batchensemble.estimators import JointRegressor, load
+    from batchensemble.estimators.joint import JointRegressor
+    from batchensemble.estimators.loading import load
 
     options = FileOptions(decimal, thousands, dayfirst, encoding, skip_lines, sheet)
     check_report(out, beside=[model, data])

@@ -22,7 +22,7 @@ def export(
 ) -> None:
     """Write a model as an ONNX file, which other programs and languages can run."""
     from batchensemble.data.writing import check_place
-    from batchensemble.estimators import load
+    from batchensemble.estimators.loading import load
     from batchensemble.export import to_onnx
 
     if out.suffix != ".onnx":

@@ -19,7 +19,7 @@ from batchensemble.cli.predictions import in_commas, predict_file
 from batchensemble.data.file_options import FileOptions
 from batchensemble.data.reading import EXCEL, PIPE, is_table
 from batchensemble.data.table_files import has_rows, is_pattern, list_files
-from batchensemble.estimators import Forecaster
+from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.modelfile.files import locked, make_folder, replacing
 
 ABOUT = ".predictions.json"  # in the folder: of which model they are, how and which were made

@@ -7,8 +7,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble import metrics
-from batchensemble.estimators import Forecaster
 from batchensemble.estimators.forecast import Forecast
+from batchensemble.estimators.forecaster import Forecaster
 
 
 def score_forecast(past: Forecast, season: int) -> dict[str, float]:

@@ -31,9 +31,12 @@ from batchensemble.data.reading import PIPE, check_suffix, is_table
 from batchensemble.data.table_files import TableFiles, is_pattern
 from batchensemble.data.tables import read_target
 from batchensemble.data.writing import check_place
-from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
 from batchensemble.estimators.base import pick_device
+from batchensemble.estimators.classifier import Classifier
+from batchensemble.estimators.forecaster import Forecaster
+from batchensemble.estimators.joint import JointRegressor
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
+from batchensemble.estimators.regressor import Regressor
 from batchensemble.estimators.usefulness import CONSTANT, NAIVE, NARROW, doubt_about_held
 from batchensemble.training.loop import TrainingDiverged
 

@@ -28,7 +28,8 @@ def describe_model(path: Path) -> dict[str, Any]:
     """Its description, its training, and the data it comes from if `fit` made it."""
     from dataclasses import asdict
 
-    from batchensemble.estimators import JointRegressor, load
+    from batchensemble.estimators.joint import JointRegressor
+    from batchensemble.estimators.loading import load
     from batchensemble.modelfile.persistence import describe
 
     model = load(path, device="cpu")

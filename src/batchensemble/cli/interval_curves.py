@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from batchensemble import metrics
 from batchensemble.cli.evaluation import Curve
-from batchensemble.estimators import Forecaster, Regressor
 from batchensemble.estimators.forecast import Forecast
+from batchensemble.estimators.forecaster import Forecaster
+from batchensemble.estimators.regressor import Regressor
 from batchensemble.metrics.calibration import probabilities_at
 from batchensemble.predictive import SamplePredictive
 

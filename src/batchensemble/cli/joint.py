@@ -20,8 +20,9 @@ from batchensemble.cli.training_data import Origin
 from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import FileOptions
 from batchensemble.data.reading import PIPE, TableFile
-from batchensemble.estimators import JointRegressor, Regressor
 from batchensemble.estimators.answers import prediction_columns
+from batchensemble.estimators.joint import JointRegressor
+from batchensemble.estimators.regressor import Regressor
 from batchensemble.plots.sheets import brief
 
 DRAWS, MOST_ROWS = 100, 500  # for the energy score

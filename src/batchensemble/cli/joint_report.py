@@ -6,7 +6,7 @@ from pathlib import Path
 from batchensemble.cli.evaluation import Evaluation
 from batchensemble.cli.joint import energy_words
 from batchensemble.cli.report import page_content, rendered
-from batchensemble.estimators import JointRegressor
+from batchensemble.estimators.joint import JointRegressor
 from batchensemble.modelfile.files import replacing
 
 

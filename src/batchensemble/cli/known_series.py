@@ -13,7 +13,7 @@ from batchensemble.data.stamps import are_at_start, starts_of_periods
 from batchensemble.data.telling import tell
 from batchensemble.data.text import typed_values, with_zone
 from batchensemble.data.time_words import when
-from batchensemble.estimators import Forecaster
+from batchensemble.estimators.forecaster import Forecaster
 
 Gap = tuple[Any, Any, Any]  # a series, its last time in fit, and its first after that
 

@@ -18,7 +18,7 @@ from batchensemble.cli.predictions import table_predictions
 from batchensemble.data.reading import TableFile
 from batchensemble.data.text import read_as, settle, text_columns, written_dates
 from batchensemble.data.vocabulary import Spelling
-from batchensemble.estimators import load
+from batchensemble.estimators.loading import load
 from batchensemble.modelfile.files import replacing
 
 INDEX = "index.json"

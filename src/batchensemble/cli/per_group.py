@@ -24,9 +24,9 @@ from batchensemble.cli.holdout import NOT_CALIBRATED, train
 from batchensemble.cli.model_folder import FORMAT, INDEX, alone, read_index, write_index
 from batchensemble.cli.training_data import TrainingData
 from batchensemble.data.vocabulary import Spelling
-from batchensemble.estimators import Classifier
 from batchensemble.estimators.answers import class_names
 from batchensemble.estimators.base import pick_device
+from batchensemble.estimators.classifier import Classifier
 from batchensemble.modelfile.files import make_folder
 from batchensemble.modelfile.persistence import ModelFileError, read_model, write_model
 from batchensemble.training.together import fit_together

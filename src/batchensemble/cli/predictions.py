@@ -22,8 +22,11 @@ from batchensemble.data.arrow import BATCH
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.reading import PIPE, TableFile, is_table
 from batchensemble.data.writing import TableWriter, check_place, check_written
-from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
 from batchensemble.estimators.answers import prediction_columns
+from batchensemble.estimators.classifier import Classifier
+from batchensemble.estimators.forecaster import Forecaster
+from batchensemble.estimators.joint import JointRegressor
+from batchensemble.estimators.regressor import Regressor
 from batchensemble.words import one_of
 
 

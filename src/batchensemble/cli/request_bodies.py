@@ -29,8 +29,10 @@ from batchensemble.data.file_parts import refuse_zones
 from batchensemble.data.reading import open_csv
 from batchensemble.data.scalars import texts
 from batchensemble.data.telling import collected, tell
-from batchensemble.estimators import Classifier, Forecaster, Regressor
 from batchensemble.estimators.answers import with_shift, zones_of
+from batchensemble.estimators.classifier import Classifier
+from batchensemble.estimators.forecaster import Forecaster
+from batchensemble.estimators.regressor import Regressor
 
 JSON, CSV = "application/json", "text/csv"
 # Texts are read later, as those of files are: pydantic would read 1.234 as less than two.

@@ -17,7 +17,7 @@ from batchensemble.cli.known_series import left_out, rows_known
 from batchensemble.cli.subgroups import by_subgroup
 from batchensemble.data.file_options import FileOptions
 from batchensemble.data.stamps import moved_to_start
-from batchensemble.estimators import Forecaster
+from batchensemble.estimators.forecaster import Forecaster
 
 GOLDEN = (5**0.5 - 1) / 2  # multiples of it, without their whole parts, fill 0 to 1 evenly
 MOST_WINDOWS = 1000  # of a series, spread over it if there are more

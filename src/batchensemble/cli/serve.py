@@ -52,7 +52,8 @@ def serve(
         raise ImportError(
             f"serve needs the package {error.name}: pip install 'batchensemble[serve]'"
         ) from error
-    from batchensemble.estimators import JointRegressor, load
+    from batchensemble.estimators.joint import JointRegressor
+    from batchensemble.estimators.loading import load
 
     fitted = load(model, device=device)
     if isinstance(fitted, JointRegressor):

@@ -23,7 +23,9 @@ from batchensemble.cli.request_bodies import (
     TooMuch,
 )
 from batchensemble.cli.request_values import REQUEST
-from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.estimators.classifier import Classifier
+from batchensemble.estimators.forecaster import Forecaster
+from batchensemble.estimators.regressor import Regressor
 from batchensemble.modelfile.version import VERSION
 
 COVERAGE = 0.9

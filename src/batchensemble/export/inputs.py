@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.data.columns import Column, Columns, Kind
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.estimators import Forecaster
+from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.export.interface import GAP, Model, column_slots, inputs_of, outputs_of
 from batchensemble.training.models import path_noise
 

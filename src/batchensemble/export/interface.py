@@ -7,7 +7,9 @@ import numpy as np
 
 from batchensemble.data.columns import Kind
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.estimators import Classifier, Forecaster, Regressor
+from batchensemble.estimators.classifier import Classifier
+from batchensemble.estimators.forecaster import Forecaster
+from batchensemble.estimators.regressor import Regressor
 
 Model = Regressor | Classifier | Forecaster
 

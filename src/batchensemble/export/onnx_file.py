@@ -8,7 +8,10 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from batchensemble.conformal import IntervalCalibration
-from batchensemble.estimators import Classifier, Forecaster, JointRegressor, Regressor
+from batchensemble.estimators.classifier import Classifier
+from batchensemble.estimators.forecaster import Forecaster
+from batchensemble.estimators.joint import JointRegressor
+from batchensemble.estimators.regressor import Regressor
 from batchensemble.export.interface import Model, Slot, inputs_of, outputs_of
 from batchensemble.modelfile.files import as_path, replacing
 from batchensemble.modelfile.version import VERSION

@@ -4,7 +4,7 @@ import numpy as np
 
 from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.data.windows import LEAST_WINDOW_SCALE, season_lag
-from batchensemble.estimators import Forecaster
+from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.export import direct, recurrent
 from batchensemble.export.graph import Graph, Value
 from batchensemble.export.interface import inputs_of

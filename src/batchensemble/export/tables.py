@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from batchensemble.estimators import Classifier, Regressor
+from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.heads import ClassHead, NumberHead
+from batchensemble.estimators.regressor import Regressor
 from batchensemble.estimators.table_model import APART_A_BIN
 from batchensemble.export.columns import bins_beyond, encoded
 from batchensemble.export.graph import Graph, Value
