@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -131,6 +132,30 @@ def test_times_with_zones_are_read_as_by_the_model(tmp_path, as_texts):
     answer = mlflow.pyfunc.load_model(str(tmp_path / "m"))
     for asked in (X, texts):
         np.testing.assert_allclose(answer.predict(asked)["mean"], model.predict(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pd.Series(["01.02.2024", "13.02.2024"]),  # the first of February, not the second of January
+        pd.Series(["2024-02-01T00:00:00", "2024-02-13T00:00:00"]),
+        pd.Series(["now", "2024-02-13"]),
+        pd.Series([1706745600, 1707782400]),
+        pd.Series(["2024-02-01T00:00:00+01:00", "2024-02-13T00:00:00+01:00"]),
+        pd.Series(pd.to_datetime(["2024-02-01", None])),
+    ],
+    ids=["local", "ISO", "now", "seconds", "zones", "gap"],
+)
+def test_days_are_read_or_refused_as_by_the_model(logged, model, asked):
+    rows = houses()[:2].assign(sold=asked)
+    function = mlflow.pyfunc.load_model(logged.model_uri)
+    try:
+        expected = model.predict(rows)
+    except (ValueError, TypeError) as error:
+        with pytest.raises(type(error), match=re.escape(str(error))):
+            function.predict(rows)
+    else:
+        np.testing.assert_array_equal(function.predict(rows)["mean"], expected)
 
 
 def test_classes_and_forecasts_are_saved_too(tmp_path):

@@ -376,3 +376,11 @@ def test_a_checkpoint_is_for_tables_and_is_gone_in_the_end(shell):
     assert "--checkpoint is for tables" in shell("fit", "sales.csv", *words, code=2).stderr
     same = ("-t", "price", "--checkpoint", "houses.be")
     assert "would overwrite the model" in shell("fit", "houses.csv", *same, code=2).stderr
+
+
+@pytest.mark.parametrize("option", ["--drop", "--category"])
+def test_columns_that_a_forecast_does_not_read_are_not_dropped_in_silence(shell, option):
+    words = ("--time", "month", "--series", "store", option, "holidays")
+    refused = shell("fit", "sales.csv", "-t", "sales", *words, "-o", "no.be", code=2).stderr
+    assert "--drop and --category are for tables" in " ".join(refused.split())
+    assert not (shell.folder / "no.be").exists()

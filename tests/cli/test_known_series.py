@@ -1,6 +1,9 @@
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
+from fixtures import TINY_FORECASTER
 from sample_files import QUICK, sales
 
 from batchensemble import Forecaster, load
@@ -196,3 +199,90 @@ def test_durations_are_no_numbers_of_fit_for_forecasts_either(shell):
         model.update(spans[60:])
     assert (model.panel_.lengths == before).all()
     load("spans.be").update(spans[60:])
+
+
+def noise(n):
+    return np.random.default_rng(0).normal(size=n).round(3)
+
+
+ALONE = pd.DataFrame({"day": pd.date_range("2023-01-01", periods=120)}).assign(
+    sold=lambda f: 10 + np.sin(f.index / 7 * 2 * np.pi) + noise(120)
+)
+TWO = pd.concat([ALONE.assign(shop="a"), ALONE.assign(shop="b", sold=2 * ALONE["sold"])])
+
+
+def adapting(shell, rows, *words):
+    """A file of a model of the first 60 days whose intervals adapt."""
+    rows[rows["day"] < "2023-03-02"].to_csv("old.csv", index=False)
+    words = ("-t", "sold", "--time", "day", "--horizon", 3, *words, "--calibrate", *QUICK)
+    shell("fit", "old.csv", *words, "-o", "adapting.be")
+    return load("adapting.be")
+
+
+@pytest.mark.filterwarnings("ignore:.* values are missing")
+@pytest.mark.parametrize("n_new", [1, 10, 50])  # a forecast reads 42 days
+def test_intervals_that_adapt_go_on_over_a_gap_however_many_rows_are_new(shell, forecast, n_new):
+    model = adapting(shell, ALONE)
+    new = ALONE[61 : 61 + n_new]
+    between = ALONE[60:61].assign(sold=np.nan)
+    expected = model.update(pd.concat([between, new])).predict(level=[90])
+    found = forecast(new, "adapting.be")
+    assert np.allclose(found["upper"], expected["BatchEnsemble-hi-90"], rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.* values are missing")
+def test_of_series_whose_intervals_adapt_some_may_have_a_gap(shell, forecast):
+    model = adapting(shell, TWO, "--series", "shop")
+    first, second = (own[60:115] for _, own in TWO.groupby("shop"))
+    model.update(pd.concat([first, second[:1].assign(sold=np.nan), second[1:]]))
+    expected = model.predict(level=[90])
+    found = forecast(pd.concat([first, second[1:]]), "adapting.be")
+    assert np.allclose(found["upper"], expected["BatchEnsemble-hi-90"], rtol=1e-5)
+
+
+def test_rows_long_after_fit_are_forecast_with_the_intervals_of_fit(shell, forecast):
+    model = adapting(shell, ALONE)
+    late = ALONE.assign(day=ALONE["day"] + pd.Timedelta("1000D"))
+    expected = model.predict(df=late, level=[90])
+    found = forecast(late, "adapting.be")
+    assert np.allclose(found["upper"], expected["BatchEnsemble-hi-90"], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("freq", "stamp"), [("D", "12h"), ("h", "30min"), ("D", "0h")])
+def test_evaluate_takes_the_times_that_predict_takes_without_a_frequency(shell, freq, stamp):
+    times = pd.date_range("2023-01-01", periods=80, freq=freq) + pd.Timedelta(stamp)
+    rows = pd.DataFrame({"at": times, "sold": 10 + noise(80)})
+    rows[:60].to_csv("old.csv", index=False)
+    rows[60:].to_csv("new.csv", index=False)
+    words = ("-t", "sold", "--time", "at", "--horizon", 3, *QUICK)
+    shell("fit", "old.csv", *words, "-o", "at.be")
+    assert "18 windows" in shell("evaluate", "at.be", "new.csv").output
+    rows[60:].assign(at=rows["at"] + pd.Timedelta("5min")).to_csv("other.csv", index=False)
+    for command in ("predict", "evaluate"):
+        assert "of the frequency" in shell(command, "at.be", "other.csv", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    "names",
+    [[True, False], [1.5, 2.0], [date(2024, 1, 2), date(2024, 5, 6)],
+     [pd.Timestamp("2024-01-02"), pd.Timestamp("2024-05-06")],
+     [pd.Timestamp("2024-01-02 03:00"), pd.Timestamp("2024-05-06")], [7, 11], ["007", "x"]],
+    ids=["truths", "numbers", "days", "dates", "hours", "whole", "texts"],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_series_of_python_may_have_names_of_any_type_in_a_file(shell, names, kind):
+    rows = TWO.assign(shop=TWO["shop"].map(dict(zip("ab", names, strict=True))))
+    learned = rows["day"] < "2023-03-02"
+    columns = {"id_col": "shop", "time_col": "day", "target_col": "sold"}
+    model = Forecaster(**TINY_FORECASTER, **columns).fit(rows[learned])
+    model.save("named.be")
+    expected = model.predict(df=rows)
+    for asked in (rows, rows[~learned]):
+        (asked.to_csv if kind == "csv" else asked.to_parquet)(f"new.{kind}", index=False)
+        said = shell("predict", "named.be", f"new.{kind}", "-o", "out.csv").stderr
+        assert "was in the training data" not in " ".join(said.split())
+        found = shell.read("out.csv")
+        assert np.allclose(found["mean"], expected["BatchEnsemble"], rtol=1e-5)
+    assert "windows" in shell("evaluate", "named.be", f"new.{kind}").output
+    shell("predict", "named.be", "-o", "next.csv")
+    assert shell.read("next.csv")["shop"].nunique() == 2

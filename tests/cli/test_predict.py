@@ -3,6 +3,8 @@ import re
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -273,3 +275,27 @@ def test_on_a_terminal_rows_are_neither_wrapped_nor_mixed_with_a_bar(shell):
     lines = b"".join(parts).decode().splitlines()
     assert len(lines) == 31
     assert {line.count(",") for line in lines} == {5}
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_the_file_of_known_values_is_read_like_the_history_if_it_is_of_the_same_kind(shell, kind):
+    old, late = (part for _, part in sales().groupby(sales()["month"] >= "2022-01-01"))
+    old.to_csv("old.csv", index=False)
+    words = ("--time", "month", "--series", "store", "--future", "holidays", "--horizon", 3, *QUICK)
+    shell("fit", "old.csv", "-t", "sales", *words, "-o", "f.be")
+    ahead = late.drop(columns="sales")
+    titled(old, "history.csv")
+    write = titled if kind == "csv" else partial(pd.DataFrame.to_excel, index=False)
+    write(ahead, f"ahead.{kind}")
+    asked = ("history.csv", "--skip-lines", 2, "--ahead", f"ahead.{kind}", "-o", "out.csv")
+    shell("predict", "f.be", *asked)
+    ahead.to_csv("plain.csv", index=False)
+    shell("predict", "f.be", "old.csv", "--ahead", "plain.csv", "-o", "expected.csv")
+    pd.testing.assert_frame_equal(shell.read("out.csv"), shell.read("expected.csv"))
+    titled(ahead, "alone.csv")  # without a history the options are its own
+    shell("predict", "f.be", "--ahead", "alone.csv", "--skip-lines", 2, "-o", "out.csv")
+    pd.testing.assert_frame_equal(shell.read("out.csv"), shell.read("expected.csv"))
+
+
+def titled(rows, file):
+    Path(file).write_text("Sales of our stores\nall of them\n" + rows.to_csv(index=False))

@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from fixtures import TINY_FORECASTER
 from sample_files import QUICK, houses, sales
@@ -237,3 +238,16 @@ def test_bounds_that_adapt_do_so_to_the_new_rows_of_a_file(shell):
     np.testing.assert_allclose(found["lower"], expected["BatchEnsemble-lo-90"], rtol=1e-6)
     np.testing.assert_allclose(found["upper"], expected["BatchEnsemble-hi-90"], rtol=1e-6)
     assert (found["upper"] > 1.1 * frozen["BatchEnsemble-hi-90"]).all()
+
+
+def test_a_forecaster_of_polars_rows_writes_files_as_one_of_pandas_rows(shell):
+    frame = sales().assign(month=pd.to_datetime(sales()["month"])).drop(columns="holidays")
+    names = {"id_col": "store", "time_col": "month", "target_col": "sales"}
+    frame.to_csv("history.csv", index=False)
+    for library in (pd, pl):
+        model = Forecaster(**TINY_FORECASTER, **names).fit(library.DataFrame(dict(frame)))
+        for history in (None, shell.folder / "history.csv"):
+            predict_file(model, history, shell.folder / f"{library.__name__}.csv", coverage=0.8)
+            written = shell.read("pandas.csv")
+            assert len(written) == 8
+            pd.testing.assert_frame_equal(shell.read(f"{library.__name__}.csv"), written)

@@ -99,7 +99,7 @@ def test_one_series_may_have_times_called_self(shell):
     new = one.query("self >= '2022-01-01'").copy()
     new["self"] = new["self"].str[:8] + "15"
     new.to_csv("new.csv", index=False)
-    words = ("-t", "sales", "--time", "self", "--horizon", 4, "-o", "one.be")
+    words = ("-t", "sales", "--time", "self", "--horizon", 4, "--freq", "MS", "-o", "one.be")
     shell("fit", "one.csv", *words, *QUICK)
     assert evaluate_file(load("one.be"), Path("new.csv"), target=None, coverage=0.9).n_windows == 9
 

@@ -1,13 +1,16 @@
 import asyncio
 import json
+from datetime import date
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from fixtures import TINY_FORECASTER
 from loops import waited
 from sample_files import QUICK, sales
 
-from batchensemble import Regressor, load
+from batchensemble import Forecaster, Regressor, load
 from batchensemble.cli.predictions import predict_file
 from batchensemble.cli.request_bodies import Limits
 from batchensemble.data.telling import BatchEnsembleWarning
@@ -334,3 +337,16 @@ def test_requests_that_come_together_all_get_their_own_answers(shell, rows):
     with client("price.be") as at:
         expected = sent(at, rows)
     np.testing.assert_allclose(waited(ask(rows)), expected, rtol=1e-12)
+
+
+def test_series_may_be_named_by_days_and_fitted_to_frames_of_polars(shell):
+    frame = sales().drop(columns="holidays").assign(month=lambda f: pd.to_datetime(f["month"]))
+    frame["store"] = frame["store"].map({"north": date(2024, 1, 2), "south": date(2024, 5, 6)})
+    names = {"id_col": "store", "time_col": "month", "target_col": "sales"}
+    for library in (pd, pl):
+        Forecaster(**TINY_FORECASTER, **names).fit(library.DataFrame(dict(frame))).save("d.be")
+        with client("d.be") as at:
+            answer = at.post("/predict", json={})
+        assert answer.status_code == 200, answer.text
+        stores = {row["store"] for row in answer.json()["predictions"]}
+        assert {store[:10] for store in stores} == {"2024-01-02", "2024-05-06"}

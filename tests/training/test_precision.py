@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 import torch
 
+from batchensemble import Regressor
 from batchensemble.training.precision import single_precision
 
 
@@ -36,3 +38,23 @@ def test_inside_tensors_are_made_on_the_processor_whatever_device_is_the_default
         with single_precision():
             assert torch.zeros(1).device.type == "cpu"
         assert torch.zeros(1).device.type == "meta"
+
+
+@pytest.fixture
+def low():
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.skipif(not hasattr(torch.backends.mkldnn, "matmul"), reason="older than torch 2.9")
+def test_a_fit_is_the_same_however_products_may_be_rounded_elsewhere(low):
+    random = np.random.default_rng(0)
+    x = random.normal(size=(600, 64))
+    y = x[:, 0] + random.normal(size=600)
+    model = Regressor("mc_dropout", epochs=2, random_state=0)
+    here = model.fit(x, y).predict(x)
+    assert torch.get_float32_matmul_precision() == "medium"
+    torch.set_float32_matmul_precision("highest")
+    assert np.array_equal(here, model.fit(x, y).predict(x))

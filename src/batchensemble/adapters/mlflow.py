@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from batchensemble.estimators.answers import prediction_columns, zones_of
+from batchensemble.estimators.answers import prediction_columns
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.loading import load
@@ -152,17 +152,10 @@ class _Predictions:
 
 
 def _as_at_fit(model: Regressor | Classifier, frame: pd.DataFrame) -> Any:
-    """The columns of fit; JSON has dates as texts, and no zones."""
+    """The columns of fit, in their order; the model itself reads dates that came as texts."""
     if not _has_names(model):
         return frame.set_axis(range(frame.shape[1]), axis=1)
-    encoder = model.model_.encoder
-    frame = frame[encoder.names_].copy()
-    for name, kind in zip(encoder.names_, encoder.kinds_, strict=True):
-        if kind == "date" and name not in encoder.date_formats_:
-            frame[name] = pd.to_datetime(frame[name], utc=True)
-            if not zones_of(encoder).get(name):
-                frame[name] = frame[name].dt.tz_localize(None)
-    return frame
+    return frame[model.model_.encoder.names_]
 
 
 def _load_pyfunc(path: str) -> _Predictions:

@@ -208,18 +208,20 @@ def _shown(ids: set[Any]) -> list[Any]:
 
 
 def _known_names(names: pd.Series, ids: NDArray[Any]) -> pd.Series:
-    """Names of series in the words of fit: a spreadsheet makes 1 of 001."""
+    """Names of series as fit had them: a spreadsheet makes 1 of 001, and a file texts of dates."""
     different = set(names)
-    known = Spelling(ids.tolist())
-    spelled = {name: known(name) for name in different - {*ids}}
+    known: dict[str | None, Any] = {word: i for i in ids.tolist() for word in _written(i)}
+    spelling = Spelling(list(known))
+    spelled = {name: known.get(spelling(name), name) for name in different - {*ids}}
     n_spellings = Counter(spelled.values())  # a file may tell 1 from 01
-    return names.replace(
-        {
-            name: word
-            for name, word in spelled.items()
-            if word not in different and n_spellings[word] == 1
-        }
-    )
+    changed = {name: i for name, i in spelled.items() if i not in different and n_spellings[i] == 1}
+    return names.map(lambda name: changed.get(name, name)) if changed else names
+
+
+def _written(name: Any) -> list[str]:
+    """How a file may have the name of a series; that of a day with its hour or without."""
+    words = str(name)
+    return [words] if isinstance(name, str) else [words, words.removesuffix(" 00:00:00")]
 
 
 def usual_numbers(encoder: TableEncoder) -> dict[str, NDArray[np.float64]]:

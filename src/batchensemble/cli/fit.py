@@ -149,7 +149,7 @@ def fit(
         str | None, forecast_option("The column that names the series, if there are several.")
     ] = None,
     horizon: Annotated[
-        int | None, forecast_option("Steps to forecast, 12 by default.", min=1)
+        int | None, forecast_option("Steps to forecast; by default 12 (paper: 5).", min=1)
     ] = None,
     freq: Annotated[
         str | None, forecast_option("Time between steps, such as D, MS or h; by default inferred.")
@@ -256,6 +256,11 @@ def fit(
     if time and (groups or in_time):
         raise typer.BadParameter(
             "--groups and --in-time are for tables, not for a forecast; omit them"
+        )
+    if time and (drop or category):
+        raise typer.BadParameter(
+            "--drop and --category are for tables: a forecast learns from the columns of --future, "
+            "--past and --static alone; omit them"
         )
     if (jobs != 1 or ray or together is not None) and not by:
         raise typer.BadParameter("--jobs, --ray and --together are for groups: add --by COLUMN")

@@ -158,7 +158,7 @@ def _inputs(data: Path, out: Path) -> list[Path]:
 
 def _outputs(sources: Sequence[Path], folder: Path, out: Path) -> dict[Path, Path]:
     """Where the predictions of each file go: as it lies in its folder, so in the other one."""
-    outputs: dict[Path, Path] = {}
+    outputs, taken = dict[Path, Path](), set[Path]()
     for source in sources:
         file = out / source.relative_to(folder)
         if file.name.lower().endswith((*EXCEL, ".txt")):
@@ -167,12 +167,13 @@ def _outputs(sources: Sequence[Path], folder: Path, out: Path) -> dict[Path, Pat
             raise ValueError(
                 f"the predictions would overwrite the input {source}; choose another folder"
             )
-        if file in outputs.values():
+        if file in taken:
             raise ValueError(
                 f"{source} and another file would both be predicted into {file}; rename one of "
                 "them, or predict them into different folders"
             )
         outputs[source] = file
+        taken.add(file)
     return outputs
 
 

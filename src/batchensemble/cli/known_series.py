@@ -21,17 +21,17 @@ Gap = tuple[Any, Any, Any]  # a series, its last time in fit, and its first afte
 def with_history(model: Forecaster, df: pd.DataFrame) -> pd.DataFrame:
     """Rows of a file, after those that the model knows of the times before.
 
-    Only where a series has fewer rows than a forecast reads, and begins no later than as many
-    steps after the end of what is known: what was before could only be read through values that
-    are made up. Series stay in the order of the file, and those with a gap are named.
+    Only where a series has fewer rows than a forecast reads, or intervals adapt to all that is new,
+    and it begins no later than as many steps after the end of what is known: what was before could
+    only be read through values that are made up. Series stay in the order of the file, and those
+    with a gap are named.
     """
     panel, reach = model.panel_, model.model_.reach
     ids = df[model.id_col] if model.id_col in df else pd.Series(panel.ids[0], df.index)
-    times = df[model.time_col]
-    if model.freq is not None and are_at_start(panel.times, panel.freq):  # as the model will
-        times = pd.Series(starts_of_periods(pd.DatetimeIndex(times), panel.freq), df.index)
-    begins = times.groupby(ids, sort=False).agg(["min", "size"])
-    order, begins = begins.index, begins[begins["size"] < reach]
+    begins = in_periods(model, df[model.time_col]).groupby(ids, sort=False).agg(["min", "size"])
+    order = begins.index
+    if not model.adapts:
+        begins = begins[begins["size"] < reach]
     which = panel.numbers_of(begins.index.to_numpy())
     steps = max(reach, 2)
     ahead = panel.future_times(steps)
@@ -52,6 +52,14 @@ def with_history(model: Forecaster, df: pd.DataFrame) -> pd.DataFrame:
         places = order.get_indexer(pd.Index(whole[model.id_col]))
         whole = whole.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
     return whole[list(df)]
+
+
+def in_periods(model: Forecaster, times: pd.Series) -> pd.Series:
+    """Times of a file as the model will read them: at the start of their month, day, ..."""
+    panel = model.panel_
+    if model.freq is None or not are_at_start(panel.times, panel.freq):
+        return times
+    return pd.Series(starts_of_periods(pd.DatetimeIndex(times), panel.freq), times.index)
 
 
 def _tell(gaps: list[Gap], so: str) -> None:

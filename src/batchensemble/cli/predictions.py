@@ -1,6 +1,7 @@
 """Predictions for the rows of a file, in batches, or for the next steps of series."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -144,9 +145,17 @@ def forecast(
     """The next steps of every series of fit, or of those in `history`."""
     _check_ahead(model, ahead)
     df = None if history is None else read_series(model, history, options)[0]
-    future = None if ahead is None else read_series(model, ahead, options, is_ahead=True)[0]
+    alike = options if history is None or ahead is None else _of_other(options, history, ahead)
+    future = None if ahead is None else read_series(model, ahead, alike, is_ahead=True)[0]
     with about_file(" and ".join(str(path) for path in (history, ahead) if path)):
         return forecast_columns(model, df, future, horizon, coverage)
+
+
+def _of_other(options: FileOptions, file: Path, other: Path) -> FileOptions:
+    """How to read another file beside one: alike if both are of a kind, such as CSV."""
+    if file.suffix.lower() == other.suffix.lower():
+        return options
+    return replace(options, encoding=None, skip_lines=0, sheet=None)
 
 
 def forecast_columns(
@@ -162,7 +171,7 @@ def forecast_columns(
     if df is not None:
         model = model.caught_up(model.read_past(df, as_fitted=True))
     steps = model.forecast(horizon, df=df, X_df=future)
-    frame = steps.frame(steps.columns([100 * coverage]))
+    frame = pd.DataFrame(steps.table(steps.columns([100 * coverage])))
     mean, lower, upper = frame.columns[-3:]
     frame = frame.rename(columns={mean: "mean", lower: "lower", upper: "upper"})
     if has_one_series(model) and not is_named:

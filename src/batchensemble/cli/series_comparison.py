@@ -13,10 +13,9 @@ from batchensemble.cli.errors import about_file
 from batchensemble.cli.evaluation import Evaluation, Windows, doubtful
 from batchensemble.cli.forecast_scores import score_forecast
 from batchensemble.cli.interval_curves import compare_intervals
-from batchensemble.cli.known_series import left_out, rows_known
+from batchensemble.cli.known_series import in_periods, left_out, rows_known
 from batchensemble.cli.subgroups import by_subgroup
 from batchensemble.data.file_options import FileOptions
-from batchensemble.data.stamps import moved_to_start
 from batchensemble.estimators.forecaster import Forecaster
 
 GOLDEN = (5**0.5 - 1) / 2  # multiples of it, without their whole parts, fill 0 to 1 evenly
@@ -118,10 +117,7 @@ def _continued(
             "choose a file that continues them"
         )
     new = new[is_known].copy()
-    each = np.arange(len(new) + 1)  # by itself: rows of a file may be of times that are known
-    moved = moved_to_start(pd.Index(new[model.time_col]), each, panel.freq)
-    if moved is not None:
-        new[model.time_col] = moved
+    new[model.time_col] = in_periods(model, new[model.time_col])
     new = new[new[model.time_col] > new[model.id_col].map(last)]
     return pd.concat([known, new], ignore_index=True), np.asarray(unknown)
 

@@ -135,7 +135,7 @@ def _coverage(parameters: list[tuple[str, str]], *, is_csv: bool) -> float:
 
 
 def _as_json(frame: pd.DataFrame, notes: tuple[str, ...]) -> str:
-    """Rows as objects, and notes if there are any; what is not finite is null."""
+    """Rows as objects, and notes if there are any; what is not finite is null, dates are texts."""
     names = list(frame)
     columns = [frame[name].tolist() for name in names]
     rows = [
@@ -146,4 +146,4 @@ def _as_json(frame: pd.DataFrame, notes: tuple[str, ...]) -> str:
         for row in zip(*columns, strict=True)
     ]
     noted = {"notes": notes} if notes else {}
-    return json.dumps({"predictions": rows, **noted}, allow_nan=False)
+    return json.dumps({"predictions": rows, **noted}, allow_nan=False, default=str)

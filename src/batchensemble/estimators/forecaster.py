@@ -517,11 +517,17 @@ class Forecaster(Estimator):
             return self._read(df, fill=fill, freq=self.panel_.freq, like=self.panel_.times)
         return self._read(df, fill=fill, freq=self.freq, kind=self._resolved()["network"])
 
+    @property
+    def adapts(self) -> bool:
+        """Whether its intervals adapt to new observations."""
+        return self.calibration_ is not None and self.calibration_.is_adaptive
+
     def caught_up(self, history: Panel) -> "Forecaster":
-        """If its intervals adapt, a copy that has seen the history of its series to the end."""
-        if self.calibration_ is None or not self.calibration_.is_adaptive:
-            return self
-        new = self._observed.new_rows(history)
+        """If its intervals adapt, a copy that has seen the history of its series to the end.
+
+        They adapt to series that go on right after what it knows, not to those with a gap.
+        """
+        new = self._observed.new_rows(history) if self.adapts else None
         return self if new is None else copy.copy(self).update(new)
 
     def first_new_rows(self, history: Panel) -> NDArray[np.int64]:

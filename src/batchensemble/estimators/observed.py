@@ -96,9 +96,12 @@ class Observed:
         return np.array(begins)
 
     def new_rows(self, history: Panel) -> Panel | None:
-        """What a history of these series has after their end, if there is anything."""
+        """What a history of these series has right after their end, if there is anything."""
         begins = self.first_new_rows(history)
         has_new = history.starts[1:] > begins
+        which, known = np.flatnonzero(has_new), self.panel
+        nexts = known.future_times(1)[known.numbers_of(history.ids[which])]
+        has_new[which] = alike(history.times[begins[which]], known.times) == nexts
         if not has_new.any():
             return None
         return history.cut(begins, history.starts[1:]).only(history.ids[has_new])

@@ -537,12 +537,12 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
     def shift_score(self, X: Any) -> NDArray[np.float64]:
         """How unusual each row looks, by the members' disagreement and by its numbers.
 
-        95 % of the rows of fit are below 1, and about 90 % of new rows like them; there is no upper
-        limit. Disagreement is relative to the rows of fit: for numbers the variance of the members'
-        means (the epistemic uncertainty), for classes that of their logits, since far away all
-        members may be sure of one class. A number outside the range in fit adds 1 for each tenth of
-        that range (not without bins, as in `preset="paper"`). Calibration does not change the
-        score.
+        95 % of the rows of fit are at most 1, and about 90 % of new rows like them; there is no
+        upper limit. (Where few rows differ, many may be 1, but for rounding.) Disagreement is
+        relative to the rows of fit: for numbers the variance of the members' means (the epistemic
+        uncertainty), for classes that of their logits, since far away all members may be sure of
+        one class. A number outside the range in fit adds 1 for each tenth of that range (not
+        without bins, as in `preset="paper"`). Calibration does not change the score.
         """
         columns = self.read(X)
         if self.model_.ensemble.members.n_members == 1:

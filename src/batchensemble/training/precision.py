@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import torch
 
@@ -14,8 +15,21 @@ def _to_single() -> torch.dtype:
     return before
 
 
+def _to_unrounded() -> str:
+    before = str(_PRODUCTS.fp32_precision)
+    _set_products("ieee")
+    return before
+
+
+def _set_products(precision: str) -> None:
+    _PRODUCTS.fp32_precision = precision
+
+
 _CPU = torch.device("cpu")
-_SINGLE = SharedSetting(_to_single, torch.set_default_dtype)
+_PRODUCTS: Any = getattr(torch.backends.mkldnn, "matmul", None)  # from torch 2.9 on
+_SETTINGS = [SharedSetting(_to_single, torch.set_default_dtype)]
+if _PRODUCTS is not None:
+    _SETTINGS += [SharedSetting(_to_unrounded, _set_products)]
 
 
 @contextmanager
@@ -27,5 +41,6 @@ def single_precision() -> Iterator[None]:
                 stack.enter_context(torch.autocast(device, enabled=False))
         if torch.get_default_device() != _CPU:
             stack.enter_context(_CPU)
-        stack.enter_context(_SINGLE.held())
+        for setting in _SETTINGS:
+            stack.enter_context(setting.held())
         yield
