@@ -5,10 +5,14 @@ import pytest
 import torch
 from rich.console import Console
 
+from batchensemble.study import reproduction
 from batchensemble.study.costs_file import add_costs
 from batchensemble.study.plans import Profile
 from batchensemble.study.reproduction import Session
-from batchensemble.study.spec import Settings, units_of
+from batchensemble.study.results import Place, Study, read_results
+from batchensemble.study.sheets import place_sheet
+from batchensemble.study.spec import Run, Settings, units_of
+from batchensemble.study.store import Result, Store
 
 SHORT = Settings(epochs=2, most_rows=100)
 UNITS = units_of("diabetes", "id", ("batch_ensemble", "single"), 2, SHORT)
@@ -43,6 +47,39 @@ def test_it_ends_with_the_main_table_what_was_left_out_and_where_the_report_is(t
     assert last == f"Report: {tmp_path / 'report.html'}"
     for words in ("Diabetes id", "3,788", "BatchEnsemble", "a note", "Left out: a [dataset]"):
         assert words in printed(first)
+
+
+def stored(folder, n_seeds, methods=("batch_ensemble", "single"), variant="id"):
+    """Results of so many seeds, a number each."""
+    store = Store(folder / "runs")
+    for method in methods:
+        for seed in range(n_seeds):
+            run = Run("diabetes", variant, method, seed, SHORT)
+            numbers = {"rmse": 0.25 * seed, "nll": 1e12 * seed - 0.5}
+            store.write(Result(run, numbers, about={"n_parameters": 10**8, "task": "regression"}))
+
+
+def concluded(monkeypatch, folder):
+    """What is printed at the end; files are written elsewhere."""
+    monkeypatch.setattr(reproduction, "write_outputs", lambda path, n: (read_results(path), []))
+    last = session(folder)
+    last.conclude([], with_table=True)
+    return printed(last)
+
+
+def test_the_closing_table_says_how_many_seeds_it_is_over(tmp_path, monkeypatch):
+    stored(tmp_path, 7)  # the command asks for 2
+    assert "standard error of 7 seeds" in concluded(monkeypatch, tmp_path)
+    stored(tmp_path, 3, variant="shift")
+    assert "standard error of 3 to 7 seeds" in concluded(monkeypatch, tmp_path)
+
+
+def test_the_closing_table_says_as_many_seeds_as_the_tables_in_files(tmp_path, monkeypatch):
+    stored(tmp_path, 1)
+    stored(tmp_path, 4, ["single"])
+    sheet = place_sheet(Study(read_results(tmp_path), paired=True), Place("diabetes", "id"))
+    assert sheet.note == "Mean ± standard error of 4 seeds."
+    assert "standard error of 4 seeds" in concluded(monkeypatch, tmp_path)
 
 
 def test_nothing_is_run_without_jobs_or_beside_runs_of_other_settings(tmp_path):

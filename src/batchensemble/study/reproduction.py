@@ -32,6 +32,7 @@ from batchensemble.study.plans import (
     plan,
     variants_of,
 )
+from batchensemble.study.results import Study
 from batchensemble.study.runner import run_units, unfinished
 from batchensemble.study.sheets import main_sheet
 from batchensemble.study.spec import Unit
@@ -181,7 +182,8 @@ class Session:
         """Write all outputs; print where they are and what was left out."""
         results, lines = write_outputs(self.folder, self.n_processes)
         if with_table and results:
-            self.console.print(_printed(main_sheet(results), self.profile))
+            title = f"mean ± standard error of {_seeds(results)}\n{self.profile.note}"
+            self.console.print(_printed(main_sheet(results), title))
         for line in (*(f"Left out: {line}" for line in left_out), *lines):
             self.console.print(line, soft_wrap=True, markup=False)
         return results
@@ -206,12 +208,20 @@ def _first_metrics(unit: Unit, results: Sequence[Result]) -> list[str]:
     return lines
 
 
-def _printed(sheet: Sheet, profile: Profile) -> RichTable:
+def _seeds(results: Sequence[Result]) -> str:
+    """How many the places of the main study have, as the tables of each place count them."""
+    study = Study(results, paired=True)
+    counts = {study.n_seeds(place) for place in study.places()} or {0}
+    few, many = min(counts), max(counts)
+    return f"{few} to {many} seeds" if few < many else f"{many} seed{'s' * (many != 1)}"
+
+
+def _printed(sheet: Sheet, title: str) -> RichTable:
     table = RichTable(
         box=SIMPLE,
         padding=(0, 1, 0, 0),
         pad_edge=False,
-        title=f"{sheet.title}: mean ± standard error of {profile.n_seeds} seeds\n{profile.note}",
+        title=f"{sheet.title}: {title}",
     )
     table.add_column("", no_wrap=True)
     for column in sheet.columns[3:]:
