@@ -1,8 +1,10 @@
 import itertools
 
+import pytest
 import torch
 
 from batchensemble.study.meters import peak_bytes, seconds_a_call
+from batchensemble.training.methods.base import CALLS_WORTH_LOADING
 
 CPU = torch.device("cpu")
 
@@ -17,8 +19,9 @@ class FakeTime:
         return self.now
 
     def work(self, name, first, later):
-        durations = itertools.chain([first], itertools.repeat(later))
+        return self.lasting(name, itertools.chain([first], itertools.repeat(later)))
 
+    def lasting(self, name, durations):
         def call():
             self.done.append(name)
             self.now += next(durations)
@@ -42,6 +45,21 @@ def test_works_take_turns_and_quick_ones_are_called_until_the_piece_is_long_enou
     seconds_a_call(works, time.clock, 0.25, n_repeats=2)
     turn = ["quick"] * 4 + ["slow"]
     assert time.done == ["quick", "quick", "slow", "slow", *turn, *turn]
+
+
+@pytest.mark.parametrize("n_repeats", [1, 2, 5])
+@pytest.mark.parametrize("calls_before", [0, 1])
+@pytest.mark.parametrize("faster", [1, 8])
+@pytest.mark.parametrize("seconds", [2.0**-k for k in range(10)])
+def test_loading_once_at_a_late_call_is_in_no_measured_time(
+    n_repeats, calls_before, faster, seconds
+):
+    time = FakeTime()
+    before = [seconds] * (CALLS_WORTH_LOADING - calls_before)
+    after = itertools.repeat(seconds / faster)
+    work = time.lasting("few rows", itertools.chain(before, [300.0], after))
+    found = seconds_a_call({"few rows": work}, time.clock, 0.25, n_repeats)["few rows"]
+    assert found in ([seconds] * n_repeats, [seconds / faster] * n_repeats)
 
 
 # Memory

@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from batchensemble.training.methods.base import CALLS_WORTH_LOADING
+
 CUDA_STREAMS = 32  # as many as torch hands out, in turn
 LEAST_SECONDS = {"cpu": 0.2, "cuda": 0.1}  # of a timed piece
 Work = Callable[[], object]
@@ -44,14 +46,16 @@ def seconds_a_call(
     """Seconds of one call of each work, once for every repeat, in which the works take turns.
 
     A first call warms up, and a second shows how many calls make a piece of `least` seconds;
-    neither counts.
+    neither counts. Nor do further calls that let a quick work load its loops for a few rows.
     """
     calls = {}
     for name, work in works.items():
         work()
-        start = clock()
-        work()
-        calls[name] = math.ceil(least / max(clock() - start, 1e-6))
+        calls[name] = _calls_of(work, clock, least)
+        if n_repeats * calls[name] > CALLS_WORTH_LOADING // 2:  # else there are too few in all
+            for _ in range(CALLS_WORTH_LOADING):
+                work()
+            calls[name] = _calls_of(work, clock, least)
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(n_repeats):
         for name, work in works.items():
@@ -60,6 +64,13 @@ def seconds_a_call(
                 work()
             seconds[name].append((clock() - start) / calls[name])
     return seconds
+
+
+def _calls_of(work: Work, clock: Callable[[], float], least: float) -> int:
+    """How many make a piece of `least` seconds, by one of them."""
+    start = clock()
+    work()
+    return math.ceil(least / max(clock() - start, 1e-6))
 
 
 def clock_of(device: torch.device) -> Callable[[], float]:
