@@ -5,21 +5,28 @@ import pytest
 import torch
 from rich.console import Console
 
+from batchensemble.plots.sheets import show
 from batchensemble.study import reproduction
 from batchensemble.study.costs_file import add_costs
 from batchensemble.study.plans import Profile
 from batchensemble.study.reproduction import Session
 from batchensemble.study.results import Place, Study, read_results
-from batchensemble.study.sheets import place_sheet
+from batchensemble.study.sheets import main_sheet, place_sheet
 from batchensemble.study.spec import Run, Settings, units_of
 from batchensemble.study.store import Result, Store
+from batchensemble.training.methods import METHODS
 
 SHORT = Settings(epochs=2, most_rows=100)
 UNITS = units_of("diabetes", "id", ("batch_ensemble", "single"), 2, SHORT)
 
 
-def session(folder, n_jobs=1, profile=Profile(2, SHORT, 1, "a note")):  # noqa: B008
-    console = Console(file=io.StringIO(), width=100)
+def session(
+    folder,
+    n_jobs=1,
+    profile=Profile(2, SHORT, 1, "a note"),  # noqa: B008
+    **looks,
+):
+    console = Console(file=io.StringIO(), **{"width": 100, **looks})
     return Session(profile, torch.device("cpu"), folder, n_jobs, console)
 
 
@@ -59,10 +66,10 @@ def stored(folder, n_seeds, methods=("batch_ensemble", "single"), variant="id"):
             store.write(Result(run, numbers, about={"n_parameters": 10**8, "task": "regression"}))
 
 
-def concluded(monkeypatch, folder):
+def concluded(monkeypatch, folder, **looks):
     """What is printed at the end; files are written elsewhere."""
     monkeypatch.setattr(reproduction, "write_outputs", lambda path, n: (read_results(path), []))
-    last = session(folder)
+    last = session(folder, **looks)
     last.conclude([], with_table=True)
     return printed(last)
 
@@ -80,6 +87,38 @@ def test_the_closing_table_says_as_many_seeds_as_the_tables_in_files(tmp_path, m
     sheet = place_sheet(Study(read_results(tmp_path), paired=True), Place("diabetes", "id"))
     assert sheet.note == "Mean ± standard error of 4 seeds."
     assert "standard error of 4 seeds" in concluded(monkeypatch, tmp_path)
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 500])
+@pytest.mark.parametrize("is_terminal", [False, True])
+@pytest.mark.parametrize("n_seeds", [1, 3])
+def test_no_number_is_cut_however_narrow_the_output_is(
+    tmp_path, monkeypatch, width, is_terminal, n_seeds
+):
+    methods = [*METHODS, "a_method_of_ones_own", "another_[bold]"]
+    stored(tmp_path, n_seeds, methods)
+    looks = {"width": width, "force_terminal": is_terminal, "color_system": None}
+    text = concluded(monkeypatch, tmp_path, **looks)
+    assert "…" not in text
+    sheet = main_sheet(read_results(tmp_path))
+    for _, _, metric, *cells in sheet.rows:
+        for cell in cells:
+            assert text.count(show(cell).replace(" ± ", "±")) >= cells.count(cell), metric
+    for name in sheet.columns[3:]:
+        assert text.count(name) == 1
+
+
+def test_a_terminal_has_the_methods_in_turns_that_fit_and_a_file_has_them_in_a_line(
+    tmp_path, monkeypatch
+):
+    stored(tmp_path, 3, METHODS)
+    names = ["BatchEnsemble", "Deep ensemble", "MC dropout", "Single"]
+    looks = {"width": 80, "color_system": None}
+    folded = concluded(monkeypatch, tmp_path, force_terminal=True, **looks).splitlines()
+    assert max(map(len, folded)) <= 80
+    assert not any(names[0] in line and names[3] in line for line in folded)
+    line = concluded(monkeypatch, tmp_path, force_terminal=False, **looks).splitlines()
+    assert any(all(name in one for name in names) for one in line)
 
 
 def test_nothing_is_run_without_jobs_or_beside_runs_of_other_settings(tmp_path):

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table as RichTable
 
 from batchensemble.estimators.base import pick_device
-from batchensemble.plots.sheets import MeanSE, Sheet, show
+from batchensemble.plots.sheets import Cell, MeanSE, Sheet, show
 from batchensemble.study.ablations import ACKLEY
 from batchensemble.study.additions import NOTHING, Additions, fingerprint
 from batchensemble.study.cost import compile_kernels, measure_costs
@@ -182,8 +182,9 @@ class Session:
         """Write all outputs; print where they are and what was left out."""
         results, lines = write_outputs(self.folder, self.n_processes)
         if with_table and results:
-            title = f"mean ± standard error of {_seeds(results)}\n{self.profile.note}"
-            self.console.print(_printed(main_sheet(results), title))
+            sheet = main_sheet(results)
+            what = f"{sheet.title}: mean ± standard error of {_seeds(results)}"
+            _print_sheet(self.console, sheet, f"{what}\n{self.profile.note}")
         for line in (*(f"Left out: {line}" for line in left_out), *lines):
             self.console.print(line, soft_wrap=True, markup=False)
         return results
@@ -195,6 +196,7 @@ COLUMNS = (
     TimeElapsedColumn(),
     TimeRemainingColumn(),
 )
+WIDEST = 10_000  # characters of a line
 
 
 def _first_metrics(unit: Unit, results: Sequence[Result]) -> list[str]:
@@ -216,20 +218,34 @@ def _seeds(results: Sequence[Result]) -> str:
     return f"{few} to {many} seeds" if few < many else f"{many} seed{'s' * (many != 1)}"
 
 
-def _printed(sheet: Sheet, title: str) -> RichTable:
-    table = RichTable(
-        box=SIMPLE,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        title=f"{sheet.title}: {title}",
-    )
+def _print_sheet(console: Console, sheet: Sheet, title: str) -> None:
+    """As wide as its numbers are; a terminal that is narrower gets the methods in turns."""
+    methods = range(3, len(sheet.columns))
+    while methods:
+        n = len(methods)
+        table, width = _printed(console, sheet, methods, title)
+        while console.is_terminal and width > console.width and n > 1:
+            n -= 1
+            table, width = _printed(console, sheet, methods[:n], title)
+        console.print(table, crop=False)
+        methods = methods[n:]
+
+
+def _printed(
+    console: Console, sheet: Sheet, methods: Sequence[int], title: str
+) -> tuple[RichTable, int]:
+    """A table of some methods that cuts no number, and its width."""
+    table = RichTable(box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False, title=title)
     table.add_column("", no_wrap=True)
-    for column in sheet.columns[3:]:
-        table.add_column(column, justify="right", no_wrap=True)
-    before: tuple[object, ...] = ()
-    for dataset, variant, metric, *cells in sheet.rows:
+    for i in methods:
+        table.add_column(escape(sheet.columns[i]), justify="right", no_wrap=True)
+    before: tuple[Cell, ...] = ()
+    for row in sheet.rows:
+        dataset, variant, metric = row[:3]
         if (dataset, variant) != before:
             before = (dataset, variant)
             table.add_row(f"[bold]{escape(str(dataset))} {variant}[/bold]")
-        table.add_row(f"  {metric}", *(show(cell).replace(" ± ", "±") for cell in cells))
-    return table
+        table.add_row(f"  {metric}", *(show(row[i]).replace(" ± ", "±") for i in methods))
+    endless = console.options.update(max_width=WIDEST)
+    table.width = console.measure(table, options=endless).maximum
+    return table, table.width
