@@ -2,6 +2,7 @@ import io
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 from sample_files import QUICK, houses, sales
@@ -126,3 +127,21 @@ def test_truth_in_another_unit_is_told(shell):
     told = json.loads(shell("evaluate", "many.be", "small.csv", "--json").stdout)["warnings"]
     assert any("1,000 times larger" in one for one in told)
     assert "times larger" not in shell("evaluate", "many.be", "good.csv").stdout
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_no_number_of_the_least_certain_rows_is_cut(shell, width):
+    names = [f"a rather long name of column {i}" for i in range(6)]
+    frame = pd.DataFrame(np.random.default_rng(0).normal(0, 1e8, (60, 6)).round(), columns=names)
+    frame.assign(y=frame[names[0]] * np.linspace(0.5, 1, 60)).to_csv("large.csv", index=False)
+    shell("fit", "large.csv", "-t", "y", *QUICK)
+    said = shell("evaluate", "large.be", "large.csv", env={"COLUMNS": str(width)}).stdout
+    rows = said[said.index("Least certain:") :].splitlines()
+    assert "\N{HORIZONTAL ELLIPSIS}" not in said
+    assert max(map(len, rows)) <= width
+    first = load("large.be").predict(frame)
+    shown = [row.split() for row in rows if row.split()[0].isdigit()]
+    assert len(shown) == 5
+    for line, _, mean, *_ in shown:
+        assert float(mean.replace(",", "")) == pytest.approx(first[int(line) - 2], rel=1e-3)
+    assert ("column 0" in " ".join(rows)) == (width == 200)

@@ -1,6 +1,7 @@
 """`batchensemble evaluate`: how good a model is on a file with known truth."""
 
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated, Any
 
 import typer
@@ -28,6 +29,8 @@ from batchensemble.cli.options import (
 
 MOST_ROWS, MOST_COLUMNS = 5, 7  # of the least certain rows
 MOST_CLASSES = 30
+MOST_LETTERS, MOST_OF_NAME = 24, 12  # in a line of a cell, or of a column's name
+WIDEST = 10_000  # characters of a line
 
 
 def evaluate(
@@ -119,18 +122,32 @@ def print_evaluation(console: Console, evaluation: Any) -> None:
     print_coverage_in_time(console, evaluation.coverage_in_time, evaluation.coverage)
     if evaluation.classes:
         console.print("By class:")
-        console.print(_table(evaluation.classes, MOST_CLASSES, len(evaluation.classes.columns)))
+        console.print(_fitting(console, evaluation.classes, MOST_CLASSES))
     console.print("Least certain:")
-    console.print(_table(evaluation.doubtful, MOST_ROWS))
+    console.print(_fitting(console, evaluation.doubtful, MOST_ROWS, MOST_COLUMNS))
 
 
-def _table(sheet: Any, most_rows: int, most_columns: int = MOST_COLUMNS) -> Table:
+def _fitting(console: Console, sheet: Any, most_rows: int, n_columns: int | None = None) -> Table:
+    """So many of the first columns that no number is cut."""
+    endless = console.options.update(max_width=WIDEST)
+    for n in range(n_columns or len(sheet.columns), 1, -1):
+        table = _table(sheet, most_rows, n)
+        if console.measure(table, options=endless).maximum <= console.width:
+            return table
+    return _table(sheet, most_rows, 1)
+
+
+def _table(sheet: Any, most_rows: int, most_columns: int) -> Table:
     from batchensemble.plots.sheets import brief
 
     table = Table(box=None)
     for i, column in enumerate(sheet.columns[:most_columns]):
         is_number = any(isinstance(row[i], int | float) for row in sheet.rows)
-        table.add_column(escape(column), justify="right" if is_number else "left")
+        name = escape("\n".join(wrap(column, MOST_OF_NAME)))
+        if is_number:
+            table.add_column(name, justify="right", no_wrap=True)
+        else:
+            table.add_column(name, max_width=MOST_LETTERS)
     for row in sheet.rows[:most_rows]:
         cells = [brief(cell) if isinstance(cell, float) else cell for cell in row[:most_columns]]
         table.add_row(*("" if cell is None else escape(str(cell)) for cell in cells))
