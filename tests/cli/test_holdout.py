@@ -108,8 +108,8 @@ def test_a_forecaster_is_calibrated_if_told_by_what_it_did_not_learn(tmp_path):
 
 
 def test_too_few_forecasts_leave_a_series_uncalibrated_and_say_so(tmp_path):
-    data = series(tmp_path, sales(24))
-    learned = train(data, QUICK | {"horizon": 5}, holdout=0.2, seed=0, calibrate=True)
+    data = series(tmp_path, sales(24).query("store == 'north'"))
+    learned = train(data, QUICK | {"horizon": 6}, holdout=0.2, seed=0, calibrate=True)
     words = "Not calibrated: expected at least 9 windows"
     assert learned.origin_["calibrated"].startswith(words)
     assert learned.calibration_ is None
@@ -235,3 +235,18 @@ def test_two_groups_are_too_few_to_hold_one_out(tmp_path):
     with pytest.raises(ValueError, match=r"expected at least 3 groups, .* got 2; omit --groups"):
         train(data, QUICK, holdout=0.2, seed=0, calibrate=False)
     assert train(data, QUICK, holdout=0, seed=0, calibrate=False).origin_["n_judged"] == 0
+
+
+@pytest.mark.parametrize(("n", "n_windows"), [(52, 15), (60, 19), (96, 19), (160, 21)])
+def test_one_series_holds_out_enough_to_calibrate_as_in_python_but_at_most_half(
+    tmp_path, n, n_windows
+):
+    frame = sales(n).query("store == 'north'").drop(columns="holidays")
+    settings = {"epochs": 1, "n_members": 2, "horizon": 12}
+    model = train(series(tmp_path, frame), settings, holdout=0.2, seed=0, calibrate=True)
+    assert len(model.calibration_) == n_windows
+    months = frame.assign(month=pd.to_datetime(frame["month"]))
+    names = {"id_col": "store", "time_col": "month", "target_col": "sales"}
+    twin = Forecaster(**settings, **names, random_state=0)
+    if n > 52:
+        assert len(twin.fit(months, calibrate=True).calibration_) == n_windows

@@ -286,3 +286,28 @@ def test_series_of_python_may_have_names_of_any_type_in_a_file(shell, names, kin
     assert "windows" in shell("evaluate", "named.be", f"new.{kind}").output
     shell("predict", "named.be", "-o", "next.csv")
     assert shell.read("next.csv")["shop"].nunique() == 2
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_of_one_series_that_fit_left_unnamed_may_name_it(shell, kind):
+    rows = ALONE.assign(unique_id="shop", promo=np.arange(120) % 2)
+    for name, part in (("old", rows[:60]), ("new", rows[60:66]), ("ahead", rows[66:69])):
+        (part.to_csv if kind == "csv" else part.to_parquet)(f"{name}.{kind}", index=False)
+    words = ("-t", "sold", "--time", "day", "--horizon", 3, *QUICK)
+    shell("fit", f"old.{kind}", *words, "-o", "plain.be")
+    shell("fit", f"old.{kind}", *words, "--future", "promo", "-o", "promo.be")
+    new = (f"new.{kind}", "-o", "out.csv")
+    for model, ahead in (("plain.be", ()), ("promo.be", ("--ahead", f"ahead.{kind}"))):
+        said = shell("predict", model, *new, *ahead).stderr
+        assert "was in the training data" not in " ".join(said.split())
+        unused = ["unique_id"] if ahead else ["unique_id", "promo"]
+        own = load(model).update(rows[60:66].drop(columns=unused))
+        known = {} if not ahead else {"X_df": rows[66:69].drop(columns=["unique_id", "sold"])}
+        found = shell.read("out.csv")
+        assert list(found) == ["day", "mean", "lower", "upper"]
+        assert np.allclose(found["mean"], own.predict(**known)["BatchEnsemble"], rtol=1e-5)
+        assert "4 windows" in shell("evaluate", model, f"new.{kind}").output
+    both = pd.concat([ALONE[60:66].assign(unique_id=name) for name in "ab"])
+    both.to_csv("both.csv", index=False)
+    shell("predict", "plain.be", "both.csv", "-o", "out.csv")
+    assert shell.read("out.csv")["unique_id"].unique().tolist() == ["a", "b"]

@@ -210,3 +210,48 @@ def test_forecasts_after_gaps_are_judged_as_predict_makes_them(shell, gaps):
     for part in (rows, rows[rows["t"] >= times[680]]):
         part.to_csv("test.csv", index=False)
         assert judged("gaps.be").scores["rmse"] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.* values are missing")
+@pytest.mark.parametrize("fill", [[], ["--fill", "ffill"], ["--fill", "interpolate"]])
+@pytest.mark.parametrize("calibrated", [[], ["--calibrate"], ["--calibrate", "--no-adapt"]])
+def test_every_value_that_was_observed_is_judged_and_no_other(shell, fill, calibrated):
+    random = np.random.default_rng(0)
+    days = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=120)})
+    days["sold"] = (50 + 10 * np.sin(days.index * 2 * np.pi / 7) + random.normal(size=120)).round(3)
+    lost = [75, 76, 90, 91, 92, 103, 110]
+    known = days.assign(sold=days["sold"].where(~days.index.isin(lost)))
+    known[:70].to_csv("old.csv", index=False)
+    known[70:].to_csv("test.csv", index=False)
+    words = ("-t", "sold", "--time", "day", "--horizon", 3, *fill, *calibrated, *QUICK)
+    shell("fit", "old.csv", *words, "-o", "days.be")
+    found, model = judged("days.be"), load("days.be")
+    assert (found.n_rows, found.n_windows, found.n_without_target) == (43, 47, 7)
+    frame = model.cross_validation(known, n_windows=48, refit="never", level=[90])
+    lower, upper = "BatchEnsemble-lo-90", "BatchEnsemble-hi-90"
+    frame = frame.dropna(subset="sold")
+    assert not frame["day"].isin(days["day"][lost]).any()
+    errors = frame["sold"] - frame["BatchEnsemble"]
+    assert found.scores["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-6)
+    held = frame["sold"].between(frame[lower], frame[upper]).mean()
+    assert found.scores["coverage"] == pytest.approx(held)
+    curve = dict(zip(found.calibration.at, found.calibration.values, strict=True))
+    assert curve[0.9] == pytest.approx(held, abs=0.02)
+    steps = {row[1]: row[2] for row in found.subgroups.rows if row[0] == "step"}
+    counts = frame.groupby(frame["day"] - frame["cutoff"])["sold"].size()
+    assert [steps[k] for k in "123"] == counts.tolist()
+    assert found.selective.values[-1] == pytest.approx(
+        np.sqrt((errors**2).groupby(frame["cutoff"]).mean().mean()), rel=1e-6
+    )
+    parts = [part.coverage for part in found.coverage_in_time]
+    assert len(parts) == 3
+    assert np.isfinite(parts).all()
+
+
+@pytest.mark.filterwarnings("ignore:.* values are missing")
+def test_one_window_with_a_gap_is_judged_by_the_rest(shell):
+    new = sales().query("store == 'north'")
+    late = new["month"].between("2022-01-01", "2022-04-01")
+    new.loc[late].assign(sales=[None, 90.0, 95.0, 99.0]).to_csv("test.csv", index=False)
+    found = judged("sales.be")
+    assert (found.n_windows, found.n_rows) == (1, 3)

@@ -1,4 +1,5 @@
 import asyncio
+import io
 import json
 from datetime import date
 
@@ -350,3 +351,16 @@ def test_series_may_be_named_by_days_and_fitted_to_frames_of_polars(shell):
         assert answer.status_code == 200, answer.text
         stores = {row["store"] for row in answer.json()["predictions"]}
         assert {store[:10] for store in stores} == {"2024-01-02", "2024-05-06"}
+
+
+def test_a_csv_may_name_the_one_series_that_fit_left_unnamed(shell):
+    rows = sales().query("store == 'north'")[["month", "sales"]]
+    rows[:48].to_csv("old.csv", index=False)
+    words = ("-t", "sales", "--time", "month", "--horizon", 3, *QUICK)
+    shell("fit", "old.csv", *words, "-o", "one.be")
+    named = rows[48:50].assign(unique_id="north")
+    with client("one.be") as at:
+        by_json = at.post("/predict", json={"history": rows[48:50].to_dict("records")}).json()
+        answer = at.post("/predict", content=named.to_csv(index=False), headers=CSV)
+    means = [row["mean"] for row in by_json["predictions"]]
+    assert np.allclose(pd.read_csv(io.StringIO(answer.text))["mean"], means, rtol=1e-6)

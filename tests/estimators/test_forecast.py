@@ -1,10 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
-from fixtures import TINY_FORECASTER, long_frame
+from fixtures import TINY_FORECASTER, TINY_RECURRENT, long_frame
 
-from batchensemble import Forecaster
+from batchensemble import Forecaster, load
 from batchensemble.training.direct import Direct
+
+H = TINY_FORECASTER["horizon"]
 
 
 @pytest.fixture(scope="module")
@@ -74,16 +78,46 @@ def test_dates_and_series_of_a_forecast_follow_its_panel(model):
 
 
 @pytest.mark.filterwarnings("ignore:.*values are missing")
-def test_windows_with_a_missing_truth_are_left_out_of_scores():
-    frame = long_frame(2, 40).drop([37, 70])
+def test_windows_are_scored_where_a_truth_is_known():
+    frame = long_frame(2, 44).drop([37, 38, 39, 44 + 40])
     model = Forecaster(**TINY_FORECASTER).fit(frame.groupby("unique_id").head(30))
-    past = model.backtest(frame, h=3, n_windows=4, refit="never")
-    kept = past.complete()
-    is_complete = ~np.isnan(past.truth).any(axis=1)
-    assert is_complete.tolist() == [True, False, False, False] + [True] * 4
-    np.testing.assert_array_equal(kept.truth, past.truth[is_complete])
-    np.testing.assert_array_equal(kept.dist.paths, past.dist.paths[is_complete])
-    assert len(kept.frame(kept.columns(), with_truth=True)) == 15
+    past = model.backtest(frame, h=3, n_windows=5, refit="never")
+    kept = past.scored()
+    is_known = ~np.isnan(past.truth).all(axis=1)
+    assert is_known.tolist() == [False] + [True] * 9
+    assert np.isnan(past.truth).sum() == 3 + 2 + 1 + 3
+    np.testing.assert_array_equal(kept.truth, past.truth[is_known])
+    np.testing.assert_array_equal(kept.dist.paths, past.dist.paths[is_known])
+    assert len(kept.frame(kept.columns(), with_truth=True)) == 27
+    lost = replace(past.panel, is_filled=np.ones(len(past.panel.values), dtype=bool))
+    with pytest.raises(ValueError, match="all true values of the past forecasts are missing"):
+        replace(past, panel=lost).scored()
+
+
+@pytest.mark.filterwarnings("ignore:.*values are missing")
+@pytest.mark.parametrize("fill", [None, "ffill", "interpolate"])
+@pytest.mark.parametrize("preset", ["default", "recurrent"])
+def test_what_was_filled_in_is_no_truth(tmp_path, fill, preset):
+    if preset == "recurrent" and fill is None:
+        pytest.skip("the recurrent network needs a fill")
+    whole = long_frame(1, 100)
+    lost = np.array([64, 65, 70, 71, 72, 90])
+    gappy = whole.assign(y=whole["y"].where(~np.isin(np.arange(100), lost)))
+    settings = {**(TINY_RECURRENT if preset == "recurrent" else TINY_FORECASTER), "fill": fill}
+    model = Forecaster(**settings).fit(whole[:60])
+    found = model.cross_validation(gappy, h=3, n_windows=30, refit="never")
+    is_lost = found["ds"].isin(whole["ds"].to_numpy()[lost])
+    assert is_lost.any()
+    assert found["y"][is_lost].isna().all()
+    assert found["y"][~is_lost].notna().all()
+    complete = [k for k in range(60, 97) if not {*range(k, k + H)} & {*lost.tolist()}]
+    model.calibrate(gappy[60:])
+    assert len(model.calibration_) == len(complete)
+    assert np.array_equal(np.isnan(model.panel_.observed), gappy["y"].isna())
+    model.save(tmp_path / "m.be")
+    after = model.predict(level=[80]).drop(columns="unique_id")
+    again = load(tmp_path / "m.be")
+    assert np.array_equal(again.predict(level=[80]).drop(columns="unique_id"), after)
 
 
 def test_a_horizon_that_would_fill_the_memory_is_refused_before_anything_is_made(model):

@@ -176,3 +176,11 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     message = r"plots need matplotlib: pip install 'batchensemble\[plots\]'"
     with pytest.raises(ImportError, match=message):
         drawn(panel())
+
+
+def test_what_is_missing_is_a_gap_in_the_line_of_the_history():
+    y = np.arange(30.0)
+    y[20:25] = np.nan
+    for how in ({"fill": "interpolate"}, {"marks_gaps": True}):
+        shown = lines(drawn(read_panel(y, **how)).axes[0])["history"].get_ydata()
+        assert np.array_equal(shown, y[-12:], equal_nan=True)

@@ -1,6 +1,5 @@
 """The columns that a model needs, found and read in a file."""
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.cli.format import named
+from batchensemble.cli.series_names import names_of_fit
 from batchensemble.data.clocks import alike, strays
 from batchensemble.data.columns import Kind
 from batchensemble.data.date_columns import not_durations
@@ -26,7 +26,6 @@ from batchensemble.data.tables import check_told_apart
 from batchensemble.data.telling import tell
 from batchensemble.data.text import read_as, with_named_dates, zone_of
 from batchensemble.data.units import doubts_about_series, numbers_of_fit
-from batchensemble.data.vocabulary import Spelling
 from batchensemble.estimators.answers import with_zones, zones_of
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
@@ -184,6 +183,8 @@ def series_in(
     if not parts:
         raise ValueError(f"{file.name}: expected rows of the series, got none; add some")
     every = pd.concat(parts)
+    if series and has_one_series(model) and every[series].nunique() < 2:
+        every, series = every.drop(columns=series), None  # fit left this column out as well
     frame = every if is_ahead else every[every[model.target_col].notna()]
     names: Any = {"time": model.time_col, "series": series}
     zone = getattr(model.panel_.times, "tz", None)
@@ -198,30 +199,13 @@ def series_in(
             2,
         )
     if series is not None and kinds[series] == "category":
-        df[series] = _known_names(df[series], model.panel_.ids)
+        df[series] = names_of_fit(df[series], model.panel_.ids)
     return df, len(every) - len(frame)
 
 
 def _shown(ids: set[Any]) -> list[Any]:
     """In order, whole numbers as such."""
     return [int(i) if isinstance(i, float) and i.is_integer() else i for i in sorted(ids)]
-
-
-def _known_names(names: pd.Series, ids: NDArray[Any]) -> pd.Series:
-    """Names of series as fit had them: a spreadsheet makes 1 of 001, and a file texts of dates."""
-    different = set(names)
-    known: dict[str | None, Any] = {word: i for i in ids.tolist() for word in _written(i)}
-    spelling = Spelling(list(known))
-    spelled = {name: known.get(spelling(name), name) for name in different - {*ids}}
-    n_spellings = Counter(spelled.values())  # a file may tell 1 from 01
-    changed = {name: i for name, i in spelled.items() if i not in different and n_spellings[i] == 1}
-    return names.map(lambda name: changed.get(name, name)) if changed else names
-
-
-def _written(name: Any) -> list[str]:
-    """How a file may have the name of a series; that of a day with its hour or without."""
-    words = str(name)
-    return [words] if isinstance(name, str) else [words, words.removesuffix(" 00:00:00")]
 
 
 def usual_numbers(encoder: TableEncoder) -> dict[str, NDArray[np.float64]]:

@@ -33,6 +33,7 @@ class Part:
 def coverage_in_time(frame: pd.DataFrame, h: int) -> dict[str, Any]:
     """Of windows of h rows each, with cutoff, truth, lower and upper: in parts, and finer ones."""
     held = (frame["truth"] >= frame["lower"]) & (frame["truth"] <= frame["upper"])
+    held = held.where(frame["truth"].notna()).astype(float)
     by_window, cutoffs = held.to_numpy().reshape(-1, h), frame["cutoff"].iloc[::h]
     n_times = frame["time"].nunique()
     n_drawn = min(MOST_DRAWN, cutoffs.nunique() // FEWEST_A_PART)
@@ -42,13 +43,15 @@ def coverage_in_time(frame: pd.DataFrame, h: int) -> dict[str, Any]:
     }
 
 
-def in_parts(held: NDArray[np.bool_], cutoffs: Any, n_parts: int, n_times: int) -> list[Part]:
+def in_parts(held: NDArray[Any], cutoffs: Any, n_parts: int, n_times: int) -> list[Part]:
     """Of windows, (windows, steps): coverage in equal parts of time; none if there are too few.
+
+    NaN where a truth is missing, but not in all steps of a window.
 
     Windows that overlap say nearly the same: of those over as many times as a window has steps, one
     counts. `n_times` is the number of different times in all windows.
     """
-    by_time = pd.Series(held.mean(axis=1)).groupby(pd.Index(cutoffs))
+    by_time = pd.Series(np.nanmean(held, axis=1)).groupby(pd.Index(cutoffs))
     shares, counts = by_time.mean(), by_time.size()
     if len(shares) < n_parts * FEWEST_A_PART:
         return []

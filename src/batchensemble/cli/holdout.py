@@ -35,6 +35,7 @@ from batchensemble.estimators.base import pick_device
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.joint import JointRegressor
+from batchensemble.estimators.observed import steps_to_calibrate
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
 from batchensemble.estimators.regressor import Regressor
 from batchensemble.estimators.usefulness import CONSTANT, NAIVE, NARROW, doubt_about_held
@@ -222,8 +223,12 @@ def _prepare_series(
         reason = f"scoring needs series of {FEWEST_HORIZONS} times the horizon of {h} steps"
         judged_on = reason if holdout else NO_HOLDOUT
         return model, (panel,), (), {"n_learned": n_rows, "judged_on": judged_on}
-    n = max(h, round(holdout * int(panel.lengths[is_long].min()))) if calibrate else h
-    held_out, dropped = panel.only(panel.ids[is_long]).tail(n), np.where(is_long, n, 0)
+    judges, n = panel.only(panel.ids[is_long]), h
+    if calibrate:  # with at least the share asked for, and if need be half of what there is
+        shortest = int(judges.lengths.min())
+        enough = min(steps_to_calibrate(judges, h, holdout), shortest // 2)
+        n = max(h, round(holdout * shortest), enough)
+    held_out, dropped = judges.tail(n), np.where(is_long, n, 0)
     return model, (panel.head(dropped),), (held_out,), {"n_learned": n_rows - int(dropped.sum())}
 
 

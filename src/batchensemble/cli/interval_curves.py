@@ -26,16 +26,20 @@ def compare_intervals(
 ) -> dict[str, Any]:
     """Scores and curves of the intervals that `predict` writes, calibrated where the model is."""
     is_series, uncalibrated = isinstance(dist, SamplePredictive), None
+    errors = y - dist.mean
     if is_series:
+        known = ~np.isnan(y)
         paths, truth = dist.paths, y[:, None, None]
-        up_to, below = (paths <= truth).mean(axis=(1, 2)), (paths < truth).mean(axis=(1, 2))
+        up_to, below = (share.mean(axis=(1, 2))[known] for share in (paths <= truth, paths < truth))
+        errors = np.sqrt(np.nanmean(np.square(errors), axis=1))
+        columns = columns[known.ravel()]
     else:
         is_count = isinstance(model, Regressor) and model.is_count
         up_to, below = probabilities_at(y, dist, whole=is_count)
     curve = metrics.pit_coverage_curve(up_to, below=below)
     if model.calibration_ is not None:
-        if past is not None and model.calibration_.is_adaptive:
-            curve = past.adapted_curve()
+        if past is not None:
+            curve = past.calibrated_curve()
         else:
             deviations = model.calibration_.deviations_of(y, dist)
             curve = model.calibration_.coverage_curve(deviations, groups)
@@ -47,9 +51,10 @@ def compare_intervals(
             if scores.pop(name, None) is not None and level in actual:
                 scores[name] = actual[level]
     lower, upper = columns["lower"].to_numpy(), columns["upper"].to_numpy()
-    scores["coverage"] = metrics.interval_coverage(np.ravel(y), lower=lower, upper=upper)
+    truths = y[~np.isnan(y)]
+    scores["coverage"] = metrics.interval_coverage(truths, lower=lower, upper=upper)
     doubt = dist.std.reshape(len(dist), -1).mean(axis=1)
-    kept = metrics.selective_rmse(y, mean=dist.mean, uncertainty=doubt)
+    kept = metrics.selective_rmse(errors, mean=np.zeros(len(errors)), uncertainty=doubt)
     share = f"share of {'windows' if is_series else 'rows'} kept"
     return {
         "scores": scores,

@@ -48,7 +48,7 @@ def evaluate_series(
     ]
     with about_file(path):
         history = panel.cut(panel.starts[:-1], begins)
-        past = model.judged(panel, history, h, np.concatenate(cutoffs)).complete()
+        past = model.judged(panel, history, h, np.concatenate(cutoffs)).scored()
     truth, dist = past.truth, past.dist
     frame = past.frame(past.columns([100 * facts["coverage"]]), with_truth=True)
     frame.columns = ["series", "time", "cutoff", "truth", "mean", "lower", "upper"]
@@ -57,13 +57,15 @@ def evaluate_series(
     beside = {
         "series": ends["series"].to_numpy(),
         "known until": ends["cutoff"].astype(str).to_numpy(),
-        "RMSE": np.sqrt(np.square(dist.mean - truth).mean(axis=1)),
+        "RMSE": np.sqrt(np.nanmean(np.square(dist.mean - truth), axis=1)),
         "mean std": doubt,
     }
     windows = pd.DataFrame(index=np.arange(1, len(dist) + 1))
-    n_rows = len(frame[["series", "time"]].drop_duplicates())
-    parts = frame[["series"]].assign(step=np.tile(np.arange(1, h + 1), len(dist)))
-    is_inside = frame["truth"].between(frame["lower"], frame["upper"]).to_numpy()
+    is_known = frame["truth"].notna().to_numpy()
+    known = frame[is_known]
+    n_rows = len(known[["series", "time"]].drop_duplicates())
+    parts = known[["series"]].assign(step=np.tile(np.arange(1, h + 1), len(dist))[is_known])
+    is_inside = known["truth"].between(known["lower"], known["upper"]).to_numpy()
     is_last = frame["cutoff"] == frame.groupby("series")["cutoff"].transform("max")
     return Evaluation(
         **facts,
@@ -75,7 +77,7 @@ def evaluate_series(
         **coverage_in_time(frame, h),
         doubtful=doubtful(windows, doubt, beside, "window"),
         subgroups=by_subgroup(
-            parts, dist.std.ravel(), {"coverage": is_inside}, n_rows / h / len(frame)
+            parts, dist.std.ravel()[is_known], {"coverage": is_inside}, n_rows / h / len(known)
         ),
         detail=Windows(
             frame[is_last],

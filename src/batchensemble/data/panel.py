@@ -31,6 +31,7 @@ class Panel:
     backend  the library in which `frame` answers: "pandas", "polars", ...
     dtypes   of the id and the time column in that library, so that answers join the user's frame
     is_filled  (rows,), where another value stands for a missing one; None: nowhere
+    as_asked   whether that is how the user had them filled: then networks take them for values
     """
 
     ids: NDArray[Any]
@@ -43,6 +44,7 @@ class Panel:
     backend: str
     dtypes: Mapping[str, Any] = field(default_factory=dict)
     is_filled: NDArray[np.bool_] | None = None
+    as_asked: bool = False
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -69,6 +71,11 @@ class Panel:
         return (
             self.values if self.is_filled is None else np.where(self.is_filled, np.nan, self.values)
         )
+
+    @property
+    def gaps(self) -> NDArray[np.bool_] | None:
+        """(rows,), what networks read around; None: nothing."""
+        return None if self.as_asked else self.is_filled
 
     def rows(self, i: int) -> slice:
         """The rows of series i."""
@@ -152,6 +159,7 @@ class Panel:
             values=np.concatenate([self.values, new.values])[order],
             columns=_stacked(self.columns, new.columns, order),
             is_filled=_marked(self, new, order),
+            as_asked=self.as_asked or new.as_asked,
         )
 
     def followed_by(self, new: "Panel") -> "Panel":

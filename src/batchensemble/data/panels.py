@@ -276,7 +276,8 @@ def _without_gaps(panel: Panel, at: Ints, counts: Ints, fill: str | None) -> Pan
             grids.first_walls(panel.times, panel.starts),
         ),
         values=_filled(values, series, fill or "ffill"),
-        is_filled=missing if fill is None and missing.any() else None,
+        is_filled=missing if missing.any() else None,
+        as_asked=fill is not None,
         columns=panel.columns and Columns(tuple(map(spread, panel.columns))),
     )
 

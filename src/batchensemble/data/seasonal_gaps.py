@@ -25,13 +25,13 @@ def seasonally_filled(
     is not carried over to other times. The first rows of each series that are `done` stay as they
     are, by default those without a season before them: the end of a filled series is filled.
     """
-    if panel.is_filled is None:
+    if panel.gaps is None:
         return panel
     series = series_of(panel.starts)
     values, starts = panel.values - effect, panel.starts[series]
     first = starts + np.broadcast_to(period + 1 if done is None else done, len(panel))[series]
     rows = np.arange(len(values))
-    missing = np.flatnonzero(panel.is_filled & (rows >= first) & (rows > starts))
+    missing = np.flatnonzero(panel.gaps & (rows >= first) & (rows > starts))
     for row in missing:
         then = row - period
         if period > 1 and then > starts[row]:

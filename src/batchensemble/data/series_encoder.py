@@ -157,8 +157,8 @@ class SeriesEncoder:
         panel = seasonally_filled(panel, self.period, scale * effect)
         values = (panel.values - location) / scale - effect
         parts = self._known_ahead(panel.times, panel.freq, panel.columns)
-        if panel.is_filled is not None and self.acts_linearly:
-            parts[0][panel.is_filled] = 0.0
+        if panel.gaps is not None and self.acts_linearly:
+            parts[0][panel.gaps] = 0.0
         parts.append(np.repeat(self._static(panel), panel.lengths, axis=0))
         if self.past:
             past = self._encoded("past", panel.columns)
@@ -177,7 +177,7 @@ class SeriesEncoder:
         self, panel: Panel, source: Panel, reach: int | None, done: Ints | int | None = None
     ) -> Panel:
         """With something in the place of missing values, columns known ahead doing what they do."""
-        if panel.is_filled is None:
+        if panel.gaps is None:
             return panel
         _, scale = self._scales_by_row(panel, source, reach)
         effect = scale * self._effect(panel.ids, panel.lengths, panel.columns)

@@ -107,15 +107,19 @@ class Forecast:
         by_step: Floats = factors[..., np.minimum(np.arange(self.ahead.h), factors.shape[-1] - 1)]
         return by_step
 
-    def adapted_curve(self) -> CoverageCurve:
-        """Of past windows: how often adaptive intervals held, level by level."""
+    def calibrated_curve(self) -> CoverageCurve:
+        """Of past windows: how often calibrated intervals held, level by level."""
         assert self.calibration is not None
         mean, std, truth = self.dist.mean, self.dist.std, self.truth
-        found = self.adaptation(mean, std)
+        found = self.adaptation(mean, std) if self.calibration.is_adaptive else None
         levels = [level for level in LEVELS if len(self.calibration) >= fewest_rows(level)]
         held = []
         for level in levels:
-            low, high = np.moveaxis(widened(mean, std, self._adapted(level, *found)), -1, 0)
+            if found is None:
+                factors = self._by_step(self.calibration.factors(level))
+            else:
+                factors = self._adapted(level, *found)
+            low, high = np.moveaxis(widened(mean, std, factors), -1, 0)
             held.append(np.mean(((low <= truth) & (truth <= high))[~np.isnan(truth)]))
         return CoverageCurve(np.array(levels), np.array(held))
 
@@ -180,17 +184,16 @@ class Forecast:
         truth: NDArray[np.float64] = self.panel.observed[self._first_rows + np.arange(self.ahead.h)]
         return truth
 
-    def complete(self) -> "Forecast":
-        """Only the past windows of which no true value is missing."""
-        is_complete = np.asarray(np.isfinite(self.truth).all(axis=1))
-        if is_complete.all():
+    def scored(self) -> "Forecast":
+        """Only the past windows of which a true value is known."""
+        is_known = np.asarray(np.isfinite(self.truth).any(axis=1))
+        if is_known.all():
             return self
-        if not is_complete.any():
+        if not is_known.any():
             raise ValueError(
-                "every past forecast has a missing true value, so none can be scored; score "
-                "more windows, or a shorter horizon"
+                "all true values of the past forecasts are missing, so none can be scored; add some"
             )
-        return replace(self, ahead=self.ahead.only(is_complete))
+        return replace(self, ahead=self.ahead.only(is_known))
 
     def repeated(self, n: int) -> NDArray[np.float64]:
         """(windows, h), what repeating the n values before each past window would forecast."""

@@ -47,7 +47,12 @@ from batchensemble.estimators.forecast import (
     order_of_windows,
     read_levels,
 )
-from batchensemble.estimators.observed import MOST_FORECASTS, Observed, doubts_about_gaps
+from batchensemble.estimators.observed import (
+    MOST_FORECASTS,
+    Observed,
+    doubts_about_gaps,
+    steps_to_calibrate,
+)
 from batchensemble.estimators.parameters import SERIES_CONSTRAINTS, SERIES_PARAMETERS
 from batchensemble.estimators.presets import SERIES_PRESETS, resolve
 from batchensemble.estimators.series_model import (
@@ -75,6 +80,7 @@ NOT_LEARNED = (
     "they are not used for training or scores. To fill them in, pass fill='interpolate' or 'ffill'"
 )
 NOT_READ = "these forecasts do without them"
+COMPLETE = ", not counting those in which a value is missing"
 
 
 @final
@@ -193,9 +199,7 @@ class Forecaster(Estimator):
     def _held_back(self, panel: Panel) -> tuple[Panel, Panel]:
         """The series without their last steps, as many of each, and these steps."""
         h = int(self.settings_["horizon"])
-        enough = math.ceil(fewest_rows(0.95) / len(panel))  # windows of each series
-        share = round(CALIBRATION_SHARE * int(panel.lengths.min()))
-        n_held_back = max(share, h + enough - 1)
+        n_held_back = steps_to_calibrate(panel, h, CALIBRATION_SHARE)
         check_lengths(panel, n_held_back + h + 1)
         return panel.head(n_held_back), panel.tail(n_held_back)
 
@@ -297,7 +301,7 @@ class Forecaster(Estimator):
             raise ValueError(
                 f"expected at least {fewest} windows of horizon={self.model_.horizon} "
                 f"steps after the end of the training data, of all series together, got "
-                f"{len(rows)}; add newer observations"
+                f"{len(rows)}{COMPLETE * (panel.is_filled is not None)}; add newer observations"
             )
         found = self._past(panel, panel, self.model_.horizon, rows).compared(adapt=adapt)
         if len(found) < fewest:

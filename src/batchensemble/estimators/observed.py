@@ -1,11 +1,13 @@
 """What a forecaster has seen of its series, and what it may still be judged by."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
+from batchensemble.conformal import fewest_rows
 from batchensemble.data.clocks import alike
 from batchensemble.data.grids import series_of
 from batchensemble.data.panels import Panel
@@ -48,9 +50,9 @@ class Observed:
         panel = self.panel
         starts, ends = panel.starts[:-1], panel.starts[1:]
         begins = np.maximum(starts, ends - n)
-        if panel.is_filled is None:
+        if panel.gaps is None:
             return begins
-        n_filled = np.concatenate([[0], np.cumsum(panel.is_filled)])
+        n_filled = np.concatenate([[0], np.cumsum(panel.gaps)])
         for k, begin in enumerate(begins.tolist()):
             first = max(int(starts[k]), int(ends[k]) - MOST_KEPT * n)
             rows = np.arange(first, begin + 1)
@@ -133,10 +135,16 @@ class Observed:
                 )
 
 
+def steps_to_calibrate(panel: Panel, h: int, share: float) -> int:
+    """Of each series: a share of the shortest, or more if it takes more for bounds of 95 %."""
+    windows = math.ceil(fewest_rows(0.95) / len(panel))
+    return max(round(share * int(panel.lengths.min())), h + windows - 1)
+
+
 def doubts_about_gaps(panel: Panel, so: str) -> Iterator[str]:
     """A sentence about values that are missing, and what follows from it."""
-    if panel.is_filled is not None and panel.is_filled.any():
-        row, n_missing = int(panel.is_filled.argmax()), int(panel.is_filled.sum())
+    if panel.gaps is not None and panel.gaps.any():
+        row, n_missing = int(panel.gaps.argmax()), int(panel.gaps.sum())
         first = f"{panel.label(int(series_of(panel.starts)[row]))} at {when(panel.times[row])}"
         yield (
             f"{n_missing:,} of {len(panel.values):,} values are missing, the first of {first}; {so}"

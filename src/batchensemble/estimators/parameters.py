@@ -180,8 +180,9 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
     freq : str, int, pandas offset or None
         Time from one observation to the next; inferred if None.
     fill : None or one of "interpolate", "ffill"
-        How to fill gaps. If None, they are not used for training or scores, with a warning; for the
-        recurrent network a gap is then an error that names it.
+        How to fill gaps, for training and as what forecasts read. If None, a gap is not used for
+        training, with a warning; for the recurrent network it is then an error that names it.
+        Scores and calibration never use what was filled.
     id_col : str
         The column of a long frame that identifies the series.
     time_col : str

@@ -239,6 +239,7 @@ def _check_panel(panel: Panel, model: Forecaster) -> None:
     if (marks := panel.is_filled) is not None:
         require(isinstance(marks, np.ndarray) and marks.dtype == bool, "marks of missing values")
         require(marks.shape == values.shape, "marks of missing values")
+    require(isinstance(panel.as_asked, bool), "whether gaps were filled as asked")
     at = positions(panel.times, starts, panel.freq)
     expected = np.arange(len(values)) - starts[series_of(starts)]
     require(np.array_equal(at, expected), "times on a regular grid")

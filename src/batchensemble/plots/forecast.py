@@ -106,7 +106,7 @@ def _draw(
         colour = paleness + (1 - paleness) * np.array(to_rgb(FUTURE))
         low, high = map(joined, intervals[level])
         ax.fill_between(times, low, high, color=tuple(colour), lw=0, label=f"{level:g} % interval")
-    past, known = _naive(panel.times[shown]), panel.values[shown]
+    past, known = _naive(panel.times[shown]), panel.observed[shown]
     ax.plot(times, joined(mean), color=FUTURE, lw=1.8, label="forecast (mean)")
     ax.plot(past, known, color=PAST, lw=1.2, label="history")
     ax.set_title(str(panel.ids[i]), loc="left", fontsize=10, parse_math=False)
