@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from batchensemble.conformal import IntervalCalibration, SetCalibration, intervals, sets
-from batchensemble.conformal.ranks import conformal_quantile
 from batchensemble.predictive import GaussianPredictive
 
 
@@ -27,12 +26,17 @@ def test_rows_are_ranked_once_for_a_coverage_and_anew_for_another_and_for_other_
 ):
     ranked, (calibration, ask) = [], kind()
 
-    def counted(scores, coverage):
-        ranked.append(coverage)
-        return conformal_quantile(scores, coverage)
+    def count(module, name):
+        plain = getattr(module, name)
 
-    for module in (intervals, sets):
-        monkeypatch.setattr(module, "conformal_quantile", counted)
+        def counted(scores, coverage):
+            ranked.append(coverage)
+            return plain(scores, coverage)
+
+        monkeypatch.setattr(module, name, counted)
+
+    count(intervals, "stepwise_quantiles")
+    count(sets, "conformal_quantile")
     first = [ask(calibration, coverage) for coverage in (0.8, 0.8, 0.9, 0.9, 0.8)]
     assert ranked == [0.8, 0.9, 0.8]
     assert first[0] == first[1] == first[4] < first[2]

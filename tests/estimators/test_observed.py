@@ -1,6 +1,7 @@
 """Calibration of forecasters."""
 
 import copy
+import math
 import pickle
 from dataclasses import replace
 
@@ -373,3 +374,43 @@ def test_series_of_which_half_is_missing_go_on_from_a_file_as_before(tmp_path):
     model.save(tmp_path / "m.be")
     loaded = load(tmp_path / "m.be").update(data[880:])
     pd.testing.assert_frame_equal(loaded.predict(), model.update(data[880:]).predict())
+
+
+@pytest.mark.filterwarnings("ignore:.* values are missing")
+@pytest.mark.parametrize("fill", [None, "ffill"])
+@pytest.mark.parametrize("adapt", [False, True])
+def test_a_shop_that_is_closed_on_sundays_is_calibrated_by_the_other_days(tmp_path, fill, adapt):
+    y = long_frame(1, 160).drop(columns="unique_id")
+    y["ds"] = pd.date_range("2024-01-01", periods=160)
+    open_days = y[y["ds"].dt.dayofweek != 6]
+    settings = {**TINY_FORECASTER, "horizon": 7, "freq": "D", "fill": fill}
+    model = Forecaster(**settings).fit(open_days[:100], calibrate=False)
+    model.calibrate(open_days[100:], adapt=adapt)
+    scores = model.calibration_.scores
+    known = [own[~np.isnan(own)] for own in scores.T]
+    assert {len(own) for own in known} < {len(scores) - n for n in range(5, 9)}
+    assert model.calibration_.fewest == min(map(len, known))
+    widths = model.predict(level=[90]).iloc[:, -2:].to_numpy() @ [-1, 1] / 2
+    if not adapt:
+        ranked = [np.sort(own)[math.ceil(0.9 * (len(own) + 1)) - 1] for own in known]
+        assert np.allclose(widths, ranked * model.predict_dist().std[0], rtol=1e-6)
+    assert np.isfinite(widths).all()
+    report = model.calibration_report()
+    assert report["coverage_after"].loc[[0.5, 0.8, 0.9]].between(0, 1).all()
+    model.save(tmp_path / "m.be")
+    again = load(tmp_path / "m.be")
+    assert np.array_equal(again.predict(level=[90])["ds"], model.predict(level=[90])["ds"])
+    assert again.predict(level=[90]).equals(model.predict(level=[90]))
+    assert again.calibration_report().equals(report)
+
+
+@pytest.mark.filterwarnings("ignore:.* values are missing")
+def test_a_step_whose_truth_is_hardly_ever_known_is_not_calibrated():
+    y = long_frame(1, 60).drop(columns="unique_id").assign(ds=np.arange(60))
+    model = Forecaster(**TINY_FORECASTER).fit(y[:40])
+    gappy = y[40:].assign(y=y["y"].where(y["ds"] < 47))
+    gappy.loc[gappy.index[-1], "y"] = 1.0
+    words = "expected at least 9 windows .* got 5, not counting missing values; add newer"
+    with pytest.raises(ValueError, match=words):
+        model.calibrate(gappy)
+    assert model.calibration_ is None

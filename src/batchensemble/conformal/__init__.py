@@ -18,6 +18,7 @@ from batchensemble.conformal.ranks import (
     conformal_rank,
     fewest_rows,
     left_out_quantiles,
+    stepwise_quantiles,
 )
 from batchensemble.conformal.sets import (
     SetCalibration,
@@ -50,5 +51,6 @@ __all__ = [
     "promised_sets",
     "quantiles_by_group",
     "read_groups",
+    "stepwise_quantiles",
     "widened",
 ]

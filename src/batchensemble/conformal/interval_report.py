@@ -11,9 +11,9 @@ from batchensemble.conformal.ranks import (
     REPORTED,
     SLACK,
     assured_coverage,
-    conformal_quantile,
     fewest_rows,
     left_out_quantiles,
+    stepwise_quantiles,
 )
 from batchensemble.conformal.sides import left_out_reaches
 from batchensemble.metrics import interval_coverage, interval_width
@@ -56,12 +56,13 @@ def in_time(calibration: "IntervalCalibration") -> dict[str, Array]:
     if calibration.cutoffs is not None:  # those made at the same time stay together
         half = int(np.searchsorted(calibration.cutoffs, calibration.cutoffs[half]))
     earlier = calibration.scores[:half]
+    n_earlier = int((~np.isnan(earlier)).sum(axis=0).min())
     adaptation = calibration.adaptation if calibration.is_adaptive else None
 
     def factors(level: float) -> Array | None:
-        if half < fewest_rows(level):
+        if n_earlier < fewest_rows(level):
             return None
-        static = conformal_quantile(earlier, level)
+        static = stepwise_quantiles(earlier, level)
         if adaptation is None:
             return static
         return adaptation.factors(level, adaptation.times[half:], static)
@@ -92,8 +93,11 @@ def _compared(calibration: "IntervalCalibration", reaches: Reaches) -> dict[str,
     def judged(bounds: tuple[Array, Array] | None) -> tuple[float, float]:
         if bounds is None:
             return np.nan, np.nan
-        lower, upper = bounds
-        coverage = interval_coverage(calibration.y, lower=lower, upper=upper)
+        known = ~np.isnan(calibration.y)
+        if not known.any():
+            return np.nan, np.nan
+        lower, upper = (end[known] for end in bounds)
+        coverage = interval_coverage(calibration.y[known], lower=lower, upper=upper)
         return coverage, interval_width(lower=lower, upper=upper)
 
     lines = []

@@ -14,7 +14,7 @@ from batchensemble.conformal.adaptation import Adaptation
 from batchensemble.conformal.deviations import latent_errors, scaled_errors, widened
 from batchensemble.conformal.groups import quantiles_by_group
 from batchensemble.conformal.last_coverage import remembered
-from batchensemble.conformal.ranks import REPORTED, conformal_quantile, conformal_rank
+from batchensemble.conformal.ranks import REPORTED, conformal_rank, stepwise_quantiles
 from batchensemble.conformal.sides import FEWEST_TWO_SIDED, two_sided_reaches
 from batchensemble.metrics import risk_curve
 from batchensemble.metrics.calibration import CoverageCurve
@@ -176,10 +176,10 @@ class IntervalCalibration:
     def factors(self, coverage: float, groups: NDArray[Any] | None = None) -> Array:
         """(steps,), by which to multiply the standard deviation; with groups (rows, 1)."""
         if self.is_adaptive:
-            conformal_rank(len(self), coverage)  # are there enough rows?
+            conformal_rank(self.fewest, coverage)  # are there enough rows?
             return self.adaptation.latest_factors(coverage)
         if self.groups is None:
-            return conformal_quantile(self.scores, coverage)
+            return stepwise_quantiles(self.scores, coverage)
         of = self._checked(groups)
         limits = quantiles_by_group(self.scores[:, 0], coverage, groups=self.groups, of=of)
         return limits[:, None]
@@ -212,9 +212,9 @@ class IntervalCalibration:
 
     @property
     def fewest(self) -> int:
-        """Rows; those of the smallest group, if there are groups."""
+        """Rows with a known truth: of each step, or of the smallest group, if there are groups."""
         if self.groups is None:
-            return len(self)
+            return int((~np.isnan(self.y)).sum(axis=0).min())
         return int(np.unique(self.groups, return_counts=True)[1].min())
 
     def _checked(self, groups: NDArray[Any] | None) -> NDArray[Any]:
@@ -286,8 +286,9 @@ class IntervalCalibration:
 
     def abstain_threshold(self, max_error: float) -> float:
         """The largest variance up to which the root mean squared error is at most `max_error`."""
-        squared = np.square(self.y - self.means).ravel()
-        curve = risk_curve(squared, uncertainty=self.variances.ravel())
+        known = ~np.isnan(self.y)
+        squared = np.square(self.y - self.means)[known]
+        curve = risk_curve(squared, uncertainty=self.variances[known])
         return largest_threshold(curve.thresholds, curve.kept, np.sqrt(curve.risks), max_error)
 
     def report(self) -> dict[str, Array]:

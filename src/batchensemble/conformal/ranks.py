@@ -45,6 +45,12 @@ def conformal_quantile(scores: ArrayLike, coverage: float) -> Array:
     return quantile
 
 
+def stepwise_quantiles(scores: Array, coverage: float) -> Array:
+    """The same of each step, among its scores that are known: (rows, steps) -> (steps,)."""
+    known = [own[~np.isnan(own)] for own in scores.T]
+    return np.array([float(conformal_quantile(own, coverage)) for own in known])
+
+
 def left_out_quantiles(scores: ArrayLike, coverage: float) -> Array:
     """For each row the quantile of the other rows' scores: (rows,) -> (rows,)."""
     values = check_array("scores", scores, "rows")

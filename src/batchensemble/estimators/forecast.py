@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from batchensemble.conformal import (
     Adaptation,
     IntervalCalibration,
-    conformal_quantile,
     fewest_rows,
+    stepwise_quantiles,
     widened,
 )
 from batchensemble.conformal.deviations import NARROWEST_STD
@@ -99,7 +99,7 @@ class Forecast:
     def _adapted(self, coverage: float, adaptation: Adaptation, made: NDArray[np.int64]) -> Floats:
         """(windows, h), of past windows; those of no adaptation where too little was known then."""
         assert self.calibration is not None
-        static = conformal_quantile(self.calibration.scores, coverage)
+        static = stepwise_quantiles(self.calibration.scores, coverage)
         return self._by_step(adaptation.factors(coverage, made, static))
 
     def _by_step(self, factors: Floats) -> Floats:
@@ -112,7 +112,7 @@ class Forecast:
         assert self.calibration is not None
         mean, std, truth = self.dist.mean, self.dist.std, self.truth
         found = self.adaptation(mean, std) if self.calibration.is_adaptive else None
-        levels = [level for level in LEVELS if len(self.calibration) >= fewest_rows(level)]
+        levels = [level for level in LEVELS if self.calibration.fewest >= fewest_rows(level)]
         held = []
         for level in levels:
             if found is None:
@@ -169,7 +169,9 @@ class Forecast:
         """Past windows that are not certain beside the truth, and when they were forecast."""
         truth, parts, done = self.truth, [], 0
         for dist in self.model.chunks(self.ahead, self.n_paths, verbose=self.verbose):
-            parts.append(IntervalCalibration.of(truth[done : done + len(dist)], dist))
+            own = truth[done : done + len(dist)]
+            part = IntervalCalibration.of(np.where(np.isnan(own), dist.mean, own), dist)
+            parts.append(replace(part, y=own))
             done += len(dist)
         joined = IntervalCalibration.joined(parts)
         joined = replace(joined, cutoffs=_moments(self.ahead.cutoffs), adapts=adapt)

@@ -80,7 +80,6 @@ NOT_LEARNED = (
     "they are not used for training or scores. To fill them in, pass fill='interpolate' or 'ffill'"
 )
 NOT_READ = "these forecasts do without them"
-COMPLETE = ", not counting those in which a value is missing"
 
 
 @final
@@ -297,22 +296,25 @@ class Forecaster(Estimator):
         panel = self._extended(df)
         rows = self._observed.cutoffs(panel, self.model_, np.zeros(len(panel), dtype=np.int64))
         fewest = fewest_rows(0.9)
-        if len(rows) < fewest:
+        past = self._past(panel, panel, self.model_.horizon, rows)
+        n = int((~np.isnan(past.truth)).sum(axis=0).min())
+        if n < fewest:
+            gaps = ", not counting missing values" * (panel.is_filled is not None)
             raise ValueError(
                 f"expected at least {fewest} windows of horizon={self.model_.horizon} "
-                f"steps after the end of the training data, of all series together, got "
-                f"{len(rows)}{COMPLETE * (panel.is_filled is not None)}; add newer observations"
+                f"steps after the end of the training data, of all series together, got {n}{gaps}; "
+                "add newer observations"
             )
-        found = self._past(panel, panel, self.model_.horizon, rows).compared(adapt=adapt)
-        if len(found) < fewest:
+        found = past.compared(adapt=adapt)
+        if found.fewest < fewest:
             raise ValueError(
                 f"expected at least {fewest} past forecasts of series that were not constant "
-                f"before, got {len(found)} of {len(rows)}: the others have no spread to calibrate; "
+                f"before, got {found.fewest} of {n}: the others have no spread to calibrate; "
                 "add newer observations, or do not calibrate"
             )
         self.calibration_ = found
-        n = f"{len(found):,} forecasts"
-        self._amend_origin(calibrated=f"Calibrated with {n} after its training")
+        how = f"Calibrated with {len(found):,} forecasts after its training"
+        self._amend_origin(calibrated=how)
         return self._continued(panel)
 
     def calibration_report(self) -> pd.DataFrame:
@@ -568,7 +570,7 @@ class Forecaster(Estimator):
             panel = panel.only(series if isinstance(series, (list, tuple)) else [series])
         forecast = self.forecast(h, X_df=X_df, df=panel.only(panel.ids[:MOST_SERIES]))
         if level is None:
-            n = math.inf if self.calibration_ is None else len(self.calibration_)
+            n = math.inf if self.calibration_ is None else self.calibration_.fewest
             level = [share for share in PLOTTED_LEVELS if n >= fewest_rows(share / 100)]
         mean, *bounds = forecast.columns(level).values()
         shares = dict.fromkeys(read_levels(level))

@@ -81,7 +81,7 @@ class Observed:
         rows = np.concatenate(parts)
         if panel.is_filled is not None:  # what is missing judges no forecast
             targets = rows[:, None] + 1 + np.arange(model.horizon)
-            rows = rows[~panel.is_filled[targets].any(axis=1)]
+            rows = rows[~panel.is_filled[targets].all(axis=1)]
         in_time: Ints = panel.times[rows].argsort(kind="stable")
         return rows[in_time[-MOST_FORECASTS:]]
 

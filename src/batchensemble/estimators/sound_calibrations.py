@@ -31,8 +31,12 @@ def check_sets(calibration: Any, n_classes: int) -> None:
 
 def check_intervals(calibration: Any, n_steps: int) -> None:
     require(isinstance(calibration, IntervalCalibration), "a calibration of intervals")
-    n = len(check_array("y", calibration.y, "rows", n_steps))
-    require(n, "rows of the calibration")
+    y, cutoffs = calibration.y, calibration.cutoffs
+    require(isinstance(y, np.ndarray) and y.dtype == np.float64, "true values")
+    if cutoffs is not None:  # forecasts, where some may be missing
+        y = np.where(np.isnan(y), 0.0, y)
+    n = len(check_array("y", y, "rows", n_steps))
+    require(n and calibration.fewest, "rows of the calibration")
     check_array("means", calibration.means, n, n_steps)
     variances = check_array("variances", calibration.variances, n, n_steps, largest=math.inf)
     require((variances >= 0).all() and np.isfinite(variances).all(), "variances of at least 0")
@@ -50,7 +54,6 @@ def check_intervals(calibration: Any, n_steps: int) -> None:
     require(type(calibration.two_sided) is bool, "whether intervals have two sides")
     require(type(calibration.whole) is bool, "whether intervals end at whole numbers")
     require(type(calibration.adapts) is bool, "whether intervals adapt to change")
-    cutoffs = calibration.cutoffs
     require(
         cutoffs is None or (cutoffs.dtype == np.int64 and cutoffs.shape == (n,)),
         "times of the calibration",
