@@ -7,7 +7,7 @@ import pytest
 from sample_files import QUICK, houses, sales
 
 from batchensemble import load
-from batchensemble.cli.columns import _known_names, table_kinds
+from batchensemble.cli.columns import table_kinds
 
 
 def test_the_kinds_of_a_model_are_those_of_its_file(shell):
@@ -55,12 +55,6 @@ def test_series_that_lost_their_zeros_are_known_and_others_are_told_to_be_new(sh
     assert ["was in the training data" in words for words in said] == [False, False, True]
     told = "no series of new.csv, such as x001, was in the training data, so they are forecast"
     assert told in said[2]
-
-
-def test_series_that_a_file_tells_apart_stay_apart():
-    ids = np.array(["001", "002"], dtype=object)
-    assert _known_names(pd.Series(["1", "002"]), ids).tolist() == ["001", "002"]
-    assert _known_names(pd.Series(["1", "01", "2"]), ids).tolist() == ["1", "01", "002"]
 
 
 def test_series_without_any_value_are_named_and_a_file_of_such_is_refused(shell):
@@ -174,6 +168,51 @@ def test_durations_are_no_numbers_of_fit_and_are_read_where_fit_had_them(shell, 
     np.testing.assert_allclose(shell.read("out.csv")["mean"], again, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("form", "is_time"),
+    [("parquet", False), ("parquet", True), ("feather", False), ("feather", True), ("xlsx", True)],
+)
+def test_durations_of_fit_are_read_where_a_file_has_them_as_texts(shell, form, is_time):
+    minutes = np.random.default_rng(0).integers(0, 24 * 60, 120).tolist()
+    times = [dt.time(m // 60, m % 60) if is_time else pd.Timedelta(m, unit="min") for m in minutes]
+    rows = pd.DataFrame({"at": times, "size": np.arange(120.0), "y": minutes})
+    rows.loc[3, "at"] = None
+    if form == "xlsx":
+        book = pytest.importorskip("openpyxl").Workbook()  # pandas would write texts
+        for cells in [[*rows], *rows.to_numpy(dtype=object).tolist()]:
+            book.active.append(cells)
+        book.save("typed.xlsx")
+    else:
+        getattr(rows, f"to_{form}")(f"typed.{form}")
+    rows.to_csv("texts.csv", index=False)
+    words = ("-t", "y", *QUICK, "-o", "at.be")
+    shell("fit", f"typed.{form}", *words)
+    for name in (f"typed.{form}", "texts.csv"):
+        said = shell("predict", "at.be", name, "-o", f"{name}-out.csv").stderr
+        assert "seconds" not in said
+    typed, texts = (shell.read(f"{name}-out.csv") for name in (f"typed.{form}", "texts.csv"))
+    pd.testing.assert_frame_equal(typed, texts)
+    assert typed["mean"].std() > 1
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "xlsx"])
+def test_days_may_be_categories_in_files_of_every_type(shell, form):
+    random = np.random.default_rng(0)
+    days = np.repeat(pd.DatetimeIndex([pd.Timestamp(2024, 1, 1), "2024-01-05 13:30", None]), 40)
+    rows = pd.DataFrame({"day": days, "size": random.normal(size=120), "y": np.arange(120) // 40})
+    rows.to_csv("days.csv", index=False)
+    rows.to_parquet("days.parquet")
+    rows.to_excel("days.xlsx", index=False)
+    words = ("-t", "y", "--task", "regression", "--category", "day", *QUICK, "-o", "day.be")
+    shell("fit", f"days.{form}", *words)
+    answers = []
+    for name in ("days.csv", "days.parquet", "days.xlsx"):
+        shell("predict", "day.be", name, "-o", "out.csv")
+        answers.append(shell.read("out.csv"))
+    pd.testing.assert_frame_equal(answers[0], answers[1])
+    pd.testing.assert_frame_equal(answers[0], answers[2])
+
+
 def test_durations_in_a_file_of_series_are_those_of_a_frame(shell):
     frame = sales().assign(rest=lambda rows: pd.to_timedelta(np.arange(len(rows)) % 5, unit="h"))
     frame["month"] = pd.to_datetime(frame["month"])
@@ -190,3 +229,11 @@ def test_durations_in_a_file_of_series_are_those_of_a_frame(shell):
     told = model.predict(2, X_df=ahead.assign(rest=hours))
     plain = model.predict(2, X_df=ahead.assign(rest=hours.total_seconds()))
     pd.testing.assert_frame_equal(told, plain)
+    ends = ahead.assign(rest="03:00:00")
+    written = frame.assign(rest=(frame["rest"] / pd.Timedelta("1h")).map("{:02.0f}:00:00".format))
+    written.to_csv("s.csv", index=False)
+    for name in ("s.csv", "s.parquet"):
+        ends.to_csv("ahead.csv", index=False)
+        said = shell("predict", "s.be", name, "--ahead", "ahead.csv", "-o", f"{name}-out.csv")
+        assert "seconds" not in said.stderr
+    assert shell.read("s.csv-out.csv").equals(shell.read("s.parquet-out.csv"))

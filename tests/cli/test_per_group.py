@@ -414,7 +414,7 @@ def test_the_column_of_the_models_cannot_keep_rows_together_too(towns):
 @pytest.mark.parametrize(
     ("column", "words"),
     [
-        (pd.Timestamp("2020-01-01"), "the column 'part' for --by or --category holds dates"),
+        (pd.Timestamp("2020-01-01", tz="UTC"), "--by or --category holds times with a zone"),
         (2**62, "'part': expected words, or numbers of at most 15 digits"),
     ],
 )
@@ -427,6 +427,22 @@ def test_groups_that_cannot_be_told_apart_are_refused_at_fit(towns, column, word
         said = towns("fit", where, "-t", "price", "--by", "part", "-o", "k", *QUICK, code=1)
         assert words in said.stderr
     assert not Path("k").exists()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "xlsx"])
+def test_a_day_may_name_a_group_in_files_of_every_type(towns, form):
+    frame = pd.read_csv("towns.csv", dtype={"plot": str})
+    days = {"Bonn": "2024-01-01", "Jena": "2024-01-02", "Ulm": "2024-01-03"}
+    frame["day"] = pd.to_datetime(frame.pop("town").map(days))
+    frame.to_csv("days.csv", index=False)
+    frame.to_parquet("days.parquet")
+    frame.to_excel("days.xlsx", index=False)
+    towns("fit", f"days.{form}", "-t", "price", "--by", "day", "-o", "days", *QUICK)
+    index = json.loads(Path("days/index.json").read_text())
+    assert [*index["groups"]] == [*days.values()]
+    for other in ("csv", "parquet", "xlsx"):
+        towns("predict", "days", f"days.{other}", "-o", f"{other}-out.csv")
+        assert towns.read(f"{other}-out.csv").equals(towns.read("csv-out.csv"))
 
 
 def test_a_group_may_be_called_like_markup(towns):

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from batchensemble.data import table_files
-from batchensemble.data.table_files import is_in_files, list_files, open_files, target_values
+from batchensemble.data.table_files import is_in_files, list_files, open_files
 
 pa_dataset = pytest.importorskip("pyarrow.dataset")
 
@@ -267,9 +267,21 @@ def test_words_that_look_like_dates_are_known_as_words(tmp_path):
     assert files.sample.frame["d"].dtype == "category"
 
 
-def test_classes_that_a_float_cannot_tell_apart_are_refused():
-    labels = pd.Series([20_000_000_000_000_003, 20_000_000_000_000_004], name="id")
-    with pytest.raises(ValueError, match="column 'id': expected words, or numbers of at most 15"):
-        target_values(labels, is_classes=True)
-    assert target_values(labels // 1000, is_classes=True).tolist() == (labels // 1000).tolist()
-    assert target_values(labels, is_classes=False).dtype == "float64"
+@pytest.mark.parametrize("form", ["csv", "parquet", "feather", "xlsx"])
+@pytest.mark.parametrize("is_text", [True, False])
+def test_codes_may_all_be_digits_in_the_first_file(tmp_path, form, is_text):
+    digits, letters = ["130", "12"] * 20, ["A1", "12"] * 20
+    for i, codes in enumerate(([*digits] if is_text else [*map(int, digits)], letters)):
+        frame = pd.DataFrame({"shop": codes, "size": np.arange(40) / 8, "y": np.arange(40)})
+        write = getattr(frame, {"xlsx": "to_excel"}.get(form, f"to_{form}"))
+        write(tmp_path / f"{i}.{form}", **({"index": False} if form in ("csv", "xlsx") else {}))
+    files = open_files(tmp_path, "y", with_plain=True)
+    assert files.kinds == {"shop": "category", "size": "number", "y": "number"}
+    assert set(whole(files)["shop"]) == {"130", "12", "A1"}
+
+
+def test_words_among_decimals_of_another_file_are_an_error(tmp_path):
+    for i, sizes in enumerate(([1.5, 2.0], ["big", "small"])):
+        pd.DataFrame({"size": sizes, "y": [1.0, 2.0]}).to_parquet(tmp_path / f"{i}.parquet")
+    with pytest.raises(ValueError, match=r"1.parquet, row 1, column 'size': expected a finite"):
+        whole(open_files(tmp_path, "y"))

@@ -7,7 +7,7 @@ import pytest
 
 from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.data.tables import read_file, read_target, recognise_task
+from batchensemble.data.tables import read_file, read_target, recognise_task, target_values
 from batchensemble.study.datasets import read_table
 from batchensemble.study.splits import split_table
 
@@ -217,3 +217,11 @@ def test_counts_are_a_regression_and_numbers_of_classes_are_not(numbers, task):
     found, why = recognise_task(pd.Series(numbers, name="n"))
     assert found == task
     assert ("looks like counts" in why) == (task == "regression" and len(np.unique(numbers)) <= 20)
+
+
+def test_classes_that_a_float_cannot_tell_apart_are_refused():
+    labels = pd.Series([20_000_000_000_000_003, 20_000_000_000_000_004], name="id")
+    with pytest.raises(ValueError, match="column 'id': expected words, or numbers of at most 15"):
+        target_values(labels, is_classes=True)
+    assert target_values(labels // 1000, is_classes=True).tolist() == (labels // 1000).tolist()
+    assert target_values(labels, is_classes=False).dtype == "float64"

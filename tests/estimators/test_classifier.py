@@ -133,6 +133,20 @@ def rare(n=600, seed=0):
 RARE = {"epochs": 30, "hidden": (8,), "n_members": 2, "folds": 1, "lr": 0.02, "random_state": 0}
 
 
+@pytest.mark.parametrize("words", [["0", "1"], ["01", "1"]])
+def test_class_weights_of_digits_are_those_of_other_words(words):
+    X, y = rare()
+    for plain, weights in (
+        ("balanced", "balanced"),
+        ({"no": 1.0, "yes": 5.0}, {words[0]: 1.0, words[1]: 5.0}),
+    ):
+        answers = [
+            Classifier(**RARE, class_weight=how).fit(X, labels).predict_proba(X)
+            for how, labels in ((plain, y), (weights, np.where(y == "yes", *words[::-1])))
+        ]
+        np.testing.assert_array_equal(*answers)
+
+
 def test_class_weights_are_sample_weights():
     X, y = rare()
     by_class = np.where(y == "yes", 300 / (y == "yes").sum(), 300 / (y == "no").sum())

@@ -167,6 +167,16 @@ def test_a_wrong_number_of_members_is_refused(kind, wrong):
             form(normal(5, 6, wrong, INPUT))
 
 
+@pytest.mark.parametrize("kind", [GRUBE, BatchEnsembleRNN])
+def test_several_members_are_not_rows_of_the_only_one(kind):
+    net = kind(INPUT, 4, 1).double()
+    for form in (net, fold(net)):
+        with pytest.raises(ValueError, match="members=1"):
+            form(normal(5, 6, 2, INPUT))
+    shared = kind(INPUT, 4, 1, adapters="").double()
+    assert shared(normal(5, 6, 2, INPUT))[0].shape == (5, 6, 2, 4)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_in_a_bank_a_layer_computes_what_it_computes_alone(kind):
     nets, n_members = [layer(kind, seed=i) for i in range(4)], members_of(kind)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from batchensemble.study.plans import (
     Profile,
     choose,
     longest_first,
+    not_run,
     plan,
     variants_of,
 )
@@ -132,6 +135,30 @@ def test_the_ackley_function_has_ablations_alone():
         (run.change.lr, run.change.bias) for run in runs_of("ackley_classification", "ackley")
     }
     assert readings == {(lr, bias) for lr in (0.005, 0.001) for bias in ("zero", "uniform")}
+
+
+@pytest.mark.parametrize(
+    ("part", "datasets", "methods", "why"),
+    [
+        ("as_written", ["breast_cancer", "electric"], METHODS, "a number as the target"),
+        ("gates", ["diabetes"], METHODS, "which is for electric, temperature"),
+        ("ablations", ["diabetes"], ("single",), "which needs the method batch_ensemble"),
+        ("matched", ["diabetes"], ("pair",), "which changes none of these methods"),
+    ],
+)
+def test_a_part_of_which_nothing_is_run_says_why(part, datasets, methods, why):
+    (said,) = not_run([part, "main", "diabetes"], datasets, PROFILE, methods)
+    assert said.startswith(f"{part}, ")
+    assert why in said
+
+
+def test_a_part_that_is_run_on_some_dataset_needs_no_word():
+    here = ["breast_cancer", "diabetes", "electric"]
+    assert list(not_run([*STANDARD, "gates", "sensitivity"], here, PROFILE, METHODS)) == []
+    few = replace(PROFILE, ablated=("diabetes",))
+    assert list(not_run(["adapters"], ["diabetes"], few, METHODS)) == []
+    said = ["adapters, which is for diabetes"]
+    assert list(not_run(["adapters"], ["breast_cancer"], few, METHODS)) == said
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.study.datasets import Table, load_table, make_seasonal
 from batchensemble.study.splits import CONTEXT, HORIZON, split_series, split_table
 
@@ -50,6 +51,22 @@ def test_categories_are_the_tables_not_the_splits():
     table = Table("rare", "classification", X, np.arange(300) % 2)
     widths = {split_table(table, seed).x_train.shape[1] for seed in range(8)}
     assert widths == {4}
+
+
+def test_inputs_are_the_tables_even_where_a_split_trains_without_its_gaps_or_hours():
+    X = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) ** 2, "c": np.arange(40.0) / 2})
+    X["day"] = pd.date_range("2024-01-01", periods=40)
+    X.loc[7, "a"] = np.nan
+    X.loc[9, "day"] = pd.Timestamp("2024-02-01 13:00")
+    table = Table("gap", "regression", X, np.arange(40.0))
+    splits = [split_table(table, seed) for seed in range(8)]
+    whole = TableEncoder("minmax").fit(X).get_feature_names_out().tolist()
+    assert {x.shape[1] for split in splits for x in (split.x_train, split.x_test)} == {len(whole)}
+    gap, hour = whole.index("a_missing"), [j for j, n in enumerate(whole) if "day_" in n][-1]
+    seen = {bool(split.x_train[:, gap].any()) for split in splits}
+    assert seen == {True, False}
+    assert {bool(split.x_train[:, hour].any()) for split in splits} == {True, False}
+    assert all(np.unique(split.x_train[:, 1]).size == 32 for split in splits)
 
 
 # Series

@@ -1,4 +1,5 @@
 import csv
+from dataclasses import replace
 
 import pandas as pd
 
@@ -37,6 +38,14 @@ def test_a_missing_cell_is_empty_in_every_form(tmp_path):
         assert list(csv.reader(file))[-1] == ["California", "Mine", "", "", ""]
     last = paths[1].read_text().splitlines()[5]
     assert [cell.strip() for cell in last.split("|")[1:-1]] == ["California", "Mine", "", ""]
+
+
+def test_the_standard_error_of_a_single_run_is_not_known_in_any_form(tmp_path):
+    sheet = replace(SHEET, rows=(("California", "Single", MeanSE.of([0.25]), 1),))
+    paths = write_sheet(sheet, tmp_path)
+    with paths[0].open() as file:
+        assert list(csv.reader(file))[-1] == ["California", "Single", "0.25", "", "1"]
+    assert "±" not in paths[1].read_text()
 
 
 def test_without_tabulate_only_the_table_for_machines_is_written(tmp_path, monkeypatch):

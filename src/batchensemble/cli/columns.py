@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ from batchensemble.data.clocks import alike, strays
 from batchensemble.data.columns import Kind
 from batchensemble.data.date_columns import not_durations
 from batchensemble.data.doubts import doubts_about_covariates
+from batchensemble.data.durations import durations_in, seconds_of
+from batchensemble.data.file_notation import Usual
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.file_parts import durations_in, refuse_zones
+from batchensemble.data.file_parts import refuse_zones
 from batchensemble.data.frames import read_columns
 from batchensemble.data.notation import Notation
 from batchensemble.data.public_holidays import holiday_names
@@ -24,7 +27,7 @@ from batchensemble.data.reading import TableFile, open_table
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.tables import check_told_apart
 from batchensemble.data.telling import tell
-from batchensemble.data.text import read_as, with_named_dates, zone_of
+from batchensemble.data.text import read_as, zone_of
 from batchensemble.data.units import doubts_about_series, numbers_of_fit
 from batchensemble.estimators.answers import with_zones, zones_of
 from batchensemble.estimators.classifier import Classifier
@@ -62,8 +65,7 @@ def series_kinds(model: Forecaster) -> dict[str, Kind]:
     panel = model.panel_
     kinds: dict[str, Kind] = {}
     if not has_one_series(model):
-        is_number = all(isinstance(i, int | np.integer) for i in panel.ids)
-        kinds[model.id_col] = "number" if is_number else "category"
+        kinds[model.id_col] = "category"
     kinds[model.time_col] = "date" if isinstance(panel.times, pd.DatetimeIndex) else "number"
     kinds[model.target_col] = "number"
     for encoder in model.model_.encoder.encoders_.values():
@@ -100,9 +102,8 @@ def read_rows(
     notations: Mapping[str, Notation],
 ) -> pd.DataFrame:
     """Rows of a table as the model wants them; `kinds` may have more columns than it needs."""
-    frame = read_as(rows, kinds, file, notations, usual_numbers(model.model_.encoder))
-    _check_types(model.model_.encoder, rows, file)
-    return with_zones(model.model_.encoder, frame)
+    encoder = model.model_.encoder
+    return with_zones(encoder, _read(rows, file, kinds, notations, [encoder]))
 
 
 def read_series(
@@ -171,15 +172,11 @@ def series_in(
     notations = notations_of(model) if notations is None else notations
     check_columns(kinds, file)
     usual = {model.target_col: model.panel_.observed[~np.isnan(model.panel_.observed)]}
-    for encoder in model.model_.encoder.encoders_.values():
-        usual |= usual_numbers(encoder)
+    encoders = model.model_.encoder.encoders_.values()
     parts = []
-    for batch in file.batches():
-        rows = with_named_dates(batch, [series], file)
-        parts.append(read_as(rows, kinds, file, notations, usual))
+    for rows in file.batches():
+        parts.append(_read(rows, file, kinds, notations, encoders, usual))
         _check_zones(rows[model.time_col], parts[-1][model.time_col], model.panel_.times, file)
-        for encoder in model.model_.encoder.encoders_.values():
-            _check_types(encoder, rows, file)
     if not parts:
         raise ValueError(f"{file.name}: expected rows of the series, got none; add some")
     every = pd.concat(parts)
@@ -189,23 +186,18 @@ def series_in(
     names: Any = {"time": model.time_col, "series": series}
     zone = getattr(model.panel_.times, "tz", None)
     df = long_frame(frame, kinds, file.name, file.unit, **names, zone=zone)
-    for encoder in model.model_.encoder.encoders_.values():
+    for encoder in encoders:
         df = with_zones(encoder, df)
     lost = set() if series is None else set(every[series].dropna()) - set(frame[series])
     if lost and len(frame):
         tell(
             f"{file.name}: left out {len(lost):,} series without any value in "
-            f"{model.target_col!r} ({named(_shown(lost))}); fill some in to have them forecast",
+            f"{model.target_col!r} ({named(sorted(lost))}); fill some in to have them forecast",
             2,
         )
-    if series is not None and kinds[series] == "category":
+    if series is not None:
         df[series] = names_of_fit(df[series], model.panel_.ids)
     return df, len(every) - len(frame)
-
-
-def _shown(ids: set[Any]) -> list[Any]:
-    """In order, whole numbers as such."""
-    return [int(i) if isinstance(i, float) and i.is_integer() else i for i in sorted(ids)]
 
 
 def usual_numbers(encoder: TableEncoder) -> dict[str, NDArray[np.float64]]:
@@ -225,6 +217,29 @@ def _check_zones(written: pd.Series, read: pd.Series, of_fit: Any, file: TableFi
                 alike(moments.tz_convert(zone_of(written)), of_fit)
             except ValueError as error:
                 raise ValueError(f"{file.name}: {error}") from None
+
+
+def _read(
+    rows: pd.DataFrame,
+    file: TableFile,
+    kinds: Mapping[str, Kind],
+    notations: Mapping[str, Notation],
+    encoders: Collection[TableEncoder],
+    usual: Usual = MappingProxyType({}),
+) -> pd.DataFrame:
+    """Columns as the encoders know them; where fit had durations, texts such as 08:30 are some."""
+    spans = {
+        name: seconds
+        for encoder in encoders
+        for name, is_span in zip(encoder.names_, vars(encoder).get("spans_", ()), strict=False)
+        if is_span and name in kinds and (seconds := seconds_of(rows[name])) is not None
+    }
+    others = {name: kind for name, kind in kinds.items() if name not in spans}
+    usual = dict(usual)
+    for encoder in encoders:
+        usual |= usual_numbers(encoder)
+        _check_types(encoder, rows.drop(columns=[*spans]), file)
+    return read_as(rows, others, file, notations, usual).assign(**spans)[[*kinds]]
 
 
 def _check_types(encoder: TableEncoder, rows: pd.DataFrame, file: TableFile) -> None:

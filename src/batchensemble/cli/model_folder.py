@@ -16,7 +16,7 @@ from batchensemble.cli.columns import notations_of, table_kinds, usual_numbers
 from batchensemble.cli.format import counted, named
 from batchensemble.cli.predictions import table_predictions
 from batchensemble.data.reading import TableFile
-from batchensemble.data.text import read_as, settle, text_columns, written_dates
+from batchensemble.data.text import read_as, settle
 from batchensemble.data.vocabulary import Spelling
 from batchensemble.estimators.loading import load
 from batchensemble.modelfile.files import replacing
@@ -117,12 +117,7 @@ class ModelFolder:
         settle(rows, table_kinds(models[0]), file, notations_of(models[0]), together)
 
     def _labels(self, rows: pd.DataFrame, file: TableFile) -> NDArray[Any]:
-        """Read as in fit, dates as in a CSV, and spelled as there; "" where there is none."""
-        column = text_columns(rows[[self.by]], file)[self.by]
-        if column.kind == "date" and not column.is_zoned:
-            dates = written_dates(column)
-            known = [d if d in self.groups else d.removesuffix(" 00:00:00") for d in dates]
-            return np.array(known, object)
+        """Read and spelled as in fit; "" where there is none."""
         labels = read_as(rows, {self.by: "category"}, file)[self.by]
         spelled = {label: self._spelling(label) or "" for label in pd.unique(labels)}
         return np.array([spelled[label] for label in labels], object)

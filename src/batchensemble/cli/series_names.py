@@ -1,26 +1,34 @@
 """Names of series in files, which write them in their own way."""
 
+import re
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data.vocabulary import Spelling
 
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
 
-def names_of_fit(names: pd.Series, ids: NDArray[Any]) -> pd.Series:
-    """Names of series as fit had them: a spreadsheet makes 1 of 001, and a file texts of dates."""
-    different = set(names)
-    known: dict[str | None, Any] = {word: i for i in ids.tolist() for word in _written(i)}
+
+def names_of_fit(words: pd.Series, ids: NDArray[Any]) -> pd.Series:
+    """The series that words of a file name: in a spreadsheet 001 is 1, and a day has an hour.
+
+    A new one is called as the file has it; by a number if all series of fit were.
+    """
+    different, known = set(words), {str(i): i for i in ids.tolist()}
     spelling = Spelling(list(known))
-    spelled = {name: known.get(spelling(name), name) for name in different - {*ids}}
-    n_spellings = Counter(spelled.values())  # a file may tell 1 from 01
-    changed = {name: i for name, i in spelled.items() if i not in different and n_spellings[i] == 1}
-    return names.map(lambda name: changed.get(name, name)) if changed else names
-
-
-def _written(name: Any) -> list[str]:
-    """How a file may have the name of a series; that of a day with its hour or without."""
-    words = str(name)
-    return [words] if isinstance(name, str) else [words, words.removesuffix(" 00:00:00")]
+    names = {word: known[word] for word in different if word in known}
+    meant = {word: str(spelling(word)) for word in different - names.keys() if spelling.knows(word)}
+    n_spellings = Counter(meant.values())  # a file may tell 1 from 01
+    names |= {
+        word: known[name]
+        for word, name in meant.items()
+        if name not in names and n_spellings[name] == 1
+    }
+    if all(isinstance(i, int | np.integer) for i in ids):
+        new = different - names.keys()
+        names |= {word: int(word) for word in new if _WHOLE.fullmatch(word)}
+    return words.map(lambda word: names.get(word, word))

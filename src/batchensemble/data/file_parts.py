@@ -9,12 +9,9 @@ from collections.abc import Collection, Mapping
 import pandas as pd
 
 from batchensemble.data.columns import Kind
-from batchensemble.data.frames import DURATIONS
+from batchensemble.data.durations import durations_in
 from batchensemble.data.reading import TableFile
-from batchensemble.data.scalars import is_missing
 from batchensemble.data.text import zoned
-
-DURATION_TYPES = ("duration", "time32", "time64", "timedelta64")  # of Arrow and numpy
 
 
 class Parts:
@@ -78,20 +75,3 @@ def refuse_zones(times: pd.Series, file: TableFile, *, had_zones: bool, place: s
             f"{'with' if had_zones else 'without'} a zone as {place}, got {times[row]}; write all "
             "times alike"
         )
-
-
-def durations_in(rows: pd.DataFrame, file: TableFile) -> frozenset[str]:
-    """Columns of durations or times of day: by their types or, in a sheet, their first cells."""
-    if file.is_text:
-        return frozenset()
-    types = dict(zip(rows, map(str, rows.dtypes), strict=True))
-    cells = {
-        name: next((cell for cell in rows[name] if not is_missing(cell)), None)
-        for name, type_ in types.items()
-        if type_ == "object"
-    }
-    return frozenset(
-        name
-        for name, type_ in types.items()
-        if type_.startswith(DURATION_TYPES) or isinstance(cells.get(name), DURATIONS)
-    )

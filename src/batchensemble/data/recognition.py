@@ -130,13 +130,13 @@ def _with_marks(kinds: Mapping[str, Recognised]) -> dict[str, Recognised]:
 def check_words(
     names: Collection[str], columns: Mapping[str, Recognised], frame: pd.DataFrame, file: TableFile
 ) -> None:
-    """Refuse dates, unless they came as texts: there are many ways to write one."""
+    """Refuse times with a zone, unless they came as texts: there are many ways to write one."""
     for name in names:
         is_text = name in columns and isinstance(next(iter(frame[name].dropna()), None), str)
-        if name in columns and columns[name].kind == "date" and not is_text:
+        if name in columns and columns[name].zone and not is_text:
             raise ValueError(
-                f"{file.name}: the column {name!r} for --by or --category holds dates, which "
-                "cannot name groups; write them as texts, or choose another column"
+                f"{file.name}: the column {name!r} for --by or --category holds times with a zone, "
+                "which cannot name groups; write them as texts, or choose another column"
             )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from batchensemble.data.arrow import ArrowDataset
-from batchensemble.data.columns import Column, Kind
+from batchensemble.data.columns import Kind
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.file_parts import Parts
 from batchensemble.data.notation import Notation
@@ -220,8 +220,9 @@ def open_files(
         head = next(file.batches(HEAD_ROWS), None)
         if head is None or not len(head):
             raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
+        later = _rows_after(file, sources[1:], HEAD_ROWS - len(head))
         if file.is_text:
-            head = pd.concat([head, *_rows_after(file, sources[1:], HEAD_ROWS - len(head))])
+            head = pd.concat([head, *(rows for _, rows in later)])
         name = str(where) if len(sources) > 1 and isinstance(where, str | Path) else file.name
         known = frozenset([*file.names, *drop])
         names = file.names if len(known) == len(file.names) else _all_names(sources, options)
@@ -229,6 +230,10 @@ def open_files(
             one_of(dropped, names, f"the --drop column of {name}")
         head = head.drop(columns=list(drop), errors="ignore")
         columns = recognise(head, file, with_plain=with_plain)
+        for other, rows in () if file.is_text else later:
+            found = recognise(rows[[*columns]], other, with_plain=with_plain)
+            digits = [n for n, c in columns.items() if c.kind == "number" and _are_whole(head[n])]
+            columns |= {n: found[n] for n in digits if found[n].kind == "category"}
         check_words(words, columns, head, file)
     if len(columns) < 2:
         raise ValueError(
@@ -242,18 +247,25 @@ def open_files(
     return TableFiles(name, sources, target, columns, known, options, skip_gaps, seed=seed)
 
 
-def _rows_after(first: TableFile, sources: tuple[Any, ...], n: int) -> Iterator[pd.DataFrame]:
+def _rows_after(
+    first: TableFile, sources: tuple[Any, ...], n: int
+) -> Iterator[tuple[TableFile, pd.DataFrame]]:
     """So many rows of files that follow, as long as they are written like the first."""
     for source in sources if n > 0 else ():
         with opened(source, first.options) as file:
             rows = next(file.batches(n), None)
-            is_alike = file.is_text and file.separator == first.separator
+            is_alike = (file.is_text, file.separator) == (first.is_text, first.separator)
             if rows is None or not is_alike or not {*first.names} <= {*file.names}:
                 return
-            yield rows[first.names]
+            yield file, rows[first.names]
             n -= len(rows)
         if n <= 0:
             return
+
+
+def _are_whole(cells: pd.Series) -> bool:
+    numbers = pd.to_numeric(cells.dropna().astype(object), errors="coerce").astype(float)
+    return bool((numbers % 1 == 0).all())
 
 
 def _all_names(sources: tuple[Any, ...], options: FileOptions) -> list[str]:
@@ -273,20 +285,3 @@ def has_rows(source: Any, options: FileOptions) -> bool:
 def opened(source: Any, options: FileOptions) -> AbstractContextManager[TableFile]:
     """A file or a dataset, to be read once."""
     return nullcontext(ArrowDataset(source)) if _is_dataset(source) else open_table(source, options)
-
-
-def target_values(y: pd.Series, *, is_classes: bool) -> pd.Series:
-    """The target as an estimator takes it: numbers, or labels of one type."""
-    if pd.api.types.is_datetime64_any_dtype(y):
-        raise ValueError(
-            f"expected numbers or classes in the target {y.name!r}, got dates; turn them into "
-            "numbers, such as days since a fixed date"
-        )
-    if pd.api.types.is_bool_dtype(y):
-        return y.astype(bool if is_classes else np.float64)
-    if not pd.api.types.is_numeric_dtype(y):
-        return pd.Series(y.to_numpy(dtype=object), y.index, dtype=object, name=y.name)
-    if is_classes:
-        Column(str(y.name), "number", y.to_numpy(np.float64)).check_told_apart()
-    is_whole = is_classes and bool((y == y.round()).all())
-    return y.astype(np.int64 if is_whole else np.float64)

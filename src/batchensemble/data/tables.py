@@ -9,13 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.data.columns import MOST_EXACT, Kind
+from batchensemble.data.columns import MOST_EXACT, Column, Kind
+from batchensemble.data.durations import durations_in
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.file_parts import durations_in
 from batchensemble.data.notation import PLAIN, Notation
 from batchensemble.data.reading import open_table
 from batchensemble.data.recognition import check_words, read_recognised, recognise
-from batchensemble.data.text import with_named_dates
 from batchensemble.words import one_of
 
 Task = Literal["regression", "classification"]
@@ -72,7 +71,7 @@ def read_file(
 ) -> FileTable:
     """A file of any format that `open_table` knows, whole.
 
-    In the columns `names`, which name things, all but plain numbers are words, even true and dates;
+    In the columns `names`, which name things, all but whole numbers are words, even true and dates;
     in the columns `words` everything is. What columns to `drop` hold does not matter.
     """
     with open_table(path, options) as file:
@@ -80,7 +79,7 @@ def read_file(
         if not batches or not file.names:
             raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
         known = [one_of(name, file.names, f"the --drop column of {file.name}") for name in drop]
-        whole = with_named_dates(pd.concat(batches).drop(columns=known), names, file)
+        whole = pd.concat(batches).drop(columns=known)
         del batches
         columns = recognise(whole, file)
         check_words(words, columns, whole, file)
@@ -90,12 +89,17 @@ def read_file(
             else column.kind
             for name, column in columns.items()
         }
+        read = read_recognised(whole, columns, kinds, file)
+        parts = [n for n in names if n and kinds.get(n) == "number" and (read[n] % 1 > 0).any()]
+        if parts:
+            kinds |= dict.fromkeys(parts, "category")
+            read = read_recognised(whole, columns, kinds, file)
         named = {*names, *words}
         return FileTable(
             file.name,
             file.unit,
             {name: column.zone for name, column in columns.items() if column.zone},
-            read_recognised(whole, columns, kinds, file),
+            read,
             kinds,
             {n: c.note for n, c in columns.items() if c.note and n not in words},
             tuple(file.notes),
@@ -191,6 +195,23 @@ def read_target(y: pd.Series, task: str, file: str) -> NDArray[Any]:
             "drop such rows"
         )
     return values
+
+
+def target_values(y: pd.Series, *, is_classes: bool) -> pd.Series:
+    """The target as an estimator takes it: numbers, or labels of one type."""
+    if pd.api.types.is_datetime64_any_dtype(y):
+        raise ValueError(
+            f"expected numbers or classes in the target {y.name!r}, got dates; turn them into "
+            "numbers, such as days since a fixed date"
+        )
+    if pd.api.types.is_bool_dtype(y):
+        return y.astype(bool if is_classes else np.float64)
+    if not pd.api.types.is_numeric_dtype(y):
+        return pd.Series(y.to_numpy(dtype=object), y.index, dtype=object, name=y.name)
+    if is_classes:
+        Column(str(y.name), "number", y.to_numpy(np.float64)).check_told_apart()
+    is_whole = is_classes and bool((y == y.round()).all())
+    return y.astype(np.int64 if is_whole else np.float64)
 
 
 def check_told_apart(column: pd.Series, things: str, file: str) -> None:

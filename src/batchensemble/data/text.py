@@ -29,6 +29,7 @@ from batchensemble.data.reading import TableFile
 from batchensemble.data.refusals import PERCENT, advice, expected, typed_percent
 from batchensemble.data.scalars import GAPS
 from batchensemble.data.telling import tell
+from batchensemble.data.vocabulary import MIDNIGHT
 from batchensemble.data.zones import zone_of_texts
 
 _OF_BATCH = re.compile(r"row (\d+) \(counted from 0\)")
@@ -166,18 +167,6 @@ def text_columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
         raise ValueError(f"{file.name}: {said}") from None
 
 
-def with_named_dates(rows: pd.DataFrame, names: Iterable[str | None], file: TableFile) -> Any:
-    """Dates of a typed file in columns that name things, as the words that a CSV would have."""
-    for name in () if file.is_text else {*names} & {*rows}:
-        column = text_columns(rows[[name]], file)[str(name)]
-        if column.kind == "date" and not column.is_zoned:
-            words = pd.Series(written_dates(column), rows.index, dtype=object)
-            if words[words != ""].str.endswith(" 00:00:00").all():
-                words = words.str.removesuffix(" 00:00:00")
-            rows = rows.assign(**{str(name): words.where(words != "", None)})
-    return rows
-
-
 def read_column(
     column: Column,
     kind: Kind,
@@ -189,6 +178,7 @@ def read_column(
 ) -> Any:
     """The values of one column, in a notation; None is a plain one."""
     if column.kind != "category":
+        column = _with_words(column) if kind == "category" else column
         try:
             typed = column.as_kind(kind)
         except ValueError as error:
@@ -263,9 +253,13 @@ def _parsed(words: NDArray[Any], kind: Kind, notation: Notation) -> Any:
     return [BOOLEANS.get(word.lower(), n) for word, n in zip(words, zero_one, strict=True)]
 
 
-def written_dates(column: Column) -> list[str]:
-    """Dates with their times, as a CSV has them; "" where there is none."""
-    return ["" if pd.isna(date) else str(date) for date in pd.DatetimeIndex(column.values)]
+def _with_words(column: Column) -> Column:
+    """Dates as the words that a CSV would have; a day has no hour."""
+    if column.kind != "date" or column.is_zoned:
+        return column
+    dates = pd.DatetimeIndex(column.values)
+    words = [None if pd.isna(date) else str(date).removesuffix(MIDNIGHT) for date in dates]
+    return Column(column.name, "category", np.array(words, dtype=object))
 
 
 def typed_values(column: Column) -> Any:

@@ -14,6 +14,7 @@ from batchensemble.words import one_of
 
 Vocabulary = dict[str, list[str | None]]
 MOST_WORDS = 100  # of a column that is expected to have the same ones again
+MIDNIGHT = " 00:00:00"  # of a day
 _TRUTHS = {"True", "False"}
 _ALL_TRUTHS = [{"True"}, {"False"}, _TRUTHS]
 _TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d))?")
@@ -45,8 +46,8 @@ class Spelling:
     """The words that fit knew, for others that mean the same.
 
     Files and programs write a number, a truth or a gap in several ways: for "true", " true" and
-    True come as well, for "1.50" also 1.5, for "02139" also 2139; and an accent may be a letter of
-    its own.
+    True come as well, for "1.50" also 1.5, for "02139" also 2139, for a day also its midnight; and
+    an accent may be a letter of its own.
     """
 
     def __init__(self, words: Sequence[str | None]) -> None:
@@ -66,7 +67,7 @@ class Spelling:
 
 def _meaning(word: str | None) -> str | None:
     """How the number, truth or gap that a word stands for is named; any other word is itself."""
-    word = unicodedata.normalize("NFC", (word or "").strip())
+    word = unicodedata.normalize("NFC", (word or "").strip()).removesuffix(MIDNIGHT)
     if word in GAPS:
         return None
     if word.capitalize() in _TRUTHS:

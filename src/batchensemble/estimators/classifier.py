@@ -158,18 +158,19 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
         check_labels(values)
         known = np.unique(values) if is_first else self.classes_
         if sample_weight is None:
-            return compute_sample_weight(self._known_weights(values, known), values)
+            return self._class_weights(values, known)
         weight = np.array(check_weight(sample_weight, len(values)))
         rows = np.flatnonzero(weight)  # the others are ignored, also when classes are counted
         if len(rows):
-            of_classes = self._known_weights(values[rows], known)
-            weight[rows] *= compute_sample_weight(of_classes, values[rows])
+            weight[rows] *= self._class_weights(values[rows], known)
         return weight
 
-    def _known_weights(self, values: NDArray[Any], known: NDArray[Any]) -> Any:
-        """`class_weight`, of the classes that these rows have."""
+    def _class_weights(self, values: NDArray[Any], known: NDArray[Any]) -> Any:
+        """`class_weight` of each row."""
+        here, codes = np.unique(values, return_inverse=True)  # scikit-learn takes "01" for a 1
         if isinstance(self.class_weight, str):
-            return one_of(self.class_weight, ("balanced",), "class_weight")
+            one_of(self.class_weight, ("balanced",), "class_weight")
+            return compute_sample_weight("balanced", codes)
         classes = known.tolist()
         unknown = [label for label in self.class_weight or () if label not in classes]
         # As scikit-learn: a fold without a rare class is fine if all others have weights.
@@ -181,8 +182,8 @@ class Classifier(ClassifierMixin, TableEstimator[CategoricalPredictive]):  # typ
                     f"class_weight: expected finite numbers of at least 0, got {weight!r} for "
                     f"{label!r}"
                 )
-        here = set(values.tolist())
-        return {label: w for label, w in (self.class_weight or {}).items() if label in here} or None
+        weights = [(self.class_weight or {}).get(label, 1.0) for label in here.tolist()]
+        return np.array(weights, np.float64)[codes]
 
     def _calibrated(
         self, columns: Columns, values: NDArray[Any], groups: NDArray[Any] | None, per_class: bool

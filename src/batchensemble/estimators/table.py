@@ -23,7 +23,8 @@ from batchensemble.data.date_columns import with_written_dates
 from batchensemble.data.doubts import doubts_about, doubts_about_new
 from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.data.table_files import is_in_files, open_files, target_values
+from batchensemble.data.table_files import is_in_files, open_files
+from batchensemble.data.tables import target_values
 from batchensemble.data.telling import tell
 from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.effort import length_for

@@ -87,6 +87,7 @@ class RecurrentLayer(nn.Module):
     def __init__(self, cells: Sequence[Cell]) -> None:
         super().__init__()
         self.cells = nn.ModuleList(cells)
+        self._has_members = any(getattr(module, "adapters", "") for module in self.modules())
 
     def unrolled(self) -> Unrolled:
         return Unrolled([cell.steps() for cell in self.cells])  # type: ignore[operator]
@@ -102,7 +103,10 @@ class RecurrentLayer(nn.Module):
         """
         if x.ndim > 3:  # else it is refused below
             self._check(x, state, lengths)
-        return self.unrolled()(x, state, lengths)
+        unrolled = self.unrolled()
+        if self._has_members:  # even if it is one
+            check_members(x, unrolled.lanes.n_members)
+        return unrolled(x, state, lengths)
 
     def _check(self, x: Tensor, state: State | None, lengths: Tensor | None) -> None:
         check_features(x, self.cells[0].input_size)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 """Which runs the study has: profiles, and the units of each dataset."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -73,6 +73,26 @@ def plan(
         ]
         units += [unit for own in ablations for unit in own.units([dataset], *size)]
     return list(dict.fromkeys(units))
+
+
+def not_run(
+    words: Sequence[str], datasets: Sequence[str], profile: Profile, methods: tuple[str, ...]
+) -> Iterator[str]:
+    """The parts among the words of `--only` of which these datasets have nothing, and why."""
+    for part in [word for word in words if word in PARTS and word != "costs"]:
+        if any(plan(name, profile, methods, (part,)) for name in datasets):
+            continue
+        if part in ("ablations", *ABLATIONS) and BE not in methods:
+            yield f"{part}, which needs the method {BE}"
+        elif part in ("ablations", *ABLATIONS):
+            parts = ABLATIONS.values() if part == "ablations" else [ABLATIONS[part]]
+            own = dict.fromkeys(name for ablation in parts for name in ablation.datasets)
+            there = [name for name in own if name in (profile.ablated or own)]
+            yield f"{part}, which is for {', '.join(there) or 'the full profile'}"
+        elif part == "as_written":
+            yield f"{part}, which is for tables with a number as the target"
+        else:
+            yield f"{part}, which changes none of these methods on these datasets"
 
 
 Entry = tuple[tuple[str, ...], list[Change]]

@@ -29,6 +29,7 @@ from batchensemble.study.plans import (
     choose,
     loadable,
     longest_first,
+    not_run,
     plan,
     variants_of,
 )
@@ -74,6 +75,9 @@ def reproduce(
     units = [unit for name in here for unit in plan(name, chosen, words, parts)]
     measured = [name for name in here if name not in ACKLEY] if "costs" in parts else []
     measured = [] if methods else measured
+    left_out += not_run(only, here, chosen, words)
+    if "costs" in only and not measured:
+        left_out.append("costs, which compare all methods on data that are not of ablations alone")
     session.check({name: fingerprint(name) for name in here})
     with session.compiling(measured):
         session.run(units, additions)

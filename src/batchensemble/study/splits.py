@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from batchensemble.data.frames import read_columns
@@ -57,8 +58,9 @@ def split_table(
         is_tail = np.zeros(len(test_rows), dtype=bool)
     encoder = TableEncoder("minmax", max_categories=None, categories=_vocabulary(table))
     take = getattr(table.X, "iloc", table.X)
-    x_train = encoder.fit_transform(take[train_rows])[:most_rows]
-    x_test = encoder.transform(take[test_rows])
+    inputs = clone(encoder).fit(table.X).get_feature_names_out().tolist()
+    x_train = _in_columns(inputs, encoder, encoder.fit_transform(take[train_rows])[:most_rows])
+    x_test = _in_columns(inputs, encoder, encoder.transform(take[test_rows]))
     outputs: tuple[int, ...]
     if table.task == "regression":
         y = table.y.astype(np.float64)
@@ -74,6 +76,20 @@ def split_table(
         target, outputs = labels.astype(np.int64), (len(classes),)
     y_train = target[train_rows][:most_rows]
     return TableSplit(outputs, x_train, y_train, x_test, target[test_rows], is_tail, shifted)
+
+
+def _in_columns(
+    inputs: list[str], encoder: TableEncoder, x: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """In the inputs of the whole table: the training rows of a seed may have none of its gaps."""
+    own = encoder.get_feature_names_out().tolist()
+    if own == inputs:
+        return x
+    every, place = np.zeros((len(x), len(inputs)), np.float32), 0
+    for j, name in enumerate(own):
+        place = inputs.index(name, place) + 1
+        every[:, place - 1] = x[:, j]
+    return every
 
 
 def _vocabulary(table: Table) -> dict[str, list[str]] | None:

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from batchensemble.plots.sheets import Cell, MeanSE, Sheet, show
+from batchensemble.plots.sheets import Cell, MeanSE, OneRun, Sheet, show
 
 
 def write_sheet(sheet: Sheet, folder: Path, note: str = "") -> list[Path]:
@@ -32,7 +32,7 @@ def write_sheet(sheet: Sheet, folder: Path, note: str = "") -> list[Path]:
 
 
 def _write_csv(sheet: Sheet, path: Path) -> None:
-    """A mean and its standard error are two columns."""
+    """A mean and its standard error, if it is known, are two columns."""
     columns = range(len(sheet.columns))
     is_pair = [any(isinstance(row[i], MeanSE) for row in sheet.rows) for i in columns]
     with path.open("w", newline="") as file:
@@ -42,5 +42,8 @@ def _write_csv(sheet: Sheet, path: Path) -> None:
         for row in sheet.rows:
             out: list[Cell] = []
             for cell, pair in zip(row, is_pair, strict=True):
-                out += (cell if isinstance(cell, MeanSE) else (cell, None)) if pair else (cell,)
+                if isinstance(cell, MeanSE):
+                    out += (cell.mean, None if isinstance(cell, OneRun) else cell.se)
+                else:
+                    out += (cell, None)[: 1 + pair]
             rows.writerow(out)
