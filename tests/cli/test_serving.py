@@ -1,7 +1,7 @@
 import asyncio
+import datetime as dt
 import io
 import json
-from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -342,7 +342,9 @@ def test_requests_that_come_together_all_get_their_own_answers(shell, rows):
 
 def test_series_may_be_named_by_days_and_fitted_to_frames_of_polars(shell):
     frame = sales().drop(columns="holidays").assign(month=lambda f: pd.to_datetime(f["month"]))
-    frame["store"] = frame["store"].map({"north": date(2024, 1, 2), "south": date(2024, 5, 6)})
+    frame["store"] = frame["store"].map(
+        {"north": dt.date(2024, 1, 2), "south": dt.date(2024, 5, 6)}
+    )
     names = {"id_col": "store", "time_col": "month", "target_col": "sales"}
     for library in (pd, pl):
         Forecaster(**TINY_FORECASTER, **names).fit(library.DataFrame(dict(frame))).save("d.be")
@@ -364,3 +366,35 @@ def test_a_csv_may_name_the_one_series_that_fit_left_unnamed(shell):
         answer = at.post("/predict", content=named.to_csv(index=False), headers=CSV)
     means = [row["mean"] for row in by_json["predictions"]]
     assert np.allclose(pd.read_csv(io.StringIO(answer.text))["mean"], means, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:.* these numbers are taken as seconds")
+def test_times_of_day_may_be_texts_in_json_and_in_csv(shell):
+    random = np.random.default_rng(0)
+    minutes = random.integers(0, 24 * 60, 120).tolist()
+    table = pd.DataFrame({"at": [dt.time(m // 60, m % 60) for m in minutes], "y": minutes})
+    days = pd.date_range("2024-01-01", periods=120)
+    series = table.assign(day=days, rest=pd.to_timedelta(minutes, unit="min")).drop(columns="at")
+    table.to_parquet("table.parquet")
+    series.to_parquet("series.parquet")
+    shell("fit", "table.parquet", "-t", "y", *QUICK, "-o", "table.be")
+    words = ("-t", "y", "--time", "day", "--future", "rest", "--horizon", 2, *QUICK)
+    shell("fit", "series.parquet", *words, "-o", "series.be")
+    with client("table.be") as at:
+        answers = [
+            at.post("/predict", json={"rows": [{"at": cell}]}).json()
+            for cell in ("08:30", "08:30:00", 30600, 30000)
+        ]
+        csv = at.post("/predict", content="at\n08:30\n", headers=CSV)
+        wrong = at.post("/predict", json={"rows": [{"at": "soon"}]})
+    assert answers[0] == answers[1] == answers[2] != answers[3]
+    from_csv = pd.read_csv(io.StringIO(csv.text))["mean"][0]
+    assert from_csv == answers[0]["predictions"][0]["mean"]
+    assert wrong.status_code == 422
+    last = pd.date_range(days[-1], periods=3)[1:].strftime("%Y-%m-%d")
+    with client("series.be") as at:
+        answers = [
+            at.post("/predict", json={"ahead": [{"day": day, "rest": cell} for day in last]}).json()
+            for cell in ("0 days 08:30:00", 30600, 30000)
+        ]
+    assert answers[0] == answers[1] != answers[2]

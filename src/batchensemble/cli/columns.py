@@ -16,7 +16,7 @@ from batchensemble.data.clocks import alike, strays
 from batchensemble.data.columns import Kind
 from batchensemble.data.date_columns import not_durations
 from batchensemble.data.doubts import doubts_about_covariates
-from batchensemble.data.durations import durations_in, seconds_of
+from batchensemble.data.durations import durations_in, seconds_of, spans_of
 from batchensemble.data.file_notation import Usual
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.file_parts import refuse_zones
@@ -231,8 +231,8 @@ def _read(
     spans = {
         name: seconds
         for encoder in encoders
-        for name, is_span in zip(encoder.names_, vars(encoder).get("spans_", ()), strict=False)
-        if is_span and name in kinds and (seconds := seconds_of(rows[name])) is not None
+        for name in spans_of(encoder) & {*kinds}
+        if (seconds := seconds_of(rows[name])) is not None
     }
     others = {name: kind for name, kind in kinds.items() if name not in spans}
     usual = dict(usual)

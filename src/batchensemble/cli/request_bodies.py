@@ -25,6 +25,7 @@ from batchensemble.cli.columns import (
 from batchensemble.cli.predictions import forecast_columns
 from batchensemble.cli.request_values import NUMBERS, REQUEST, Rows, row_numbers, values_of
 from batchensemble.data.columns import Column, Columns, Kind
+from batchensemble.data.durations import seconds_of, spans_of
 from batchensemble.data.file_parts import refuse_zones
 from batchensemble.data.reading import open_csv
 from batchensemble.data.scalars import texts
@@ -75,7 +76,7 @@ class TableRequests:
         self.kinds, self.notations = table_kinds(self.model), notations_of(self.model)
         encoder = self.model.model_.encoder
         self.usual = usual_numbers(encoder)
-        self.zoned = zones_of(encoder)
+        self.zoned, self.spans = zones_of(encoder), spans_of(encoder)
         calibration = self.model.calibration_
         if getattr(calibration, "groups", None) is not None and not self.model.group_column_:
             raise ValueError(
@@ -125,7 +126,8 @@ class TableRequests:
         )
 
     def _column(self, name: str, kind: Kind, cells: list[Any]) -> Column:
-        values, is_zoned = values_of(name, kind, self.notations, cells, self.usual), False
+        known, is_zoned = (self.notations, cells, self.usual), False
+        values = values_of(name, kind, *known, is_span=name in self.spans)
         if kind == "date" and name in self.zoned:
             is_zoned, rows = self.zoned[name], pd.DataFrame({name: cells}, row_numbers(cells))
             refuse_zones(rows[name], Rows(rows), had_zones=is_zoned, place="in fit")
@@ -139,6 +141,8 @@ class SeriesRequests:
 
     def __post_init__(self) -> None:
         self.kinds, self.notations = series_kinds(self.model), notations_of(self.model)
+        encoders = self.model.model_.encoder.encoders_.values()
+        self.spans = frozenset[str]().union(*map(spans_of, encoders))
         times = {self.model.id_col, self.model.time_col, *self.model.future_columns}
         words = TYPES["category"]
         cells = {n: TYPES[k] if k in NUMBERS else words for n, k in self.kinds.items()}
@@ -238,10 +242,12 @@ class SeriesRequests:
         columns: dict[str, NDArray[Any]] = {}
         for name in rows[0]:
             cells, kind = [row[name] for row in rows], self.kinds[name]
-            # Dates are read, and their zones checked, as those of files.
-            is_date = kind == "date"
+            # Dates and durations are read, and the zones of dates checked, as those of files.
+            is_span = name in self.spans and seconds_of(pd.Series(cells, dtype=object)) is not None
             columns[name] = (
-                texts(cells) if is_date else values_of(name, kind, self.notations, cells)
+                texts(cells)
+                if kind == "date" or is_span
+                else values_of(name, kind, self.notations, cells)
             )
         return Rows(pd.DataFrame(columns, index=row_numbers(rows)))
 

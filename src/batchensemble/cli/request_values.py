@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data.columns import Kind
+from batchensemble.data.durations import seconds_of
 from batchensemble.data.file_notation import Usual
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import POINT, Found, Notation
@@ -53,8 +54,12 @@ def values_of(
     notations: Mapping[str, Notation],
     cells: list[Any],
     usual: Usual | None = None,
+    *,
+    is_span: bool = False,
 ) -> NDArray[Any]:
     """Texts are read as those of files for the model; numbers are what they are."""
+    if is_span and (seconds := seconds_of(pd.Series(cells, dtype=object))) is not None:
+        return np.asarray(seconds)
 
     def read(words: NDArray[Any]) -> Any:
         frame = pd.DataFrame({name: words}, index=row_numbers(cells), dtype=object)

@@ -4,6 +4,7 @@ Both are numbers, in seconds.
 """
 
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,12 @@ def durations_in(rows: pd.DataFrame, file: TableFile) -> frozenset[str]:
         for name, type_ in types.items()
         if type_.startswith(TYPES) or isinstance(cells.get(name), DURATIONS)
     )
+
+
+def spans_of(encoder: Any) -> frozenset[str]:
+    """The columns in which fit had durations or times of day; older files do not say."""
+    spans = getattr(encoder, "spans_", ())
+    return frozenset(name for name, is_span in zip(encoder.names_, spans, strict=False) if is_span)
 
 
 def seconds_of(cells: pd.Series) -> pd.Series | None:
