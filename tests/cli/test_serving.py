@@ -397,4 +397,6 @@ def test_times_of_day_may_be_texts_in_json_and_in_csv(shell):
             at.post("/predict", json={"ahead": [{"day": day, "rest": cell} for day in last]}).json()
             for cell in ("0 days 08:30:00", 30600, 30000)
         ]
-    assert answers[0] == answers[1] != answers[2]
+    assert [answer.get("notes") is None for answer in answers] == [True, False, False]
+    told = [answer["predictions"] for answer in answers]
+    assert told[0] == told[1] != told[2]
