@@ -86,6 +86,11 @@ def test_params_choose_the_interval_and_quantiles(logged, model):
     assert np.array_equal(answer[["q0.1", "q0.9"]], model.predict_quantiles(X, [0.1, 0.9]))
 
 
+def test_a_missing_column_is_refused_in_words(model):
+    with pytest.raises(ValueError, match="town"):
+        flavour._Predictions(model).predict(houses().drop(columns="town"))
+
+
 def test_the_signature_has_the_columns_of_fit_and_there_is_no_pickle(logged, tmp_path, model):
     assert logged.signature.inputs.input_names() == ["area", "town", "sold", "garden"]
     assert [param.name for param in logged.signature.params] == ["interval", "quantiles"]

@@ -67,15 +67,17 @@ def test_scores_of_each_class_are_those_of_scikit_learn(shell):
     ("right", "said"),
     [(0.5, "less accurate than"), (0.6, "no more accurate than"), (0.7, "")],
 )
-def test_a_model_that_a_constant_equals_is_told_so_in_the_first_line(right, said):
+@pytest.mark.parametrize("n", [2, 50])
+def test_a_model_that_a_constant_equals_is_told_so_in_the_first_line(right, said, n):
     sheet, curve = Sheet("doubtful", "", ("line",), ((7,),)), Curve("", "", [], [])
     scores = {"accuracy": right, "accuracy_of_commonest": 0.6}
-    found = Evaluation("f.csv", "classification", "y", 0.9, 2, 0, scores, curve, curve, sheet)
+    found = Evaluation("f.csv", "classification", "y", 0.9, n, 0, scores, curve, curve, sheet)
     out = io.StringIO()
     print_evaluation(Console(file=out, width=200), found)
     first = out.getvalue().splitlines()[0]
     if said:
         assert first.startswith(f"Warning: {said} always predicting the most common class")
+        assert first.endswith("judge it by its probabilities" if n == 50 else "evaluate it on more")
     else:
         assert "f.csv" in first
 

@@ -461,7 +461,7 @@ def test_groups_that_are_not_calibrated_or_doubtful_are_told(shell):
     groups = ["small"] * 60 + ["big"] * 300
     pd.DataFrame({"g": groups, "x": x, "c": words}).to_csv("t.csv", index=False)
     told = shell("fit", "t.csv", "-t", "c", "--by", "g", "-o", "m", *QUICK).stdout
-    assert "Note: not calibrated: 1 group, 'small'" in told
+    assert "Note: not calibrated (see `inspect`): 1 group, 'small'" in told
     again = json.loads(
         shell("fit", "t.csv", "-t", "c", "--by", "g", "-o", "m", *QUICK, "--json").stdout
     )

@@ -2,6 +2,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 from sample_files import QUICK, houses, sales
 
-from batchensemble import load
+from batchensemble import JointRegressor, Regressor, load
 
 TERMINAL = os.environ | {"TERM": "xterm", "COLUMNS": "40"}
 
@@ -299,3 +300,22 @@ def test_the_file_of_known_values_is_read_like_the_history_if_it_is_of_the_same_
 
 def titled(rows, file):
     Path(file).write_text("Sales of our stores\nall of them\n" + rows.to_csv(index=False))
+
+
+def test_columns_of_an_array_are_found_in_a_file_without_a_word(shell):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    tiny = {"preset": "fast", "epochs": 1, "random_state": 0}
+    y = X @ np.array([[2.0, 1.0], [1.0, -1.0], [1.0, 1.0]]) + 1.0
+    JointRegressor(**tiny).fit(X, y).save("two.be")
+    Regressor(**tiny).fit(X, y[:, 0]).save("array.be")
+    frame = pd.DataFrame(X, columns=["x0", "x1", "x2"]).assign(y=y[:, 0])
+    frame.to_csv("rows.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for model in ("two.be", "array.be"):
+            shell("predict", model, "rows.csv", "-o", "out.csv")
+        shell("evaluate", "array.be", "rows.csv", "--target", "y", "-o", "out.html")
+        of_frame = load("array.be").predict(frame[["x0", "x1", "x2"]])
+    np.testing.assert_allclose(shell.read("out.csv")["mean"], of_frame, rtol=1e-6)
+    with pytest.warns(UserWarning, match="feature names"):  # as scikit-learn says of other names
+        load("array.be").predict(frame.rename(columns={"x0": "a"})[["a", "x1", "x2"]])

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from batchensemble import CategoricalPredictive, GaussianPredictive, SamplePredictive
 from batchensemble.cli.scores import (
@@ -6,6 +7,7 @@ from batchensemble.cli.scores import (
     doubt_about_coverage,
     doubts_about_scores,
     in_words,
+    is_worse,
 )
 from batchensemble.metrics import (
     summarise_classification,
@@ -33,21 +35,47 @@ def test_every_score_of_the_library_has_a_name_and_a_meaning():
 
 def test_a_model_no_better_than_a_guess_is_told_so():
     good = {"rmse": 1.0, "rmse_of_mean": 2.0}
-    assert doubts_about_scores(good, "regression") == []
-    assert (
-        "no better than predicting the mean"
-        in (doubts_about_scores(good | {"rmse": 2.0}, "regression")[0])
-    )
+    assert doubts_about_scores(good, "regression", 50) == []
+    assert doubts_about_scores(good | {"rmse": 2.0}, "regression", 50) == [
+        "no better than predicting the mean; do not rely on its predictions"
+    ]
     series = {"rmse": 1.4, "rmse_of_season": 1.0, "rmse_of_last": 2.0}
-    (doubt,) = doubts_about_scores(series, "forecast")
+    (doubt,) = doubts_about_scores(series, "forecast", 100)
     assert "no better than repeating the last season; do not rely" in doubt
     (doubt,) = doubts_about_scores(series, "forecast", 1)
     assert "in so few windows, which may be chance" in doubt
     (doubt,) = doubts_about_scores(series | {"rmse": 10.0}, "forecast", 1)
     assert "do not rely" in doubt
     classes = {"accuracy": 0.9, "accuracy_of_commonest": 0.9}
-    assert "most common class" in doubts_about_scores(classes, "classification")[0]
-    assert doubts_about_scores(classes | {"accuracy": 0.91}, "classification") == []
+    (doubt,) = doubts_about_scores(classes, "classification", 50)
+    assert "most common class; judge it by its probabilities" in doubt
+    assert doubts_about_scores(classes | {"accuracy": 0.91}, "classification", 50) == []
+
+
+def test_a_few_rows_slander_no_model_that_chance_may_have_struck():
+    chance = "which may be chance: evaluate it on more"
+    scores = {"rmse": 1.1, "rmse_of_mean": 1.0}
+    (doubt,) = doubts_about_scores(scores, "regression", 10)
+    assert doubt == f"no better than predicting the mean in so few rows, {chance}"
+    (doubt,) = doubts_about_scores(scores | {"rmse": 3.0}, "regression", 20)
+    assert "do not rely" in doubt
+    assert doubts_about_scores(scores | {"rmse_of_mean": 0.0}, "regression", 9) == []
+    classes = {"accuracy": 0.8, "accuracy_of_commonest": 0.9}
+    assert chance in doubts_about_scores(classes, "classification", 10)[0]
+    one_class = classes | {"accuracy_of_commonest": 1.0}
+    assert doubts_about_scores(one_class, "classification", 900) == []
+    censored = {"nll": 2.0, "nll_of_constant": 1.0}
+    assert chance in doubts_about_scores(censored, "regression", 10)[0]
+    assert "do not rely" in doubts_about_scores(censored, "regression", 50)[0]
+
+
+@pytest.mark.parametrize("n", [2, 5, 20])
+def test_a_useless_model_errs_more_than_the_mean_by_far_in_few_of_a_thousand_draws(n):
+    y, errors = RANDOM.normal(size=(2, 20_000, n))
+    ours, theirs = np.sqrt(np.mean(errors**2, axis=1)), y.std(axis=1)
+    share = np.mean([is_worse(*pair, n) for pair in zip(ours, theirs, strict=True)])
+    assert 2e-4 < share < 2.5e-3
+    assert is_worse(100.0, 0.1, n)  # negative control
 
 
 def test_intervals_that_hold_too_little_are_told_unless_it_may_be_chance():

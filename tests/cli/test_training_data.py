@@ -179,3 +179,17 @@ def test_dates_that_name_series_are_words_in_every_format(tmp_path):
         frame.to_parquet(path) if form == "parquet" else frame.to_excel(path, index=False)
         read = read_training_series(path, "sales", **roles).frame
         assert read["store"].tolist() == expected["store"].tolist()
+
+
+@pytest.mark.parametrize(("most", "end"), [(20, " in a sample of 23 rows"), (100, "")])
+def test_the_numbers_of_a_sample_are_not_said_to_be_those_of_the_file(
+    tmp_path, monkeypatch, most, end
+):
+    monkeypatch.setattr("batchensemble.data.table_files.SAMPLE_ROWS", most)
+    rows = pd.DataFrame({"x": np.arange(60) % 7 / 8, "y": np.arange(60) / 8})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    origin = read_training_table(tmp_path, "y", task=None, drop=()).origin
+    n = 60 if most > 60 else 23
+    assert origin.why == f"y has {n} distinct numbers{end}"
+    told = read_training_table(tmp_path, "y", task="regression", drop=()).origin.why
+    assert told == "set with --task"

@@ -29,6 +29,24 @@ def test_the_verdict_compares_with_the_mean_and_knows_what_chance_allows():
     assert short(scores | {"rmse": 100.1}).startswith("No better than always predicting the mean:")
 
 
+def test_a_few_rows_or_rows_of_one_value_prove_little():
+    scores = {"rmse": 110.0, "rmse_of_mean": 100.0, "coverage": 0.9}
+    assert short(scores, n_rows=10).startswith(
+        "Worse than always predicting the mean by 10 % (the difference may be chance): the"
+    )
+    assert "the mean by 200 %: the" in short(scores | {"rmse": 300.0}, n_rows=20)
+    assert "may be chance" not in short(scores, n_rows=50)
+    assert short(scores | {"rmse_of_mean": 0.0}).startswith(
+        "The typical error is 110.0; all true values are the same. Its 90 %"
+    )
+    classes = {"accuracy": 0.8, "accuracy_of_commonest": 0.9}
+    told = short(classes, "classification", n_rows=10)
+    assert told.startswith("No better (the difference may be chance) than always predicting")
+    assert short(classes, "classification", n_rows=1000).startswith("No better than always")
+    one = classes | {"accuracy_of_commonest": 1.0}
+    assert short(one, "classification", n_rows=50) == "Right in 80 % of 50 rows, all of one class."
+
+
 def test_forecasts_are_compared_with_the_season_and_judged_by_windows_that_do_not_overlap():
     scores = {"rmse": 4.0, "rmse_of_season": 5.0, "rmse_of_last": 9.0, "coverage": 0.7}
     told = short(scores, "forecast", n_rows=48, horizon=6, n_windows=38)

@@ -119,6 +119,12 @@ def test_a_method_and_a_dataset_of_ones_own_are_drawn_beside_the_papers(tmp_path
     assert draw_figures(Study(results(methods=("mine",))), tmp_path)
 
 
+def test_a_dollar_in_the_name_of_a_dataset_is_no_formula(tmp_path):
+    paths = draw_figures(Study(results("rent_$_and_cost_$", methods=("single",))), tmp_path)
+    assert all(path.is_file() for path in paths)
+    assert paths
+
+
 def test_a_number_that_would_hide_the_others_is_written_beside_its_panel():
     own = results()
     far = [r for r in own if r.run.method == "single"]

@@ -155,7 +155,8 @@ def _as_at_fit(model: Regressor | Classifier, frame: pd.DataFrame) -> Any:
     """The columns of fit, in their order; the model itself reads dates that came as texts."""
     if not _has_names(model):
         return frame.set_axis(range(frame.shape[1]), axis=1)
-    return frame[model.model_.encoder.names_]
+    names = model.model_.encoder.names_
+    return frame[names] if {*names} <= {*frame} else frame  # which the model refuses in words
 
 
 def _load_pyfunc(path: str) -> _Predictions:

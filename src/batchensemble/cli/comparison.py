@@ -84,8 +84,7 @@ def _warned(evaluation: Evaluation) -> Evaluation:
     warnings: list[str] = []
     n = evaluation.n_rows // (evaluation.horizon or 1)  # steps of one window err alike
     if not evaluation.verdict:  # which says it already
-        n_apart = n if evaluation.horizon else math.inf
-        warnings = doubts_about_scores(evaluation.scores, evaluation.task, n_apart)
+        warnings = doubts_about_scores(evaluation.scores, evaluation.task, n)
     if "coverage" in evaluation.scores:
         n_values = evaluation.n_rows if evaluation.horizon else 0
         held = evaluation.scores["coverage"]
@@ -126,7 +125,8 @@ def _evaluate_table(
         )
     if len(rows) < 2:
         raise ValueError(
-            f"{path}: expected at least 2 rows with a {target!r}, got {len(rows)}; fill it in"
+            f"{path}: expected at least 2 rows with a value in {target!r}, got {len(rows)}; add "
+            "rows"
         )
     note, n_before = "", origin.get("n_rows", math.inf)
     if path.name == Path(origin.get("file", "")).name and len(every) >= n_before:

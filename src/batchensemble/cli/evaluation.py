@@ -16,6 +16,8 @@ from sklearn.metrics import (
 
 from batchensemble.cli.coverage_in_time import Part
 from batchensemble.cli.format import counted, percent
+from batchensemble.cli.scores import is_more_accurate
+from batchensemble.estimators.usefulness import FEWEST_ROWS
 from batchensemble.plots.charts import Chart
 from batchensemble.plots.sheets import Cell, Sheet
 
@@ -95,15 +97,16 @@ class Evaluation:
     @property
     def verdict(self) -> str:
         """One line on a classifier that a constant answer equals or beats; otherwise empty."""
-        if "accuracy_of_commonest" not in self.scores:
+        if "accuracy_of_commonest" not in self.scores or is_more_accurate(self.scores):
             return ""
         right, baseline = self.scores["accuracy"], self.scores["accuracy_of_commonest"]
-        if right > baseline:
-            return ""
+        is_few = self.n_rows < FEWEST_ROWS
+        so = "judge it by its probabilities"
+        so = "in so few rows that may be chance: evaluate it on more" if is_few else so
         than = "less accurate than" if right < baseline else "no more accurate than"
         return (
             f"{than} always predicting the most common class: {percent(right)} of the rows are "
-            f"right, against {percent(baseline)}; judge it by its probabilities"
+            f"right, against {percent(baseline)}; {so}"
         )
 
     @property

@@ -31,10 +31,10 @@ def print_groups(console: Console, folder: Path, counts: Mapping[str, Any]) -> N
     name, n_kept = escape(str(folder)), counts["n_kept"]
     kept = f"; {n_kept:,} already existed" if n_kept else ""
     console.print(f"Models: [bold]{name}[/] ({counted(counts['n_groups'], 'group')}{kept})")
-    notes = {"not_calibrated": "not calibrated", "doubted": "with warnings (see `inspect`)"}
+    notes = {"not_calibrated": "not calibrated", "doubted": "with warnings"}
     for fact, words in notes.items():
         if some := counts[fact]:
-            told = f"{words}: {counted(len(some), 'group')}, {named(some)}"
+            told = f"{words} (see `inspect`): {counted(len(some), 'group')}, {named(some)}"
             console.print(f"[yellow]Note[/]: {escape(told)}", soft_wrap=True)
     print_next(console, folder, " new.csv")
 

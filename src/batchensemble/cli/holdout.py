@@ -104,11 +104,11 @@ def train(
             elif held_out:
                 facts["scores"] = _scores(model, held_out)
             if facts.get("scores"):
-                n_apart = len(held_out[0]) if is_series else math.inf
-                doubts = doubts_about_scores(facts["scores"], data.origin.task, n_apart)
+                n = len(held_out[0])
+                doubts = doubts_about_scores(facts["scores"], data.origin.task, n)
                 if is_series and not calibrate:
                     held = facts["scores"]["coverage_80"]
-                    found = doubt_about_held(held, 0.8, len(held_out[0]), facts["n_judged"])
+                    found = doubt_about_held(held, 0.8, n, facts["n_judged"])
                     doubts += map(in_options, found)
                 facts["warnings"] = tuple(doubts)
             if calibrate:

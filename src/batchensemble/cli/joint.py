@@ -40,7 +40,7 @@ def score_targets(model: Any, origin: Origin, held_out: tuple[Any, ...]) -> None
         if held_out:
             dist = one.predict_dist(held_out[0])
             scores = score_numbers(held_out[1][:, k], dist, whole=one.is_count)
-            doubts = tuple(doubts_about_scores(scores, "regression"))
+            doubts = tuple(doubts_about_scores(scores, "regression", len(held_out[0])))
             own = replace(own, scores=scores, warnings=doubts)
         one.origin_ = asdict(own)
     scores = energy_scores(model, *held_out) if held_out else {}

@@ -67,7 +67,7 @@ def rendered(template: str, **content: Any) -> str:
 def page_content(model: Any, path: Path, evaluation: Evaluation) -> dict[str, Any]:
     """What a page says about the predictions of one target, but for its title."""
     look_of_model = look(model.method)
-    by_what = "judge it by its probabilities" if evaluation.verdict else ""
+    by_what = evaluation.verdict.partition("; ")[2]
     scores = in_words(
         evaluation.scores,
         target=evaluation.target,

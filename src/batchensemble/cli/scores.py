@@ -5,10 +5,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
-from scipy.stats import binomtest
+from scipy.stats import binomtest, f
 
 from batchensemble.cli.format import percent, print_grid
-from batchensemble.estimators.usefulness import FAR_WORSE, FEWEST_WINDOWS, holds_too_little
+from batchensemble.estimators.usefulness import (
+    CHANCE,
+    FAR_WORSE,
+    FEWEST_ROWS,
+    FEWEST_WINDOWS,
+    holds_too_little,
+)
 from batchensemble.plots.looks import NAMES
 from batchensemble.plots.sheets import brief
 
@@ -118,34 +124,48 @@ def sampling_words(share: float, n: int) -> str:
     return f"{100 * low:.0f}-{100 * high:.0f}"
 
 
-def doubts_about_scores(
-    scores: Mapping[str, float], task: str, n_apart: float = math.inf
-) -> list[str]:
+def doubts_about_scores(scores: Mapping[str, float], task: str, n: int) -> list[str]:
     """Sentences about a model that is no better than a guess which needs none.
 
-    Of forecasts, `n_apart` windows do not overlap.
+    Scores are those of n rows or, of forecasts, of n windows that do not overlap.
     """
+    if task == "forecast":
+        few, may_be_chance = "windows", n < FEWEST_WINDOWS
+    else:
+        few, may_be_chance = "rows", n < FEWEST_ROWS
+    chance = f" in so few {few}, which may be chance: evaluate it on more"
+    useless = "; do not rely on its predictions"
     if task == "classification":
-        if scores["accuracy"] > scores["accuracy_of_commonest"]:
+        if is_more_accurate(scores):
             return []
-        return [
-            "no more accurate than always predicting the most common class; judge it by "
-            "its probabilities, or add columns or rows that tell the classes apart"
-        ]
+        cure = "; judge it by its probabilities, or add columns or rows that tell the classes apart"
+        constant = "no more accurate than always predicting the most common class"
+        return [constant + (chance if may_be_chance else cure)]
     if "nll_of_constant" in scores:
         if scores["nll"] < scores["nll_of_constant"]:
             return []
-        return ["no better than one distribution for all rows; do not rely on its predictions"]
-    trivial = {name: meaning for name, meaning in TRIVIAL.items() if name in scores}
-    for name, meaning in trivial.items():
-        if n_apart < FEWEST_WINDOWS and scores[name] <= scores["rmse"] < FAR_WORSE * scores[name]:
-            return [
-                f"no better than {meaning} in so few windows, which may be chance: evaluate it on "
-                "more"
-            ]
-        if scores["rmse"] >= scores[name]:
-            return [f"no better than {meaning}; do not rely on its predictions"]
+        constant = "no better than one distribution for all rows"
+        return [constant + (chance if may_be_chance else useless)]
+    ours = scores["rmse"]
+    for name, meaning in TRIVIAL.items():
+        theirs = scores.get(name, math.inf)
+        if ours < theirs or (task != "forecast" and theirs == 0):  # all rows have one value
+            continue
+        is_far = is_worse(ours, theirs, n) if task != "forecast" else ours >= FAR_WORSE * theirs
+        return [f"no better than {meaning}{chance if may_be_chance and not is_far else useless}"]
     return []
+
+
+def is_more_accurate(scores: Mapping[str, float]) -> bool:
+    """Whether a classifier is right more often than a constant; if that is always right, too."""
+    constant = scores["accuracy_of_commonest"]
+    return scores["accuracy"] > constant or constant == 1
+
+
+def is_worse(ours: float, theirs: float, n: int) -> bool:
+    """Whether an RMSE is larger than that of the rows' mean by what chance hardly does (F test)."""
+    ratio = (ours / theirs) ** 2 * (n - 1) / n if theirs else math.inf
+    return bool(f.sf(ratio, n, n - 1) < CHANCE)
 
 
 def doubt_about_coverage(held: float, coverage: float, n: int, n_values: int = 0) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from batchensemble.cli.format import counted
+from batchensemble.data.table_files import TableFiles
 from batchensemble.data.tables import FileTable, recognise_task
 from batchensemble.words import one_of
 
@@ -58,9 +59,11 @@ def refuse_ambiguous(table: FileTable, name: str, wanted: str, cure: str = "") -
         raise ValueError(f"{table.name}: expected {wanted}, but {table.notes[name]}{cure}")
 
 
-def task_of(table: FileTable, y: pd.Series) -> tuple[str, str]:
-    """The task and the reason for it."""
+def task_of(table: FileTable, y: pd.Series, files: TableFiles | None = None) -> tuple[str, str]:
+    """The task and the reason for it; of files, the table may be a sample."""
     task, why = recognise_task(y)
+    if files is not None and not files.sample.is_whole:
+        why += f" in a sample of {len(y):,} rows"
     if table.kinds[str(y.name)] == "category" and y.nunique() > len(y) / 2:
         raise ValueError(
             f"{table.name}: expected a target of numbers, or of classes that occur several times, "

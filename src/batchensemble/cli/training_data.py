@@ -116,7 +116,7 @@ def read_training_table(
         cure = "; to predict it as classes, add --task classification"
         refuse_ambiguous(table, target, "numbers or classes in the target", cure)
     reason = "several targets" if more_targets else why
-    task, why = (task, reason) if task else task_of(table, rows[target])
+    task, why = (task, reason) if task else task_of(table, rows[target], files)
     y = read_target(rows[target], task, table.name)
     if more_targets:
         y = np.column_stack([read_target(rows[name], task, table.name) for name in targets])

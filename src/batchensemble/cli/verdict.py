@@ -4,11 +4,13 @@ from scipy.stats import betabinom, binom
 
 from batchensemble.cli.evaluation import Evaluation
 from batchensemble.cli.format import counted, percent
-from batchensemble.cli.scores import TRIVIAL, sampling_range
+from batchensemble.cli.scores import TRIVIAL, is_worse, sampling_range
 from batchensemble.conformal import conformal_rank, fewest_rows
+from batchensemble.estimators.usefulness import FEWEST_ROWS
 from batchensemble.plots.sheets import brief
 
 PROBABILITY = 0.95  # of every range
+CHANCE = " (the difference may be chance)"
 ALIKE = 0.005  # errors that differ by less are the same
 
 
@@ -53,10 +55,15 @@ def in_short(evaluation: Evaluation) -> str:
     change = 1 - ours / theirs if theirs else 0.0
     word = "No better" if abs(change) < ALIKE else ("Better" if change > 0 else "Worse")
     by = f" by {percent(abs(change))}" if word != "No better" else ""
+    is_table = not evaluation.horizon
+    if is_table and word != "Better" and evaluation.n_rows < FEWEST_ROWS:
+        by += "" if is_worse(ours, theirs, evaluation.n_rows) else CHANCE
     said = (
         f"{word} than always {TRIVIAL[name]}{by}: the typical error is {brief(ours)} instead of "
         f"{brief(theirs)}."
     )
+    if is_table and not theirs:
+        said = f"The typical error is {brief(ours)}; all true values are the same."
     return f"{said} {_of_coverage(evaluation, 'coverage', 'intervals')}"
 
 
@@ -66,12 +73,16 @@ def _of_classes(evaluation: Evaluation) -> str:
     low, high = sampling_range(right, n)
     word = "Better" if low > common else "No better"
     if low <= common < right:
-        word = "Perhaps better (the difference may be chance)"
+        word = f"Perhaps better{CHANCE}"
+    elif right < common <= high and n < FEWEST_ROWS:
+        word = f"No better{CHANCE}"
     said = (
         f"{word} than always predicting the most common class: right in "
         f"{percent(right)} of {counted(n, 'row')} (95 % confidence interval: "
         f"{between(low, high)}) instead of {percent(common)}."
     )
+    if common == 1:
+        said = f"Right in {percent(right)} of {counted(n, 'row')}, all of one class."
     if "coverage_of_sets" not in scores:
         return said
     return f"{said} {_of_coverage(evaluation, 'coverage_of_sets', 'sets')}"

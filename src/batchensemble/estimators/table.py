@@ -503,7 +503,8 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         name = vars(self).get("group_column_")
         if groups is None and name is None:
             raise ValueError(
-                "this model was calibrated by groups; pass groups=, one label for each row"
+                "this model was calibrated by groups; pass groups=, one label for each row, or, "
+                "for files, calibrate with the name of a column"
             )
         return group_labels(self.read(X), name if groups is None else groups, self.model_.encoder)
 
@@ -613,7 +614,9 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         if type(X) is np.ndarray:
             return known is None and len(names) == self.n_features_in_
         is_named = type(X) is pd.DataFrame and X.columns.inferred_type == "string"
-        return is_named and known is not None and names == known.tolist()
+        # A file or a request calls the columns of an array as the model does: x0, x1, ...
+        expected = self.model_.encoder.names_ if known is None else known.tolist()
+        return is_named and names == expected
 
     def _network(self, recipe: dict[str, Any]) -> MakeNetwork:
         return table_network(recipe)

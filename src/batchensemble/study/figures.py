@@ -269,11 +269,14 @@ def draw_figures(study: Study, folder: Path, n_jobs: int = 1) -> list[Path]:
 
 def _draw_files(study: Study, folder: Path, names: Sequence[str]) -> list[list[Path]]:
     """The files of each of these figures; none where there is nothing to show."""
+    import matplotlib
+
     files = []
-    for name in names:
-        figure = FIGURES[name].draw(study, study.note)
-        paths = [folder / f"{name}.{suffix}" for suffix in UNDATED] if figure else []
-        for path in paths:
-            figure.savefig(path, dpi=150, metadata=UNDATED[path.suffix[1:]])
-        files.append(paths)
+    with matplotlib.rc_context({"text.parse_math": False}):  # a dataset's name may have a $
+        for name in names:
+            figure = FIGURES[name].draw(study, study.note)
+            paths = [folder / f"{name}.{suffix}" for suffix in UNDATED] if figure else []
+            for path in paths:
+                figure.savefig(path, dpi=150, metadata=UNDATED[path.suffix[1:]])
+            files.append(paths)
     return files
