@@ -9,9 +9,11 @@ import pytest
 from sample_files import Shell
 
 from batchensemble import load, metrics
-from batchensemble.cli.censoring import censored_rows, nll_of_one_gaussian, score_censored
+from batchensemble.cli.censoring import censored_rows, nll_of_constant, score_censored
 from batchensemble.cli.comparison import evaluate_file
 from batchensemble.predictive import GaussianPredictive
+from batchensemble.predictive.transformed import TransformedPredictive
+from batchensemble.predictive.transforms import Transform
 
 FIT = ("-t", "days", "--censored", "alive", "--preset", "fast", "--epochs", "3")
 
@@ -120,12 +122,12 @@ def test_one_gaussian_for_all_rows_is_the_most_likely_one():
     random = np.random.default_rng(0)
     truth, end = np.exp(1 + 0.6 * random.normal(size=400)), random.exponential(5, 400)
     y, censored = np.minimum(truth, end), end < truth
-    best = nll_of_one_gaussian(y - 10, censored)
+    best = nll_of_constant(y - 10, censored)
     for mean, std in ((y.mean() - 10, y.std()), (y.mean() - 9, 1.5 * y.std())):
         other = GaussianPredictive(np.full((len(y), 1), mean), np.full((len(y), 1), std**2))
         assert best < metrics.censored_nll(y - 10, censored=censored, dist=other)
     # Where no value is negative, the log-normal is tried, and true here.
-    assert nll_of_one_gaussian(y, censored) < best
+    assert nll_of_constant(y, censored) < best
 
 
 def test_the_curve_is_that_of_the_intervals_that_predict_writes(folder):
@@ -143,3 +145,35 @@ def test_the_curve_is_that_of_the_intervals_that_predict_writes(folder):
     scores = {level: one.scores["coverage"] for level, one in found.items()}
     assert scores == pytest.approx({level: at[level] for level in scores})
     assert scores != pytest.approx({level: before[level] for level in scores}, abs=0.01)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_bound_at_which_many_values_are_is_judged_alike_in_every_unit(known):
+    """Where the model gives a probability, the constant does; of what else there is, densities."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=4000)
+    latent = 1.5 * x * known + random.normal(size=4000)
+    stock = random.uniform(0.3, 4, 4000)
+    y, censored = np.minimum(np.maximum(0, latent), stock), latent > stock
+    gains = []
+    for unit in (0.01, 1.0, 100.0):
+        mean = unit * 1.5 * x * known if known else np.zeros(4000)
+        wide = np.full((4000, 1), unit**2)
+        dist = TransformedPredictive(mean[:, None], wide, 0.0, 1.0, Transform.straight(0.0))
+        scores = score_censored(unit * y, censored, dist)
+        gains.append(scores["nll_of_constant"] - scores["nll"])
+    assert np.ptp(gains) < 1e-6
+    assert (gains[0] > 0.2) == known
+    assert abs(gains[0]) < 0.1 or known
+
+
+def test_a_known_value_that_cannot_be_is_named_and_the_others_are_scored(folder):
+    frame = patients("days.csv", 200)
+    folder("fit", "days.csv", *FIT)
+    frame.loc[3, ["days", "alive"]] = [-0.5, "no"]
+    frame.loc[4, ["days", "alive"]] = [-0.5, "yes"]  # at least that
+    frame.to_csv("odd.csv", index=False)
+    said = " ".join(folder("evaluate", "days.be", "odd.csv", "-o", "odd.html").stdout.split())
+    assert "1 target cannot be (positive: never below 0), so the NLL is infinite" in said
+    assert "no better than" not in said
+    assert "Some true value cannot be, by the model" in Path("odd.html").read_text()

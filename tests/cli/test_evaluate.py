@@ -147,3 +147,20 @@ def test_no_number_of_the_least_certain_rows_is_cut(shell, width):
     for line, _, mean, *_ in shown:
         assert float(mean.replace(",", "")) == pytest.approx(first[int(line) - 2], rel=1e-3)
     assert ("column 0" in " ".join(rows)) == (width == 200)
+
+
+def test_a_file_of_the_folder_that_was_learned_is_known_again(shell):
+    (shell.folder / "parts").mkdir()
+    (shell.folder / "other").mkdir()
+    frame = houses(120)[["area", "rooms", "price"]].dropna()
+    for name, rows in (("parts/a", frame[:50]), ("parts/b", frame[50:]), ("other/a", frame[:50])):
+        rows.to_csv(f"{name}.csv", index=False)
+    note = "the model learned from this file, so its scores are too good"
+    for where in ("parts", "parts/*.csv"):
+        shell("fit", where, "-t", "price", *QUICK, "-o", "parts.be")
+        assert note in " ".join(shell("evaluate", "parts.be", "parts/a.csv").stdout.split())
+        assert "too good" not in shell("evaluate", "parts.be", "other/a.csv").stdout
+    shell("fit", "parts/a.csv", "-t", "price", *QUICK, "-o", "a.be")
+    assert note in " ".join(shell("evaluate", "a.be", "parts/a.csv").stdout.split())
+    said = " ".join(shell("evaluate", "a.be", "other/a.csv").stdout.split())
+    assert "a file of this name with 50 rows; if they are among these, scores are too good" in said

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sample_files import QUICK, houses, sales
 
-from batchensemble import load
+from batchensemble import BatchEnsembleWarning, Regressor, load
 from batchensemble.cli import fit
 from batchensemble.estimators.presets import PRESETS, SERIES_PRESETS
 from batchensemble.estimators.target_kinds import KINDS
@@ -384,3 +384,44 @@ def test_columns_that_a_forecast_does_not_read_are_not_dropped_in_silence(shell,
     refused = shell("fit", "sales.csv", "-t", "sales", *words, "-o", "no.be", code=2).stderr
     assert "--drop and --category are for tables" in " ".join(refused.split())
     assert not (shell.folder / "no.be").exists()
+
+
+def test_a_folder_is_learned_with_the_notes_and_durations_of_its_files(shell):
+    random = np.random.default_rng(0)
+    rows = pd.DataFrame({"wait": random.integers(1, 90, 200), "n": random.normal(size=200)})
+    rows["y"] = 3.0 * rows["wait"] + rows["n"]
+    spans = rows.assign(wait=pd.to_timedelta(rows["wait"], unit="min"))
+    for name, frame in (("plain", rows), ("spans", spans)):
+        (shell.folder / name).mkdir()
+        for part in (0, 1):
+            frame[part::2].to_parquet(f"{name}/{part}.parquet")
+        frame.to_parquet(f"{name}.parquet")
+        frame.to_csv(f"{name}.csv", index=False)
+        shell("fit", name, "-t", "y", *QUICK)
+    refused = shell("predict", "plain.be", "spans.parquet", code=1).stderr
+    assert "column 'wait': expected numbers as in fit, got durations" in refused
+    with pytest.raises(ValueError, match="expected numbers as in fit, got durations"):
+        load("plain.be").predict(spans[["wait", "n"]])
+    shell("predict", "spans.be", "spans.parquet", "-o", "typed.csv")
+    said = shell("predict", "spans.be", "spans.csv", "-o", "texts.csv").stderr
+    assert "seconds" not in said
+    assert shell.read("typed.csv").equals(shell.read("texts.csv"))
+    told = " ".join(shell("predict", "spans.be", "plain.csv", "-o", "out.csv").stderr.split())
+    assert "fit had durations, so these numbers are taken as seconds" in told
+
+
+def test_sheets_that_are_not_read_are_named_for_folders_and_predictions_too(shell):
+    pytest.importorskip("openpyxl")
+    (shell.folder / "books").mkdir()
+    frame = houses(60)[["area", "rooms", "price"]].dropna()
+    for year in (2023, 2024):
+        with pd.ExcelWriter(f"books/{year}.xlsx") as book:
+            for sheet in ("jan", "feb"):
+                frame.to_excel(book, sheet_name=sheet, index=False)
+    note = "read the sheet 'jan'; for another (feb), add --sheet"
+    told = " ".join(shell("fit", "books", "-t", "price", *QUICK).stdout.split())
+    assert told.count(note) == 2
+    with pytest.warns(BatchEnsembleWarning, match=r"2023.xlsx: read the sheet 'jan'"):
+        Regressor(epochs=1, preset="fast").fit("books/2023.xlsx", "price")
+    said = shell("predict", "books.be", "books/2023.xlsx", "-o", "out.csv").stderr
+    assert " ".join(said.split()).count(note) == 1

@@ -193,3 +193,8 @@ def test_the_numbers_of_a_sample_are_not_said_to_be_those_of_the_file(
     assert origin.why == f"y has {n} distinct numbers{end}"
     told = read_training_table(tmp_path, "y", task="regression", drop=()).origin.why
     assert told == "set with --task"
+
+
+def test_a_column_named_twice_is_refused_as_such(tmp_path):
+    with pytest.raises(ValueError, match="expected different columns for --target, --time, --ser"):
+        series(tmp_path, sales(), series="sales")

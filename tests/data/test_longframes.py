@@ -241,3 +241,28 @@ def test_times_that_a_clock_of_their_zone_cannot_show_are_refused_in_words(zone,
     times = pd.DatetimeIndex(np.array([moment], "M8[us]")).tz_localize("UTC").tz_convert(zone)
     with pytest.raises(ValueError, match="between the years 1 and 9999, got one before or after"):
         read_panel(pd.DataFrame({"unique_id": "a", "ds": times, "y": [1.0]}))
+
+
+@pytest.mark.parametrize(
+    ("zone", "freq"), [("Europe/Berlin", "D"), ("Europe/Berlin", "h"), ("UTC", "h")]
+)
+def test_texts_of_times_with_a_zone_are_times_in_a_zone_with_that_clock(zone, freq):
+    times = pd.date_range("2024-02-01", "2024-04-20", freq=freq, tz=zone)
+    y = np.arange(len(times), dtype=float)
+    typed = read_panel(pd.DataFrame({"ds": times, "y": y}))
+    ends = ["", "Z"] if zone == "UTC" else [""]
+    for end in ends:
+        words = [f"{time:%Y-%m-%dT%H:%M:%S}Z" if end else time.isoformat() for time in times]
+        for frame in (pd.DataFrame, pl.DataFrame):
+            found = read_panel(frame({"ds": words, "y": y}))
+            assert found.freq == typed.freq
+            pd.testing.assert_index_equal(
+                found.times.tz_convert("UTC"), typed.times.tz_convert("UTC"), check_names=False
+            )
+            assert (found.times.tz_localize(None) == typed.times.tz_localize(None)).all()
+
+
+def test_texts_of_which_only_some_have_a_zone_are_refused():
+    words = ["2024-02-01T00:00:00Z", "2024-02-02T00:00:00"]
+    with pytest.raises(ValueError, match="expected dates or whole numbers as times"):
+        read_panel(pd.DataFrame({"ds": words, "y": [1.0, 2.0]}))

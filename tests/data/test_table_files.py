@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from batchensemble.data import table_files
-from batchensemble.data.table_files import is_in_files, list_files, open_files
+from batchensemble.data.table_files import is_in_files, open_files, sampled
 
 pa_dataset = pytest.importorskip("pyarrow.dataset")
 
@@ -224,20 +224,6 @@ def test_arrays_and_frames_are_not_in_files(tmp_path):
     assert is_in_files(pa_dataset.dataset(in_three_files(tmp_path, table())))
 
 
-def test_an_empty_text_is_not_this_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "c.csv").write_text("x,y\n1,2\n")
-    assert [path.name for path in list_files(".")] == ["c.csv"]
-    with pytest.raises(ValueError, match='expected a file, a folder or a pattern, got ""; use'):
-        list_files("")
-
-
-def test_hidden_files_and_other_formats_are_not_listed(tmp_path):
-    for name in (".a.parquet", "_SUCCESS", "b.parquet", "c.csv", "readme.md"):
-        (tmp_path / name).write_text("")
-    assert [path.name for path in list_files(tmp_path)] == ["b.parquet", "c.csv"]
-
-
 def csv_files(folder, *columns):
     """Tables of one column and a target."""
     for i, cells in enumerate(columns):
@@ -285,3 +271,36 @@ def test_words_among_decimals_of_another_file_are_an_error(tmp_path):
         pd.DataFrame({"size": sizes, "y": [1.0, 2.0]}).to_parquet(tmp_path / f"{i}.parquet")
     with pytest.raises(ValueError, match=r"1.parquet, row 1, column 'size': expected a finite"):
         whole(open_files(tmp_path, "y"))
+
+
+@pytest.mark.parametrize("form", ["parquet", "xlsx", "csv"])
+def test_what_was_guessed_about_files_and_which_were_durations_is_kept(tmp_path, form):
+    if form == "parquet":
+        rows = pd.DataFrame({"wait": pd.to_timedelta([1, 2], "min"), "n": [3, 4], "y": [1.0, 2.0]})
+        rows.to_parquet(tmp_path / "a.parquet")
+        durations, notes = [True, False, False], []
+    elif form == "xlsx":
+        with pd.ExcelWriter(tmp_path / "a.xlsx") as book:
+            for sheet in ("jan", "feb"):
+                rows = pd.DataFrame({"wait": [1, 2], "n": [3, 4], "y": [1.0, 2.0]})
+                rows.to_excel(book, sheet_name=sheet, index=False)
+        durations, notes = [False] * 3, ["read the sheet 'jan'; for another (feb), add --sheet"]
+    else:
+        for name in ("a", "b"):
+            (tmp_path / f"{name}.csv").write_bytes("wait,n,y\nZürich,2,3\n".encode("cp1252"))
+        durations, notes = [False] * 3, ["read as windows-1252"] * 2
+    files = open_files(tmp_path, "y")
+    assert files.spans(["wait", "n", "y"]) == durations
+    assert files.sample.n_rows == 2
+    table = sampled(files)
+    assert len(table.file_notes) == len(notes)
+    assert all(told in note for told, note in zip(notes, table.file_notes, strict=True))
+    assert (table.durations == {"wait"}) == durations[0]
+
+
+def test_of_many_notes_the_first_are_told(tmp_path):
+    for i in range(9):
+        (tmp_path / f"{i}.csv").write_bytes("name,n,y\nZürich,2,3\n".encode("cp1252"))
+    told = sampled(open_files(tmp_path, "y")).file_notes
+    assert len(told) == 4
+    assert told[-1] == "and 6 more such notes"

@@ -3,13 +3,21 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
-from sklearn.model_selection import KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from batchensemble import Classifier, JointRegressor, Regressor, metrics
+from batchensemble import (
+    Classifier,
+    GaussianPredictive,
+    JointRegressor,
+    Regressor,
+    SamplePredictive,
+    metrics,
+)
 
 QUICK = {"epochs": 2, "hidden": (4,), "n_members": 2, "folds": 1, "random_state": 0}
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -83,3 +91,32 @@ def test_the_likelihood_of_classes_is_scored_too_and_a_better_model_scores_highe
         (labels == "low").astype(int), probabilities=long.predict_proba(X)
     )
     assert metrics.neg_nll(long, X, labels) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("scorer", [metrics.neg_crps, metrics.neg_nll])
+def test_pipelines_of_any_depth_and_searches_are_scored_by_the_model_inside(scorer):
+    model = Regressor(**QUICK)
+    alone = cross_val_score(model, X, Y, scoring=scorer, cv=FOLDS)
+    for outer in (
+        make_pipeline(model),
+        make_pipeline(make_pipeline("passthrough"), make_pipeline("passthrough", model)),
+        GridSearchCV(model, {"epochs": [2]}, scoring=scorer, cv=FOLDS),
+        make_pipeline(GridSearchCV(make_pipeline(model), {}, scoring=scorer, cv=FOLDS)),
+    ):
+        found = cross_val_score(outer, X, Y, scoring=scorer, cv=FOLDS, error_score="raise")
+        np.testing.assert_allclose(found, alone)
+
+
+@pytest.mark.parametrize(
+    "y", [torch.zeros(3, requires_grad=True), torch.zeros(3, dtype=torch.bfloat16)]
+)
+def test_tensors_that_numpy_cannot_read_are_refused_in_words(y):
+    dist = GaussianPredictive(np.zeros((3, 2)), np.ones((3, 2)))
+    paths = SamplePredictive(np.random.default_rng(0).normal(size=(3, 2, 9, 1)))
+    with pytest.raises(ValueError, match=r"(?s)expected numbers, got tensor.*; convert them"):
+        metrics.summarise_regression(y, dist)
+    with pytest.raises(ValueError, match=r"(?s)expected numbers, got tensor.*; convert them"):
+        metrics.summarise_paths(torch.stack([y, y], 1), paths)
+    model = Regressor(**QUICK).fit(X, Y_AND_NOISE[:, 0])
+    with pytest.raises(ValueError, match=r"(?s)expected numbers, got tensor.*; convert them"):
+        metrics.neg_crps(model, X[:3], y)

@@ -16,6 +16,7 @@ from batchensemble.estimators.answers import prediction_columns
 from batchensemble.metrics.calibration import LEVELS
 from batchensemble.metrics.censored import censored_coverage_curve, censored_logs
 from batchensemble.predictive import NumberPredictive
+from batchensemble.predictive.transforms import Transform
 
 FEWEST_KNOWN = 2  # targets, to score anything
 TRUTH = {"true": True, "yes": True, "1": True, "1.0": True}
@@ -49,7 +50,7 @@ def score_censored(
     ends = {"lower": lower, "upper": upper}
     return {
         "nll": metrics.censored_nll(y, censored=censored, dist=dist, whole=whole),
-        "nll_of_constant": nll_of_one_gaussian(y, censored),
+        "nll_of_constant": nll_of_constant(y, censored, getattr(dist, "transform", None)),
         "coverage_90": metrics.censored_coverage(
             y, censored=censored, dist=dist, **ends, whole=whole
         ),
@@ -57,11 +58,29 @@ def score_censored(
     }
 
 
-def nll_of_one_gaussian(y: NDArray[Any], censored: NDArray[np.bool_]) -> float:
-    """Mean NLL of the best Gaussian, the same for all rows, in nats; lower is better.
+def nll_of_constant(
+    y: NDArray[Any], censored: NDArray[np.bool_], transform: Transform | None = None
+) -> float:
+    """Mean NLL of a good distribution, the same for all rows, in nats; lower is better.
 
-    Where all y are above 0, that of the best log-normal if it is lower.
+    Known values at a bound have a probability, as those of a model with this transform have. The
+    others are Gaussian or, if all are above 0 and it is lower, log-normal.
     """
+    if transform is None:
+        return _best_shape(y, censored)
+    at_low, at_high = (~censored & (y == end) for end in (transform.low, transform.high))
+    others = ~(at_low | at_high)
+    counts = np.array([np.count_nonzero(part) for part in (at_low, at_high, others)])
+    if counts[2] == len(y) or np.count_nonzero(others & ~censored) < FEWEST_KNOWN:
+        return _best_shape(y, censored)
+    shares = counts[counts > 0] / len(y)
+    return float(
+        -(shares * np.log(shares)).sum() + shares[-1] * _best_shape(y[others], censored[others])
+    )
+
+
+def _best_shape(y: NDArray[Any], censored: NDArray[np.bool_]) -> float:
+    """Mean NLL of the best Gaussian or log-normal."""
     best = _best_gaussian(y, censored)
     if y.min() <= 0:
         return best
@@ -100,7 +119,8 @@ def compare_censored(
     )
     curve, before = _curves(model, y, censored, dist, groups)
     costs = -censored_logs(y, censored=censored, dist=dist, whole=model.is_count)
-    kept = metrics.selective_curve(costs, uncertainty=dist.std)
+    can_be = np.isfinite(costs)
+    kept = metrics.selective_curve(costs[can_be], uncertainty=dist.std[can_be])
     n = counted(int(censored.sum()), "target")
     facts["note"] = "; ".join(
         filter(None, [facts["note"], f"{n} are censored: the truth is at least that"])

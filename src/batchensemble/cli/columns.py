@@ -41,10 +41,10 @@ OF_FORECASTS = ("mean", "lower", "upper")
 
 @contextmanager
 def open_new(path: Path, options: FileOptions) -> Iterator[TableFile]:
-    """A file for a model; what is in doubt about its letters is told when it is read."""
+    """A file for a model; what is in doubt about its letters or sheet is told when it is read."""
     with open_table(path, options) as file:
         yield file
-        for note in file.notes if file.is_text else ():
+        for note in [n for n in file.notes if file.is_text or n.endswith("--sheet")]:
             tell(note, 2)
 
 

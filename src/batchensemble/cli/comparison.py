@@ -32,6 +32,7 @@ from batchensemble.cli.subgroups import by_subgroup, reasons
 from batchensemble.cli.wording import in_options
 from batchensemble.conformal import neglected
 from batchensemble.data.columns import Kind
+from batchensemble.data.file_lists import is_among
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.scalars import GAPS
 from batchensemble.data.units import doubt_about_truth
@@ -129,13 +130,15 @@ def _evaluate_table(
             "rows"
         )
     note, n_before = "", origin.get("n_rows", math.inf)
-    if path.name == Path(origin.get("file", "")).name and len(every) >= n_before:
+    learned = origin.get("file", "")
+    is_this = len(every) == n_before and path.resolve() == Path(learned).resolve()
+    if is_this or is_among(path, learned):
         note = "the model learned from this file, so its scores are too good"
-        if len(every) > n_before:
-            note = (
-                f"the model learned from a file of this name with {n_before:,} rows; if they are "
-                "among these, scores are too good"
-            )
+    elif len(every) >= n_before and path.name == Path(learned).name:
+        note = (
+            f"the model learned from a file of this name with {n_before:,} rows; if they are "
+            "among these, scores are too good"
+        )
     facts |= {
         "target": target,
         "n_rows": len(rows),
@@ -155,18 +158,19 @@ def _evaluate_table(
         doubt = model.uncertainty(X).total
         compared["reasons"] = reasons(model, X, doubt, file.unit)
     return Evaluation(
-        **facts | {"note": "; ".join(filter(None, _notes(model, facts, compared)))}, **compared
+        **facts | {"note": "; ".join(filter(None, _notes(model, facts, rows[target], *censored)))},
+        **compared,
     )
 
 
-def _notes(model: Any, facts: dict[str, Any], compared: dict[str, Any]) -> list[str]:
+def _notes(
+    model: Any, facts: dict[str, Any], y: pd.Series, censored: NDArray[np.bool_] | None = None
+) -> list[str]:
     transform = getattr(model.model_.head, "transform", None)
     if transform is None:
         return [facts["note"]]
-    if compared.get("detail") is None:
-        return [facts["note"]]
-    y = compared["detail"].truth
-    n = int(np.count_nonzero((y < transform.low) | (y > transform.high)))
+    is_below = (y < transform.low) & (True if censored is None else ~censored)
+    n = int(np.count_nonzero(is_below | (y > transform.high)))
     kind = described(model.target_kind_, transform)
     cure = "so the NLL is infinite; to allow them, fit with --target-kind real"
     return [facts["note"], f"{counted(n, 'target')} cannot be ({kind}), {cure}" if n else ""]

@@ -46,7 +46,7 @@ def print_next(console: Console, path: Path, new: str) -> None:
 
 def print_rows(console: Console, rows: str, facts: Mapping[str, Any]) -> None:
     """A file and its rows, and how many were left out."""
-    from batchensemble.data.table_files import is_pattern
+    from batchensemble.data.file_lists import is_pattern
 
     file, n = facts["file"], facts["n_without_target"]
     left_out = f"; left out {counted(n, 'row')} without {escape(facts['target'])}" if n else ""

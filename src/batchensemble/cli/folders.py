@@ -16,9 +16,10 @@ from batchensemble.cli.errors import if_stopped
 from batchensemble.cli.format import counted
 from batchensemble.cli.model_folder import load_models, read_index
 from batchensemble.cli.predictions import in_commas, predict_file
+from batchensemble.data.file_lists import is_pattern, list_files
 from batchensemble.data.file_options import FileOptions
 from batchensemble.data.reading import EXCEL, PIPE, is_table
-from batchensemble.data.table_files import has_rows, is_pattern, list_files
+from batchensemble.data.table_files import has_rows
 from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.modelfile.files import locked, make_folder, replacing
 

@@ -27,8 +27,9 @@ from batchensemble.cli.held_out_rows import (
 from batchensemble.cli.scores import doubts_about_scores
 from batchensemble.cli.training_data import TrainingData
 from batchensemble.cli.wording import in_options
+from batchensemble.data.file_lists import is_pattern
 from batchensemble.data.reading import PIPE, check_suffix, is_table
-from batchensemble.data.table_files import TableFiles, is_pattern
+from batchensemble.data.table_files import TableFiles
 from batchensemble.data.tables import read_target
 from batchensemble.data.writing import check_place
 from batchensemble.estimators.base import pick_device

@@ -142,7 +142,7 @@ def doubts_about_scores(scores: Mapping[str, float], task: str, n: int) -> list[
         constant = "no more accurate than always predicting the most common class"
         return [constant + (chance if may_be_chance else cure)]
     if "nll_of_constant" in scores:
-        if scores["nll"] < scores["nll_of_constant"]:
+        if scores["nll"] < scores["nll_of_constant"] or math.isinf(scores["nll"]):  # see notes
             return []
         constant = "no better than one distribution for all rows"
         return [constant + (chance if may_be_chance else useless)]

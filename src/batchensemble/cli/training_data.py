@@ -20,9 +20,10 @@ from batchensemble.cli.target_column import (
 )
 from batchensemble.cli.useless_columns import row_numbers, useless_columns
 from batchensemble.data.columns import Kind
+from batchensemble.data.file_lists import is_pattern
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import PLAIN, Notation
-from batchensemble.data.table_files import SAMPLE_ROWS, TableFiles, is_pattern, open_files
+from batchensemble.data.table_files import SAMPLE_ROWS, TableFiles, open_files, sampled
 from batchensemble.data.tables import FileTable, read_file, read_target
 from batchensemble.data.text import example_value, with_zone
 from batchensemble.estimators.splits import ANY_ORDER, Order, read_order
@@ -99,7 +100,7 @@ def read_training_table(
     how: Any = {"words": [*category, *([by] if by else [])], "drop": unread, "options": options}
     if is_large(path):
         files = open_files(path, target, skip_gaps=True, with_plain=True, seed=seed, **how)
-        table, sample = _sampled(files), files.sample
+        table, sample = sampled(files), files.sample
     else:
         table, files = _with_zones(read_file(path, **how)), None
     rows, facts = with_target(table, target)
@@ -193,23 +194,6 @@ def _with_zones(table: FileTable) -> FileTable:
     return replace(table, frame=with_zone(table.frame, table.zoned_dates))
 
 
-def _sampled(files: TableFiles) -> FileTable:
-    """The sample of a table, as if it were all of it."""
-    columns = files.columns
-    return FileTable(
-        files.name,
-        "row",
-        {name: column.zone for name, column in columns.items() if column.zone},
-        files.sample.frame,
-        files.kinds,
-        {name: column.note for name, column in columns.items() if column.note},
-        (),
-        0,
-        {name: c.notation for name, c in columns.items() if c.notation != PLAIN},
-        {name: c.example for name, c in columns.items() if c.example},
-    )
-
-
 def read_training_series(
     path: Path,
     target: str,
@@ -222,6 +206,12 @@ def read_training_series(
     options: FileOptions = AS_FOUND,
 ) -> TrainingData:
     """A long table of series for a forecast."""
+    every = [target, time, *([series] if series else []), *future, *past, *static]
+    if len({*every}) < len(every):
+        raise ValueError(
+            "expected different columns for --target, --time, --series, --future, --past and "
+            f"--static, got {every}; name each column once"
+        )
     table = read_file(path, names=[series], options=options)
     rows, facts = with_target(table, target)
     refuse_ambiguous(table, target, "numbers in the target")
@@ -235,12 +225,6 @@ def read_training_series(
     named = [name for name in roles if name is not None]
     for name in named:
         one_of(name, table.kinds, f"the {roles[name]} column of {table.name}")
-    every = [target, time, *([series] if series else []), *future, *past, *static]
-    if len({*every}) < len(every):
-        raise ValueError(
-            "expected different columns for --target, --time, --series, --future, --past and "
-            f"--static, got {every}; name each column once"
-        )
     if series is not None:
         facts["notes"] += without_rows(table.frame[series], rows[series])
     names: Any = {"time": time, "series": series, "zone": table.zoned.get(time)}

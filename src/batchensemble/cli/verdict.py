@@ -1,5 +1,7 @@
 """An evaluation in two sentences, and how far chance alone moves a share."""
 
+import math
+
 from scipy.stats import betabinom, binom
 
 from batchensemble.cli.evaluation import Evaluation
@@ -49,6 +51,8 @@ def in_short(evaluation: Evaluation) -> str:
             f"{'Better' if good else 'No better'} than one distribution for all rows: the NLL is "
             f"{brief(scores['nll'])} instead of {brief(scores['nll_of_constant'])}."
         )
+        if math.isinf(scores["nll"]):
+            said = "Some true value cannot be, by the model: see the note."
         return f"{said} {_of_coverage(evaluation, 'coverage', 'intervals')}"
     name = next(name for name in TRIVIAL if name in scores)
     ours, theirs = scores["rmse"], scores[name]

@@ -15,6 +15,7 @@ from batchensemble.data.frames import as_array, as_frame
 from batchensemble.data.grids import guess_freq
 from batchensemble.data.scalars import array_of, is_missing
 from batchensemble.data.time_words import shown, when
+from batchensemble.data.zones import zone_of_texts
 
 YEARS = "expected times between the years 1 and 9999"
 FIRST_DATE, LAST_DATE = np.datetime64("0001-01-02", "us"), np.datetime64("9999-12-30", "us")
@@ -132,8 +133,10 @@ def read_times(series: "nw.Series[Any]") -> tuple[Any, Any]:
     if kind in ("string", "U", "T"):
         words = np.array([str(value).strip() for value in values], dtype=object)
         style = date_texts.recognise(words)
-        if style is not None and not style.doubt and not any(map(date_texts.has_zone, words)):
-            return _dates(date_texts.parse(words, style.format)), None
+        zoned = {*map(date_texts.has_zone, words)}
+        if style is not None and not style.doubt and len(zoned) == 1:
+            times = _dates(date_texts.parse(words, style.format))
+            return (_in_zone(times, zone_of_texts(words, times)) if True in zoned else times), None
     got = values[:1].tolist()[0]
     cure = "convert them with pd.to_datetime(...) (polars: .str.to_datetime())"
     raise ValueError(

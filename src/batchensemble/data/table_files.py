@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from glob import glob, has_magic
 from itertools import dropwhile, islice
 from pathlib import Path
 from typing import Any
@@ -18,17 +17,21 @@ import pandas as pd
 
 from batchensemble.data.arrow import ArrowDataset
 from batchensemble.data.columns import Kind
+from batchensemble.data.durations import durations_in
+from batchensemble.data.file_lists import list_files
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.file_parts import Parts
-from batchensemble.data.notation import Notation
+from batchensemble.data.notation import PLAIN, Notation
 from batchensemble.data.reading import TableFile, is_table, open_table
 from batchensemble.data.recognition import Recognised, check_words, known_as_words, recognise
 from batchensemble.data.row_sample import Ints, Sample, draw_sample
+from batchensemble.data.tables import FileTable
 from batchensemble.data.text import read_as, with_zone
 from batchensemble.words import one_of
 
 BATCH = 2**16  # rows read at a time
 HEAD_ROWS = 2**15  # that decide what the columns are
+MOST_NOTES = 3  # about files
 SAMPLE_ROWS, SAMPLE_CELLS = 2**18, 2**25
 
 
@@ -50,41 +53,6 @@ def _is_dataset(X: Any) -> bool:
     )
 
 
-def list_files(where: str | Path | Sequence[str | Path]) -> list[Path]:
-    """A file, or the tables in a folder or matching a pattern such as folder/*.parquet, sorted.
-
-    Of a list, all of them in its order.
-    """
-    if not isinstance(where, str | Path):
-        return [path for one in where for path in list_files(one)]
-    if not str(where):  # as a path it would be this folder
-        raise ValueError('expected a file, a folder or a pattern, got ""; use "." for this folder')
-    path = Path(where)
-    if path.is_dir():
-        paths = [each for each in sorted(path.iterdir()) if _is_data(each)]
-        if not paths:
-            raise ValueError(f"expected tables in the folder {path}, got none; check the path")
-        return paths
-    if not is_pattern(where):
-        return [path]
-    paths = [
-        Path(each) for each in sorted(glob(str(where), recursive=True)) if _is_data(Path(each))
-    ]
-    if not paths:
-        brackets = ", and write [[] for a bracket in a name" if "[" in str(where) else ""
-        raise FileNotFoundError(f"there is no file {where}; check the pattern{brackets}")
-    return paths
-
-
-def is_pattern(where: str | Path) -> bool:
-    """Whether it names files with * and the like; a file may have brackets in its name."""
-    return has_magic(str(where)) and not Path(where).exists()
-
-
-def _is_data(path: Path) -> bool:
-    return path.is_file() and is_table(path) and not path.name.startswith((".", "_", "~$"))
-
-
 @dataclass(frozen=True, eq=False)
 class TableFiles:
     """The rows of some files, or of a dataset of pyarrow, in order and as often as wanted.
@@ -94,6 +62,9 @@ class TableFiles:
     known      all columns that a file may have: those of the first, and dropped ones
     skip_gaps  whether rows without a target are passed over; otherwise they are an error
     left_out   numbers of rows that are not read, counted from 0 over those with a target
+    durations  columns of durations and times of day, which are read as seconds
+    nameless   columns without a name, which are left out
+    notes      what was guessed about the files, as far as they were read
     """
 
     name: str
@@ -105,6 +76,9 @@ class TableFiles:
     skip_gaps: bool = False
     left_out: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     seed: int = 0
+    durations: frozenset[str] = frozenset()
+    nameless: int = 0
+    notes: list[str] = field(default_factory=list)
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -113,6 +87,10 @@ class TableFiles:
     @property
     def notations(self) -> Mapping[str, Notation]:
         return {name: column.notation for name, column in self.columns.items()}
+
+    def spans(self, names: Sequence[str]) -> list[bool]:
+        """Which of these columns, that were read as numbers, were durations."""
+        return [name in self.durations for name in names]
 
     def select(self, names: Collection[str]) -> "TableFiles":
         """With these columns and the target."""
@@ -172,6 +150,7 @@ class TableFiles:
                     start += len(frame)
                     kept = frame[~np.isin(frame.index, self.left_out)]
                     yield self._in_zones(kept), len(rows) - len(frame)
+                self.notes.extend(note for note in file.notes if note not in self.notes)
 
     def _with_target(self, frame: pd.DataFrame, file: TableFile) -> pd.DataFrame:
         gaps = frame[self.target].isna()
@@ -244,7 +223,8 @@ def open_files(
         n: Recognised("category") if n in words else replace(c, numbers=None)
         for n, c in columns.items()
     }
-    return TableFiles(name, sources, target, columns, known, options, skip_gaps, seed=seed)
+    facts: Any = {"durations": durations_in(head, file), "nameless": file.nameless, "seed": seed}
+    return TableFiles(name, sources, target, columns, known, options, skip_gaps, **facts)
 
 
 def _rows_after(
@@ -285,3 +265,22 @@ def has_rows(source: Any, options: FileOptions) -> bool:
 def opened(source: Any, options: FileOptions) -> AbstractContextManager[TableFile]:
     """A file or a dataset, to be read once."""
     return nullcontext(ArrowDataset(source)) if _is_dataset(source) else open_table(source, options)
+
+
+def sampled(files: TableFiles) -> FileTable:
+    """The sample of a table, as if it were all of it."""
+    columns, frame, notes = files.columns, files.sample.frame, files.notes
+    more = len(notes) - MOST_NOTES
+    return FileTable(
+        files.name,
+        "row",
+        {name: column.zone for name, column in columns.items() if column.zone},
+        frame,
+        files.kinds,
+        {name: column.note for name, column in columns.items() if column.note},
+        (*notes[:MOST_NOTES], *([f"and {more:,} more such notes"] if more > 0 else [])),
+        files.nameless,
+        {name: c.notation for name, c in columns.items() if c.notation != PLAIN},
+        {name: c.example for name, c in columns.items() if c.example},
+        files.durations,
+    )

@@ -113,7 +113,7 @@ def fit_files(
     estimator._learn_target(examples, examples)
     head = estimator._head()
     encoder = estimator._encoder().fit(columns)
-    encoder.spans_ = []  # files are read as numbers, whichever were durations
+    encoder.spans_ = files.spans(encoder.names_)
     estimator._doubt(encoder, columns, values, is_sample=True)
     recipe = recipe_of(estimator.settings_, encoder, head.sizes)
     method, parts = _parts(estimator)

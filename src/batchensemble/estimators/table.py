@@ -23,7 +23,7 @@ from batchensemble.data.date_columns import with_written_dates
 from batchensemble.data.doubts import doubts_about, doubts_about_new
 from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.data.table_files import is_in_files, open_files
+from batchensemble.data.table_files import MOST_NOTES, is_in_files, open_files
 from batchensemble.data.tables import target_values
 from batchensemble.data.telling import tell
 from batchensemble.estimators.base import Estimator, pick_device
@@ -169,6 +169,8 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
                 files = open_files(X, y)
                 by_row = {"sample_weight": sample_weight, "groups": groups, "censored": censored}
                 check_wanted(self, files, by_row, in_time, is_update or eval_set is not None)
+                for note in [] if files is X else files.notes[:MOST_NOTES]:
+                    tell(f"{note} on the command line", 3)
                 if not files.sample.is_whole:
                     fit_files(self, files, calibrate=calibrate, checkpoint=checkpoint)
                     return self
@@ -183,7 +185,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
             else:
                 self._fit(examples, calibrate, eval_set, checkpoint)
                 if from_files:
-                    self.model_.encoder.spans_ = []  # as in `fit_files`
+                    self.model_.encoder.spans_ = files.spans(self.model_.encoder.names_)
         return self
 
     def _fit(

@@ -20,9 +20,13 @@ def neg_nll(estimator: Any, X: Any, y: ArrayLike) -> float:
 
 
 def _predicted(estimator: Any, X: Any, score: str, expected: str, classes: str = "") -> Any:
-    """The distribution, also of the last step of a Pipeline; refused if it has no such score."""
-    if hasattr(estimator, "steps"):
-        estimator, X = estimator[-1], estimator[:-1].transform(X)
+    """The distribution, also of a Pipeline's last step or of the best of a search, if it has it."""
+    while hasattr(estimator, "steps") or hasattr(estimator, "best_estimator_"):
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            X = estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
+            estimator = estimator[-1]
     dist = estimator.predict_dist(X) if hasattr(estimator, "predict_dist") else None
     if not hasattr(dist, score):
         raise TypeError(

@@ -21,7 +21,7 @@ from batchensemble.predictive import (
     TransformedPredictive,
     check_array,
 )
-from batchensemble.predictive.checks import refuse_masked
+from batchensemble.predictive.checks import as_given, as_numbers
 from batchensemble.predictive.whole import to_whole
 
 
@@ -84,8 +84,7 @@ def summarise_paths(y: ArrayLike, dist: SamplePredictive) -> dict[str, float]:
     """
     if not isinstance(dist, SamplePredictive):
         raise _other("sample paths", dist)
-    refuse_masked("y", y)
-    values = np.asarray(y, dtype=np.float64)
+    values = as_numbers("y", y)
     known = ~np.isnan(values)
     filled = check_array("y", np.where(known, values, 0.0), len(dist), dist.horizon)
     if not known.any():
@@ -153,6 +152,5 @@ def _uncertainties(dist: Predictive) -> dict[str, float]:
 
 def as_column(y: ArrayLike) -> ArrayLike:
     """The one column of a frame as (rows,), as `fit` takes it."""
-    refuse_masked("y", y)
-    values = np.asarray(y)
+    values = as_given("y", y)
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else y

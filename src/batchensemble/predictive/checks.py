@@ -20,7 +20,7 @@ def check_array(name: str, value: ArrayLike, *axes: str | int, largest: float = 
 
     Without `axes` every shape is welcome.
     """
-    array = _numbers(name, value)
+    array = as_numbers(name, value)
     pairs = zip(axes, array.shape, strict=False)
     wrong = [axis for axis, n in pairs if axis != n and not isinstance(axis, str)]
     if axes and (wrong or array.ndim != len(axes)):
@@ -40,7 +40,7 @@ def check_array(name: str, value: ArrayLike, *axes: str | int, largest: float = 
     return array
 
 
-def _numbers(name: str, value: ArrayLike) -> Array:
+def as_numbers(name: str, value: ArrayLike) -> Array:
     if type(value) is np.ndarray and value.dtype.kind in "biuf":  # no time for more
         return np.array(value, dtype=np.float64)
     refuse_masked(name, value)
@@ -119,7 +119,7 @@ def check_coverage(coverage: float) -> float:
 def check_levels(q: ArrayLike) -> Array:
     """A float64 copy of `q`: one probability, or several on one axis."""
     try:
-        levels = _numbers("q", q)
+        levels = as_numbers("q", q)
         given = np.ravel(np.asarray(q, dtype=object))
     except UNREADABLE:  # texts, or lists of different lengths
         levels = given = np.array([])
