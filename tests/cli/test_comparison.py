@@ -160,9 +160,13 @@ def test_a_class_that_files_take_for_a_gap_is_not_left_out(shell):
 
 
 def test_a_file_that_the_model_learned_from_is_told(shell):
-    assert "so its scores are too good" in judged(shell, data="houses.csv").note
-    assert judged(shell).note == ""
+    shell("fit", "houses.csv", "-t", "price", *QUICK, "-o", "here.be")
+    same = judged(shell, "here.be", data="houses.csv").note
+    assert same == "the model learned from this file, so its scores are too good"
     frame = pd.read_csv("houses.csv", dtype={"plot": str})
+    copy = judged(shell, data="houses.csv").note  # fitted in another folder
+    assert f"a file of this name with {len(frame)} rows; if they are among these" in copy
+    assert judged(shell).note == ""
     pd.concat([frame, frame[:9]]).to_csv("houses.csv", index=False)
     grown = judged(shell, data="houses.csv").note
     assert f"a file of this name with {len(frame)} rows; if they are among these" in grown
@@ -172,5 +176,5 @@ def test_a_file_that_the_model_learned_from_is_told(shell):
 
 def test_a_file_without_truth_is_refused(shell):
     houses(20).assign(price=None).to_csv("test.csv", index=False)
-    with pytest.raises(ValueError, match="expected at least 2 rows with a 'price', got 0"):
+    with pytest.raises(ValueError, match="expected at least 2 rows with a value in 'price', got 0"):
         judged(shell)
