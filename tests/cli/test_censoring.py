@@ -177,3 +177,6 @@ def test_a_known_value_that_cannot_be_is_named_and_the_others_are_scored(folder)
     assert "1 target cannot be (positive: never below 0), so the NLL is infinite" in said
     assert "no better than" not in said
     assert "Some true value cannot be, by the model" in Path("odd.html").read_text()
+    frame.assign(days=-1.0 - frame["days"], alive="no").to_csv("odd.csv", index=False)
+    said = " ".join(folder("evaluate", "days.be", "odd.csv", "-o", "odd.html").stdout.split())
+    assert "200 targets cannot be (positive: never below 0), so the NLL is infinite" in said

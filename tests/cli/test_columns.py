@@ -191,6 +191,12 @@ def test_durations_of_fit_are_read_where_a_file_has_them_as_texts(shell, form, i
         said = shell("predict", "at.be", name, "-o", f"{name}-out.csv").stderr
         assert "seconds" not in said
     typed, texts = (shell.read(f"{name}-out.csv") for name in (f"typed.{form}", "texts.csv"))
+    odd = Path("texts.csv").read_text().replace(f"{times[5]},5.0", "oops,5.0")
+    Path("odd.csv").write_text(odd)
+    said = " ".join(shell("predict", "at.be", "odd.csv", "-o", "no.csv", code=1).stderr.split())
+    assert form == "xlsx" or "odd.csv, line 7, column 'at': expected a duration" in said
+    rows[:4].assign(at="").to_csv("gaps.csv", index=False)
+    assert "seconds" not in shell("predict", "at.be", "gaps.csv", "-o", "no.csv").stderr
     pd.testing.assert_frame_equal(typed, texts)
     assert typed["mean"].std() > 1
 

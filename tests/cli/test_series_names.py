@@ -34,7 +34,14 @@ def test_series_that_a_file_tells_apart_stay_apart():
     ids = np.array(["001", "002"], dtype=object)
     assert names_of_fit(pd.Series(["1", "002"]), ids).tolist() == ["001", "002"]
     assert names_of_fit(pd.Series(["1", "01", "2"]), ids).tolist() == ["1", "01", "002"]
-    assert names_of_fit(pd.Series(["1", "01", "3"]), np.array([1, 2])).tolist() == [1, "01", 3]
+    numbers = np.array([1, 2])
+    assert names_of_fit(pd.Series(["1", "01", "3"]), numbers).tolist() == [1, "01", 3]
+    assert names_of_fit(pd.Series(["9", "09", "8_0"]), numbers).tolist() == [9, "09", "8_0"]
+
+
+@pytest.mark.parametrize("word", ["9", "9.0", "09", "9."])
+def test_a_new_number_is_the_same_series_however_it_is_written(word):
+    assert names_of_fit(pd.Series([word, "2.0", "x"]), np.array([1, 2])).tolist() == [9, 2, "x"]
 
 
 def test_a_day_is_also_its_midnight():
@@ -42,6 +49,8 @@ def test_a_day_is_also_its_midnight():
     words = pd.Series(["2024-01-02", "2024-05-06 03:00:00", "2024-01-02 00:00:00", "2024-05-06"])
     assert names_of_fit(words[:2], days).tolist() == days.tolist()
     assert names_of_fit(words[1:], days).tolist() == [*days[[1, 0]], "2024-05-06"]
+    new = pd.Series(["2025-01-01 00:00:00", "Shift 00:00:00"])
+    assert names_of_fit(new, days).tolist() == ["2025-01-01", "Shift 00:00:00"]
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "xlsx"])
@@ -75,5 +84,23 @@ def test_series_may_be_called_by_numbers_with_decimals(shell, form):
         assert "was in the training data" not in " ".join(said.split())
         answers.append(shell.read("out.csv"))
     assert answers[0]["shop"].unique().tolist() == [0.5, 2.25]
+    assert answers[0].equals(answers[1])
+    assert answers[0].equals(answers[2])
+
+
+def test_a_new_series_has_its_rows_ahead_though_a_file_has_decimals_in_its_number(shell):
+    rows = rows_of(1, 2, 9, n=65).assign(p=lambda frame: np.arange(len(frame)) % 7)
+    is_ahead = rows["day"] >= "2024-03-01"
+    known, ahead = rows[~is_ahead], rows[is_ahead].drop(columns="y")
+    known[known["shop"] < 9].to_csv("old.csv", index=False)
+    shell("fit", "old.csv", *SHOP, "--future", "p", "-o", "p.be")
+    answers = []
+    for decimals, form in ((float, "csv"), (float, "parquet"), (int, "csv")):
+        write(known.astype({"shop": decimals}), f"new.{form}")
+        write(ahead.astype({"shop": float}), "ahead.csv")
+        said = shell("predict", "p.be", f"new.{form}", "--ahead", "ahead.csv", "-o", "out.csv")
+        assert "left out" not in said.stderr
+        answers.append(shell.read("out.csv"))
+    assert answers[0]["shop"].unique().tolist() == [1, 2, 9]
     assert answers[0].equals(answers[1])
     assert answers[0].equals(answers[2])

@@ -10,16 +10,20 @@ from batchensemble.data.durations import durations_in, seconds_of
 from batchensemble.data.reading import open_table
 
 
-@given(st.lists(st.timedeltas(dt.timedelta(0), dt.timedelta(100_000)), min_size=1, max_size=5))
+def seconds(cells):
+    return seconds_of(cells, "f.csv", "line")
+
+
+@given(st.lists(st.timedeltas(dt.timedelta(0), dt.timedelta(99_999)), min_size=1, max_size=5))
 def test_seconds_of_texts_are_those_of_what_was_written(spans):
     spans = pd.Series(spans, dtype="timedelta64[us]")
-    found = seconds_of(spans.astype(str).astype(object))
+    found = seconds(spans.astype(str).astype(object))
     np.testing.assert_allclose(found, spans.dt.total_seconds(), rtol=1e-12)
 
 
 @given(st.lists(st.times(), min_size=1, max_size=5))
 def test_times_of_day_are_seconds_since_midnight(times):
-    found = seconds_of(pd.Series([f" {time} " for time in times]))
+    found = seconds(pd.Series([f" {time} " for time in times]))
     wanted = [
         (dt.datetime.combine(dt.date(1, 1, 1), time) - dt.datetime(1, 1, 1)).total_seconds()
         for time in times
@@ -28,15 +32,30 @@ def test_times_of_day_are_seconds_since_midnight(times):
 
 
 def test_gaps_stay_gaps_and_seconds_may_be_left_out():
-    found = seconds_of(pd.Series(["8:30", "", None, "NA", "1 day 00:00:01.5"]))
+    found = seconds(pd.Series(["8:30", "", None, "NA", "1 day 00:00:01.5"]))
     np.testing.assert_array_equal(found, [30600, np.nan, np.nan, np.nan, 86401.5])
 
 
 @pytest.mark.parametrize(
-    "cells", [["8:30", "5"], ["1", "2"], ["8:30", 5], [None, None], [], ["8h"], [1.0], ["8:30:1"]]
+    "cells",
+    [["1", "2"], [None, None], [], ["8h"], [1.0], ["8:30:1"], ["10:99"], ["9999999999 days"]],
 )
 def test_numbers_and_words_are_no_durations(cells):
-    assert seconds_of(pd.Series(cells, dtype=object)) is None
+    assert seconds(pd.Series(cells, dtype=object)) is None
+
+
+def test_numbers_beside_durations_are_seconds():
+    np.testing.assert_array_equal(
+        seconds(pd.Series(["8:30", "5", 7, None, "1 day"], dtype=object)),
+        [30600, 5, 7, np.nan, 86400],
+    )
+
+
+@pytest.mark.parametrize("odd", ["oops", "10:99", "1:2:3:4", "inf"])
+def test_a_cell_among_durations_that_is_none_is_named(odd):
+    cells = pd.Series(["8:30", odd], [2, 3], name="at")
+    with pytest.raises(ValueError, match=rf"f.csv, line 3, column 'at': .* got '{odd}'"):
+        seconds_of(cells, "f.csv", "line")
 
 
 @pytest.mark.parametrize("form", ["parquet", "feather", "xlsx", "csv"])

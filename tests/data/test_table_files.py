@@ -304,3 +304,18 @@ def test_of_many_notes_the_first_are_told(tmp_path):
     told = sampled(open_files(tmp_path, "y")).file_notes
     assert len(told) == 4
     assert told[-1] == "and 6 more such notes"
+
+
+@pytest.mark.parametrize("name", ["n", "y"])
+def test_a_mistake_in_a_later_file_does_not_make_words_of_numbers(tmp_path, name):
+    rows = pd.DataFrame({"n": np.arange(40) % 9, "x": np.arange(40) / 8, "y": np.arange(40)})
+    rows.to_excel(tmp_path / "a.xlsx", index=False)
+    later = rows.astype({name: object})
+    later.loc[3, name] = "oops"
+    later.to_excel(tmp_path / "b.xlsx", index=False)
+    with pytest.raises(ValueError, match=rf"b.xlsx, row 5, column '{name}': .* got 'oops'"):
+        whole(open_files(tmp_path, "y", with_plain=True))
+    letters = rows.astype(str)
+    letters["y"] = "A" + letters["y"]
+    letters.to_excel(tmp_path / "b.xlsx", index=False)
+    assert open_files(tmp_path, "y", with_plain=True).kinds["y"] == "number"

@@ -120,18 +120,21 @@ def compare_censored(
     curve, before = _curves(model, y, censored, dist, groups)
     costs = -censored_logs(y, censored=censored, dist=dist, whole=model.is_count)
     can_be = np.isfinite(costs)
-    kept = metrics.selective_curve(costs[can_be], uncertainty=dist.std[can_be])
+    shown = Curve("share of rows kept", "NLL", [], [])
+    if can_be.any():
+        kept = metrics.selective_curve(costs[can_be], uncertainty=dist.std[can_be])
+        shown = Curve.of("share of rows kept", "NLL", kept.coverages, kept.values)
     n = counted(int(censored.sum()), "target")
     facts["note"] = "; ".join(
         filter(None, [facts["note"], f"{n} are censored: the truth is at least that"])
     )
-    shown = [f"≥ {value:.6g}" if one else value for value, one in zip(y, censored, strict=True)]
-    beside = {"truth": np.array(shown, object), "mean": columns["mean"], **ends, "std": dist.std}
+    truths = [f"≥ {value:.6g}" if one else value for value, one in zip(y, censored, strict=True)]
+    beside = {"truth": np.array(truths, object), "mean": columns["mean"], **ends, "std": dist.std}
     return {
         "task": "regression",
         "scores": scores,
         "calibration": curve,
-        "selective": Curve.of("share of rows kept", "NLL", kept.coverages, kept.values),
+        "selective": shown,
         "uncalibrated": before,
         "doubtful": doubtful(X, dist.std, beside, unit),
     }

@@ -3,33 +3,28 @@
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from batchensemble.cli.format import named
 from batchensemble.cli.series_names import names_of_fit
+from batchensemble.cli.typed_columns import read_typed
 from batchensemble.data.clocks import alike, strays
 from batchensemble.data.columns import Kind
-from batchensemble.data.date_columns import not_durations
 from batchensemble.data.doubts import doubts_about_covariates
-from batchensemble.data.durations import durations_in, seconds_of, spans_of
-from batchensemble.data.file_notation import Usual
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.file_parts import refuse_zones
 from batchensemble.data.frames import read_columns
 from batchensemble.data.notation import Notation
 from batchensemble.data.public_holidays import holiday_names
 from batchensemble.data.reading import TableFile, open_table
-from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.tables import check_told_apart
 from batchensemble.data.telling import tell
-from batchensemble.data.text import read_as, zone_of
-from batchensemble.data.units import doubts_about_series, numbers_of_fit
-from batchensemble.estimators.answers import with_zones, zones_of
+from batchensemble.data.text import zone_of
+from batchensemble.data.units import doubts_about_series
+from batchensemble.estimators.answers import with_zones
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.regressor import Regressor
@@ -103,7 +98,7 @@ def read_rows(
 ) -> pd.DataFrame:
     """Rows of a table as the model wants them; `kinds` may have more columns than it needs."""
     encoder = model.model_.encoder
-    return with_zones(encoder, _read(rows, file, kinds, notations, [encoder]))
+    return with_zones(encoder, read_typed(rows, file, kinds, notations, [encoder]))
 
 
 def read_series(
@@ -175,7 +170,7 @@ def series_in(
     encoders = model.model_.encoder.encoders_.values()
     parts = []
     for rows in file.batches():
-        parts.append(_read(rows, file, kinds, notations, encoders, usual))
+        parts.append(read_typed(rows, file, kinds, notations, encoders, usual))
         _check_zones(rows[model.time_col], parts[-1][model.time_col], model.panel_.times, file)
     if not parts:
         raise ValueError(f"{file.name}: expected rows of the series, got none; add some")
@@ -200,11 +195,6 @@ def series_in(
     return df, len(every) - len(frame)
 
 
-def usual_numbers(encoder: TableEncoder) -> dict[str, NDArray[np.float64]]:
-    """The numbers of fit by column, or quantiles of them."""
-    return {encoder.names_[j]: numbers for j, numbers in numbers_of_fit(encoder)}
-
-
 def _check_zones(written: pd.Series, read: pd.Series, of_fit: Any, file: TableFile) -> None:
     """All times have a zone, or none has, as in fit; and days begin by the same clock."""
     if not isinstance(of_fit, pd.DatetimeIndex):
@@ -217,42 +207,6 @@ def _check_zones(written: pd.Series, read: pd.Series, of_fit: Any, file: TableFi
                 alike(moments.tz_convert(zone_of(written)), of_fit)
             except ValueError as error:
                 raise ValueError(f"{file.name}: {error}") from None
-
-
-def _read(
-    rows: pd.DataFrame,
-    file: TableFile,
-    kinds: Mapping[str, Kind],
-    notations: Mapping[str, Notation],
-    encoders: Collection[TableEncoder],
-    usual: Usual = MappingProxyType({}),
-) -> pd.DataFrame:
-    """Columns as the encoders know them; where fit had durations, texts such as 08:30 are some."""
-    spans = {
-        name: seconds
-        for encoder in encoders
-        for name in spans_of(encoder) & {*kinds}
-        if (seconds := seconds_of(rows[name])) is not None
-    }
-    others = {name: kind for name, kind in kinds.items() if name not in spans}
-    usual = dict(usual)
-    for encoder in encoders:
-        usual |= usual_numbers(encoder)
-        _check_types(encoder, rows.drop(columns=[*spans]), file)
-    return read_as(rows, others, file, notations, usual).assign(**spans)[[*kinds]]
-
-
-def _check_types(encoder: TableEncoder, rows: pd.DataFrame, file: TableFile) -> None:
-    """Zones of dates, as far as they are there, and durations, which reading makes seconds of."""
-    for name, had_zones in zones_of(encoder).items():
-        if name in rows:
-            refuse_zones(rows[name], file, had_zones=had_zones, place="in fit")
-    found, spans = durations_in(rows, file), vars(encoder).get("spans_", ())
-    for name, kind, was_span in zip(encoder.names_, encoder.kinds_, spans, strict=False):
-        if name in found and kind == "number" and not was_span:
-            raise ValueError(f"{file.name}: {not_durations(name)}")
-        if was_span and name not in found and name in rows and rows[name].notna().any():
-            tell(f"column {name!r}: fit had durations, so these numbers are taken as seconds", 4)
 
 
 def long_frame(

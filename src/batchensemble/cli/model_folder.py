@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batchensemble.cli.columns import notations_of, table_kinds, usual_numbers
+from batchensemble.cli.columns import notations_of, table_kinds
 from batchensemble.cli.format import counted, named
 from batchensemble.cli.predictions import table_predictions
+from batchensemble.cli.typed_columns import usual_numbers
 from batchensemble.data.reading import TableFile
 from batchensemble.data.text import read_as, settle
 from batchensemble.data.vocabulary import Spelling

@@ -20,12 +20,12 @@ from batchensemble.cli.columns import (
     series_in,
     series_kinds,
     table_kinds,
-    usual_numbers,
 )
 from batchensemble.cli.predictions import forecast_columns
 from batchensemble.cli.request_values import NUMBERS, REQUEST, Rows, row_numbers, values_of
+from batchensemble.cli.typed_columns import usual_numbers
 from batchensemble.data.columns import Column, Columns, Kind
-from batchensemble.data.durations import seconds_of, spans_of
+from batchensemble.data.durations import spans_of
 from batchensemble.data.file_parts import refuse_zones
 from batchensemble.data.reading import open_csv
 from batchensemble.data.scalars import texts
@@ -243,7 +243,7 @@ class SeriesRequests:
         for name in rows[0]:
             cells, kind = [row[name] for row in rows], self.kinds[name]
             # Dates and durations are read, and the zones of dates checked, as those of files.
-            is_span = name in self.spans and seconds_of(pd.Series(cells, dtype=object)) is not None
+            is_span = name in self.spans and any(isinstance(cell, str) for cell in cells)
             columns[name] = (
                 texts(cells)
                 if kind == "date" or is_span

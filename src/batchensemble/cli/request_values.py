@@ -58,8 +58,10 @@ def values_of(
     is_span: bool = False,
 ) -> NDArray[Any]:
     """Texts are read as those of files for the model; numbers are what they are."""
-    if is_span and (seconds := seconds_of(pd.Series(cells, dtype=object))) is not None:
-        return np.asarray(seconds)
+    if is_span:
+        column = pd.Series(cells, row_numbers(cells), dtype=object, name=name)
+        if (seconds := seconds_of(column, REQUEST, "row")) is not None:
+            return np.asarray(seconds)
 
     def read(words: NDArray[Any]) -> Any:
         frame = pd.DataFrame({name: words}, index=row_numbers(cells), dtype=object)

@@ -142,8 +142,10 @@ def doubts_about_scores(scores: Mapping[str, float], task: str, n: int) -> list[
         constant = "no more accurate than always predicting the most common class"
         return [constant + (chance if may_be_chance else cure)]
     if "nll_of_constant" in scores:
-        if scores["nll"] < scores["nll_of_constant"] or math.isinf(scores["nll"]):  # see notes
+        if scores["nll"] < scores["nll_of_constant"]:
             return []
+        if math.isinf(scores["nll"]):
+            return ["a true value cannot be, by the model, so the NLL is infinite"]
         constant = "no better than one distribution for all rows"
         return [constant + (chance if may_be_chance else useless)]
     ours = scores["rmse"]

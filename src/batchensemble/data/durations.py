@@ -15,7 +15,8 @@ from batchensemble.data.reading import TableFile
 from batchensemble.data.scalars import is_missing
 
 TYPES = ("duration", "time32", "time64", "timedelta64")  # of Arrow and numpy
-_WRITTEN = re.compile(r"-?\d+ days?|(-?\d+ days? )?\+?\d{1,2}:\d\d(:\d\d(\.\d{1,9})?)?")
+_DAYS = r"-?\d{1,5} days?"
+_WRITTEN = re.compile(rf"{_DAYS}|({_DAYS} )?\+?\d{{1,2}}:[0-5]\d(:[0-5]\d(\.\d{{1,9}})?)?")
 
 
 def durations_in(rows: pd.DataFrame, file: TableFile) -> frozenset[str]:
@@ -41,15 +42,23 @@ def spans_of(encoder: Any) -> frozenset[str]:
     return frozenset(name for name, is_span in zip(encoder.names_, spans, strict=False) if is_span)
 
 
-def seconds_of(cells: pd.Series) -> pd.Series | None:
-    """Those of texts, if all are durations or times of day."""
-    if not all(isinstance(cell, str) for cell in cells.dropna()):
+def seconds_of(cells: pd.Series, file: str, unit: str) -> pd.Series | None:
+    """Those of texts, if there is a duration or a time of day; numbers beside them are seconds."""
+    values = cells.astype(object).where(cells.notna(), None)
+    is_text = np.array([isinstance(value, str) for value in values], dtype=bool)
+    texts, is_gap = trimmed(values[is_text].to_numpy(dtype=object))
+    words = pd.Series(texts, values.index[is_text])[~is_gap]
+    is_written = np.array([bool(_WRITTEN.fullmatch(word)) for word in words], dtype=bool)
+    if not is_written.any():
         return None
-    texts, is_gap = trimmed(cells.astype(object).where(cells.notna(), None).to_numpy(object))
-    words = texts[~is_gap]
-    if not len(words) or not all(map(_WRITTEN.fullmatch, words)):
-        return None
-    whole = [f"{word}:00" if word.count(":") == 1 else word for word in words]
-    seconds = pd.Series(np.nan, cells.index)
-    seconds[~is_gap] = pd.to_timedelta(whole).total_seconds()
+    others = pd.to_numeric(words[~is_written], errors="coerce")
+    for row in others.index[~np.isfinite(others)][:1]:
+        raise ValueError(
+            f"{file}, {unit} {row}, column {cells.name!r}: expected a duration or a time of day "
+            f"such as 08:30, or seconds, got {cells[row]!r:.80}; correct the cell, or empty it"
+        )
+    written = [word if word.count(":") != 1 else f"{word}:00" for word in words[is_written]]
+    seconds = pd.to_numeric(values.where(~is_text, None)).astype(float)
+    seconds[others.index] = others
+    seconds[words.index[is_written]] = pd.to_timedelta(written).total_seconds()
     return seconds

@@ -29,7 +29,7 @@ from batchensemble.data.reading import TableFile
 from batchensemble.data.refusals import PERCENT, advice, expected, typed_percent
 from batchensemble.data.scalars import GAPS
 from batchensemble.data.telling import tell
-from batchensemble.data.vocabulary import MIDNIGHT
+from batchensemble.data.vocabulary import without_midnight
 from batchensemble.data.zones import zone_of_texts
 
 _OF_BATCH = re.compile(r"row (\d+) \(counted from 0\)")
@@ -258,7 +258,7 @@ def _with_words(column: Column) -> Column:
     if column.kind != "date" or column.is_zoned:
         return column
     dates = pd.DatetimeIndex(column.values)
-    words = [None if pd.isna(date) else str(date).removesuffix(MIDNIGHT) for date in dates]
+    words = [None if pd.isna(date) else without_midnight(str(date)) for date in dates]
     return Column(column.name, "category", np.array(words, dtype=object))
 
 

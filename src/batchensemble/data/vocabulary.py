@@ -14,7 +14,7 @@ from batchensemble.words import one_of
 
 Vocabulary = dict[str, list[str | None]]
 MOST_WORDS = 100  # of a column that is expected to have the same ones again
-MIDNIGHT = " 00:00:00"  # of a day
+_MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d) 00:00:00")
 _TRUTHS = {"True", "False"}
 _ALL_TRUTHS = [{"True"}, {"False"}, _TRUTHS]
 _TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d))?")
@@ -65,9 +65,15 @@ class Spelling:
         return self(word) in self._known
 
 
+def without_midnight(word: str) -> str:
+    """A day has no hour."""
+    return found[1] if (found := _MIDNIGHT.fullmatch(word)) else word
+
+
 def _meaning(word: str | None) -> str | None:
     """How the number, truth or gap that a word stands for is named; any other word is itself."""
-    word = unicodedata.normalize("NFC", (word or "").strip()).removesuffix(MIDNIGHT)
+    word = unicodedata.normalize("NFC", (word or "").strip())
+    word = without_midnight(word)
     if word in GAPS:
         return None
     if word.capitalize() in _TRUTHS:
