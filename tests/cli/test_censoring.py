@@ -176,7 +176,17 @@ def test_a_known_value_that_cannot_be_is_named_and_the_others_are_scored(folder)
     said = " ".join(folder("evaluate", "days.be", "odd.csv", "-o", "odd.html").stdout.split())
     assert "1 target cannot be (positive: never below 0), so the NLL is infinite" in said
     assert "no better than" not in said
-    assert "Some true value cannot be, by the model" in Path("odd.html").read_text()
-    frame.assign(days=-1.0 - frame["days"], alive="no").to_csv("odd.csv", index=False)
+    assert (
+        "The model rules out a true value, so the NLL is infinite" in Path("odd.html").read_text()
+    )
+
+
+def test_a_file_of_nothing_but_values_that_cannot_be_is_answered(folder):
+    frame = patients("days.csv", 200)
+    frame["days"] = frame["days"].clip(upper=20)
+    frame.to_csv("days.csv", index=False)
+    bounds = ("--target-kind", "bounded", "--target-bounds", 0, 20)
+    folder("fit", "days.csv", *FIT, *bounds)
+    frame.assign(days=frame["days"] + 30).to_csv("odd.csv", index=False)
     said = " ".join(folder("evaluate", "days.be", "odd.csv", "-o", "odd.html").stdout.split())
-    assert "200 targets cannot be (positive: never below 0), so the NLL is infinite" in said
+    assert "200 targets cannot be (bounded: from 0 to 20), so the NLL is infinite" in said

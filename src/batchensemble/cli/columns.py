@@ -39,7 +39,7 @@ def open_new(path: Path, options: FileOptions) -> Iterator[TableFile]:
     """A file for a model; what is in doubt about its letters or sheet is told when it is read."""
     with open_table(path, options) as file:
         yield file
-        for note in [n for n in file.notes if file.is_text or n.endswith("--sheet")]:
+        for note in file.notes:
             tell(note, 2)
 
 

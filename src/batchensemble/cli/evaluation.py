@@ -100,14 +100,18 @@ class Evaluation:
         if "accuracy_of_commonest" not in self.scores or is_more_accurate(self.scores):
             return ""
         right, baseline = self.scores["accuracy"], self.scores["accuracy_of_commonest"]
-        is_few = self.n_rows < FEWEST_ROWS
-        so = "judge it by its probabilities"
-        so = "in so few rows that may be chance: evaluate it on more" if is_few else so
         than = "less accurate than" if right < baseline else "no more accurate than"
         return (
             f"{than} always predicting the most common class: {percent(right)} of the rows are "
-            f"right, against {percent(baseline)}; {so}"
+            f"right, against {percent(baseline)}; {self.advice}"
         )
+
+    @property
+    def advice(self) -> str:
+        """What to do about a verdict."""
+        if self.n_rows < FEWEST_ROWS:
+            return "in so few rows that may be chance: evaluate it on more"
+        return "judge it by its probabilities"
 
     @property
     def judged_on(self) -> str:

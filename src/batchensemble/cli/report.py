@@ -67,7 +67,7 @@ def rendered(template: str, **content: Any) -> str:
 def page_content(model: Any, path: Path, evaluation: Evaluation) -> dict[str, Any]:
     """What a page says about the predictions of one target, but for its title."""
     look_of_model = look(model.method)
-    by_what = evaluation.verdict.partition("; ")[2]
+    by_what = evaluation.advice if evaluation.verdict else ""
     scores = in_words(
         evaluation.scores,
         target=evaluation.target,
@@ -143,16 +143,13 @@ def _promises(evaluation: Evaluation, look_of_model: Look) -> list[Chart]:
         counts=promised.counts,
     )
     notes = ["Larger dots: more rows.", "After calibration."][: 1 + bool(evaluation.n_calibrated)]
-    charts = [
-        replace(first, note=" ".join([*(notes if is_classes else ()), BAND])),
-        replace(
-            curve(titles[1], kept.at, [(look_of_model, worth)], x=kept.x, y=kept.y),
-            note=BAND * is_classes,
-        ),
-    ]
-    # One point is a number, and stands in the table.
-    enough = [len({*promised.at}) > 1, len({*kept.at}) > 1]
-    return [chart for chart, is_enough in zip(charts, enough, strict=True) if is_enough]
+    charts = []  # one point is a number, and stands in the table
+    if len({*promised.at}) > 1:
+        charts.append(replace(first, note=" ".join([*(notes if is_classes else ()), BAND])))
+    if len({*kept.at}) > 1:
+        second = curve(titles[1], kept.at, [(look_of_model, worth)], x=kept.x, y=kept.y)
+        charts.append(replace(second, note=BAND * is_classes))
+    return charts
 
 
 def _with_errors(shares: Sequence[float], n: Sequence[int]) -> list[MeanSE | float]:

@@ -145,7 +145,7 @@ def doubts_about_scores(scores: Mapping[str, float], task: str, n: int) -> list[
         if scores["nll"] < scores["nll_of_constant"]:
             return []
         if math.isinf(scores["nll"]):
-            return ["a true value cannot be, by the model, so the NLL is infinite"]
+            return ["the NLL is infinite: the model rules out a true value"]
         constant = "no better than one distribution for all rows"
         return [constant + (chance if may_be_chance else useless)]
     ours = scores["rmse"]

@@ -52,7 +52,7 @@ def in_short(evaluation: Evaluation) -> str:
             f"{brief(scores['nll'])} instead of {brief(scores['nll_of_constant'])}."
         )
         if math.isinf(scores["nll"]):
-            said = "Some true value cannot be, by the model: see the note."
+            said = "The model rules out a true value, so the NLL is infinite."
         return f"{said} {_of_coverage(evaluation, 'coverage', 'intervals')}"
     name = next(name for name in TRIVIAL if name in scores)
     ours, theirs = scores["rmse"], scores[name]

@@ -107,7 +107,8 @@ class ExcelFile:
         )
         self._rows = rows.iloc[:, full].set_axis(self.names, axis=1).map(_plain)
         self._rows.index = self._rows.index + 1  # as the spreadsheet counts
-        self.notes += [note for j in range(len(full)) if (note := self._words_among_numbers(j))]
+        odd = (self._words_among_numbers(j) for j in range(len(full)))
+        self.found.words = [note for note in odd if note]
 
     def _words_among_numbers(self, j: int) -> str:
         """A note about a column that would be numbers without a few words; gaps are taken out."""

@@ -77,6 +77,7 @@ class Found:
     signs    beside numbers, where their model expects none
     dates    with names of months, where their model expects none
     told     the columns of which the user knows how they are read
+    words    notes on columns that would be numbers without a few words
     """
 
     marks: dict[str, str] = field(default_factory=dict)
@@ -84,6 +85,7 @@ class Found:
     signs: dict[str, str] = field(default_factory=dict)
     dates: dict[str, Notation] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
+    words: list[str] = field(default_factory=list)
 
 
 PLAIN = Notation()

@@ -156,7 +156,8 @@ class TableFiles:
                     start += len(frame)
                     kept = frame[~np.isin(frame.index, self.left_out)]
                     yield self._in_zones(kept), len(rows) - len(frame)
-                self.notes.extend(note for note in file.notes if note not in self.notes)
+                told = dict.fromkeys([*self.notes, *file.notes, *file.found.words])
+                self.notes[:] = told
 
     def _with_target(self, frame: pd.DataFrame, file: TableFile) -> pd.DataFrame:
         gaps = frame[self.target].isna()

@@ -102,7 +102,7 @@ def read_file(
             read,
             kinds,
             {n: c.note for n, c in columns.items() if c.note and n not in words},
-            tuple(file.notes),
+            (*file.notes, *file.found.words),
             file.nameless,
             {n: c.notation for n, c in columns.items() if c.notation != PLAIN and n not in named},
             {n: c.example for n, c in columns.items() if c.example and n not in named},

@@ -77,7 +77,7 @@ def reproduce(
     measured = [] if methods else measured
     left_out += not_run(only, here, chosen, words)
     if "costs" in only and not measured:
-        left_out.append("costs, which compare all methods on data that are not of ablations alone")
+        left_out.append("costs, which are of all methods together, and not of Ackley's function")
     session.check({name: fingerprint(name) for name in here})
     with session.compiling(measured):
         session.run(units, additions)
