@@ -26,8 +26,17 @@ offset = pd.tseries.frequencies.to_offset
         ("B", 5),
         ("D", 7),
         ("2D", 1),
-        ("7D", 1),
+        ("24h", 7),
+        ("1440min", 7),
+        ("7D", 52),
+        ("168h", 52),
+        ("14D", 26),
+        ("10D", 1),
+        ("364D", 1),
+        ("84h", 2),
+        ("36h", 1),
         ("h", 24),
+        ("60min", 24),
         ("6h", 4),
         ("7h", 1),
         ("15min", 96),
@@ -36,17 +45,52 @@ offset = pd.tseries.frequencies.to_offset
         ("ms", 1),
         ("200ms", 432_000),
         ("5us", 1),
-        ("bh", 1),
+        ("bh", 8),
+        ("2bh", 4),
+        ("C", 5),
+        ("WOM-1FRI", 12),
+        ("2WOM-3MON", 6),
+        ("CBMS", 12),
+        ("CBME", 12),
+        ("SMS", 24),
+        ("SME", 24),
+        ("REQ-L-DEC-SAT-1", 4),
     ],
 )
 def test_a_season_is_what_people_mean_in_whole_steps(freq, steps):
     assert season_length(offset(freq)) == steps
 
 
-def test_integers_and_offsets_made_by_hand_have_no_season_and_no_calendar():
+OFFSETS = pd.offsets
+
+
+@pytest.mark.parametrize(
+    ("freq", "steps"),
+    [
+        (pd.DateOffset(days=1), 7),
+        (pd.DateOffset(weeks=2), 26),
+        (pd.DateOffset(2, months=1), 6),
+        (pd.DateOffset(months=1, day=15), 12),
+        (pd.DateOffset(years=1), 1),
+        (pd.DateOffset(hours=6), 4),
+        (pd.DateOffset(months=1, days=3), 1),
+        (pd.DateOffset(day=15), 1),
+        (OFFSETS.LastWeekOfMonth(weekday=4), 12),
+        (OFFSETS.CustomBusinessDay(weekmask="Mon Tue Wed Thu Fri Sat"), 6),
+        (OFFSETS.BusinessHour(start="08:00", end="12:00"), 4),
+        (OFFSETS.BusinessHour(start=["09:00", "13:30"], end=["12:00", "17:30"]), 7),
+        (OFFSETS.CustomBusinessHour(start="22:00", end="02:00"), 4),
+        (OFFSETS.BusinessHour(start="08:30", end="12:00"), 1),
+    ],
+)
+def test_a_season_of_an_offset_made_by_hand_is_that_of_its_name(freq, steps):
+    assert season_length(freq) == steps
+
+
+def test_integers_have_no_season_and_neither_they_nor_offsets_made_by_hand_a_calendar():
     for freq in (1, 5, pd.DateOffset(months=1)):
         times = pd.date_range("2020-01-15", periods=4, freq="D")
-        assert season_length(freq) == 1
+        assert season_length(freq) == (1 if isinstance(freq, int) else 12)
         assert calendar(pd.Index([1, 2]) if isinstance(freq, int) else times, freq).shape[1] == 0
 
 

@@ -141,6 +141,33 @@ def test_crps_keeps_its_digits_where_slopes_grow_far_or_little_is_inside():
         assert found == pytest.approx(integral(squares, [*cuts, y]), rel=2e-9)
 
 
+@TAILS
+@EACH
+def test_crps_of_many_members_costs_in_proportion_to_them_and_loses_no_digit(
+    transform, tails, monkeypatch
+):
+    n_evaluated = []
+
+    def counted(z):
+        n_evaluated.append(z.size)
+        return special.ndtr(z)
+
+    def asked(k):
+        random = np.random.default_rng(k)
+        means = np.array([[0.5], [2.0], [4.0]]) + random.normal(0, 0.3, (3, k))
+        variances = np.exp(2 * random.uniform(-1.6, -0.8, (3, k)))
+        dist, y = TransformedPredictive(means, variances, *tails, transform), [0.1, 3.0, 4.9]
+        n_evaluated.clear()
+        return dist.crps(y), sum(n_evaluated) / k, (dist, y)
+
+    monkeypatch.setattr(module, "ndtr", counted)
+    few, many = asked(4), asked(100)
+    assert many[1] < 3 * few[1]
+    monkeypatch.setattr(module, "EVEN", 1e-9)  # each Gaussian is cut at its own places
+    dist, y = many[2]
+    np.testing.assert_allclose(many[0], dist.crps(y), rtol=1e-10)
+
+
 def test_crps_of_a_plain_gaussian_above_zero_is_that_of_scoringrules():
     random = np.random.default_rng(0)
     mean, std, y = random.uniform(-1, 2, 50), random.uniform(0.2, 2, 50), random.uniform(0, 3, 50)

@@ -8,8 +8,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 # How many steps make the season that people mean, by the first word of a pandas frequency.
-_SEASONS = {"Y": 1, "A": 1, "Q": 4, "M": 12, "W": 52, "B": 5, "D": 7, "h": 24, "min": 60, "s": 60}
-_DAY = pd.Timedelta(days=1)
+_SEASONS = {"Y": 1, "A": 1, "Q": 4, "M": 12, "W": 52, "B": 5, "REQ": 4}
+_SEASONS |= dict.fromkeys(("WOM", "LWOM", "CBMS", "CBME"), 12)
+_SEASONS |= dict.fromkeys(("SMS", "SME"), 24) | dict.fromkeys(("HYS", "HYE"), 2)
+_SHORT_SEASONS = {pd.Timedelta(minutes=1): 60, pd.Timedelta(seconds=1): 60}
+_BY_HAND = {"years": "YS", "months": "MS", "weeks": "W", "days": "D", "hours": "h"}
+_BY_HAND |= {"minutes": "min", "seconds": "s"}
+_DAY, _WEEK = pd.Timedelta(days=1), pd.Timedelta(days=7)
 LONGEST = 10**6  # steps in a season: of shorter ones than a tenth of a second, nobody has days
 
 
@@ -19,13 +24,29 @@ def season_length(freq: pd.offsets.BaseOffset | int) -> int:
     1, no season, for years, for plain integers, and where it would not be a whole number of steps
     or more than a million.
     """
-    if isinstance(freq, int):
-        return 1
-    if isinstance(freq, pd.offsets.Tick) and freq.n > 1 and pd.Timedelta(freq) < _DAY:
-        steps = _DAY / pd.Timedelta(freq)
-    else:
-        steps = _SEASONS.get(_word(freq), 1) / freq.n
+    steps = 1 if isinstance(freq, int) else _steps_in_season(freq)
     return int(steps) if 1 <= steps <= LONGEST and steps == int(steps) else 1
+
+
+def _steps_in_season(freq: pd.offsets.BaseOffset) -> float:
+    """A day, a week or a year, of 52 weeks, divided by the step."""
+    if type(freq) is pd.DateOffset:  # made by hand
+        units = [unit for unit in freq.kwds if unit in _BY_HAND]
+        if len(units) != 1:
+            return 1
+        n = freq.n * freq.kwds[units[0]]
+        return _steps_in_season(pd.tseries.frequencies.to_offset(f"{n}{_BY_HAND[units[0]]}"))
+    if isinstance(freq, pd.offsets.Tick | pd.offsets.Day):
+        span = freq.n * _DAY if isinstance(freq, pd.offsets.Day) else pd.Timedelta(freq)
+        if span < _DAY:
+            return _SHORT_SEASONS.get(span, _DAY / span)
+        return _WEEK / span if span % _WEEK else 52 * (_WEEK / span)
+    if isinstance(freq, pd.offsets.BusinessHour):
+        opened = zip(freq.start, freq.end, strict=True)
+        return sum((b.hour - a.hour) % 24 + (b.minute - a.minute) / 60 for a, b in opened) / freq.n
+    if isinstance(freq, pd.offsets.CustomBusinessDay):
+        return int(freq.calendar.weekmask.sum()) / freq.n
+    return _SEASONS.get(_word(freq), 1) / freq.n
 
 
 def seasons_of(freq: pd.offsets.BaseOffset | int, season: int) -> tuple[int, ...]:

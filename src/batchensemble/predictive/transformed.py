@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from batchensemble.predictive.base import MixturePredictive, chunks, read_only
@@ -19,6 +19,7 @@ MILD = (0.02, 3.0)  # standard deviations in units of 1 / rate
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(32)
 CRPS_NODES, CRPS_WEIGHTS = np.polynomial.legendre.leggauss(18)
 CUTS = np.array([-7.5, 0.0, 7.5])  # standard deviations: few cuts and many nodes err least
+EVEN = 5.0  # the narrowest part's: as short a piece needs no cut at a part's own places
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,34 +123,40 @@ class TransformedPredictive(MixturePredictive):
         targets, transform = self._truths(y), self.transform
         inside = np.clip(targets, transform.low, transform.high)
         at = transform.inverse(inside)
-        means, stds, weights = self.latent._parts()
-        shares = np.full(means.shape[1], 1 / means.shape[1]) if weights is None else weights
-        ends = transform.knots
-        out = np.empty(len(self))
-        n_cuts = means.shape[1] * len(CUTS) + len(ends) + 1
-        reach = REACH * stds
+        means, stds, _ = self.latent._parts()
+        ends, reach = transform.knots, REACH * stds
         is_free = ((means - reach >= ends[0]) & (means + reach <= ends[-1])).all(axis=1)
         is_same = is_free if not any(transform.rates) else np.zeros(len(self), bool)  # Y = Z
+        out = np.empty(len(self))
         out[is_same] = self.latent[is_same].crps(at[is_same])
-        others = np.flatnonzero(~is_same)
-        for some in chunks(len(others), n_cuts * len(CRPS_NODES)):
-            rows = others[some]
-            m, s, truth = means[rows, :, None], stds[rows, :, None], at[rows, None]
-            cuts = (m + s * CUTS).reshape(len(m), -1)
-            low, high = cuts.min(axis=1, keepdims=True), cuts.max(axis=1, keepdims=True)
-            low, high = np.minimum(low, truth), np.maximum(high, truth)
-            bends = np.clip(ends, low, high)
-            cuts = np.sort(np.hstack([cuts, bends, truth]), axis=1)
-            cuts = np.clip(cuts, ends[0], ends[-1])
-            half = 0.5 * np.diff(cuts)[..., None]
-            z = 0.5 * (cuts[:, 1:] + cuts[:, :-1])[..., None] + half * CRPS_NODES
-            flat = z.reshape(len(m), -1)
-            below = np.zeros_like(flat)
-            for k, share in enumerate(shares):
-                below += share * ndtr((flat - m[:, k]) / s[:, k])
-            squares = np.square(below - (flat >= truth)) * np.exp(transform.log_slope(flat))
-            out[rows] = (squares.reshape(z.shape) * half * CRPS_WEIGHTS).sum(axis=(1, 2))
+        sizes = np.where(is_same, 0, _n_cuts(means, stds))
+        for size in np.unique(sizes[~is_same]).tolist():
+            alike = np.flatnonzero(sizes == size)
+            for some in chunks(len(alike), (size + len(ends) + 1) * len(CRPS_NODES)):
+                rows = alike[some]
+                out[rows] = self._crps_in_pieces(rows, at[rows, None], size)
         return out + np.abs(targets - inside)
+
+    def _crps_in_pieces(self, rows: Array, truth: Array, size: int) -> Array:
+        """Of some rows, whose Gaussians are cut at `size` places."""
+        parts_means, parts_stds, weights = self.latent._parts()
+        m, s, ends = parts_means[rows], parts_stds[rows], self.transform.knots
+        shares = np.full(m.shape[1], 1 / m.shape[1]) if weights is None else weights
+        cuts = (m[..., None] + s[..., None] * CUTS).reshape(len(m), -1)
+        low, high = cuts.min(axis=1, keepdims=True), cuts.max(axis=1, keepdims=True)
+        if size < cuts.shape[1]:
+            cuts = np.linspace(low[:, 0], high[:, 0], size, axis=1)
+        bends = np.clip(ends, np.minimum(low, truth), np.maximum(high, truth))
+        cuts = np.clip(np.sort(np.hstack([cuts, bends, truth]), axis=1), ends[0], ends[-1])
+        half = 0.5 * np.diff(cuts)[..., None]
+        z = 0.5 * (cuts[:, 1:] + cuts[:, :-1])[..., None] + half * CRPS_NODES
+        flat = z.reshape(len(m), -1)
+        below = np.zeros_like(flat)
+        for k, share in enumerate(shares):
+            below += share * ndtr((flat - m[:, [k]]) / s[:, [k]])
+        squares = np.square(below - (flat >= truth)) * np.exp(self.transform.log_slope(flat))
+        total: Array = (squares.reshape(z.shape) * half * CRPS_WEIGHTS).sum(axis=(1, 2))
+        return total
 
     def sample(self, n: int, rng: Rng) -> Array:
         """(samples, n) independent draws; `rng` is a numpy Generator or a seed."""
@@ -185,6 +192,19 @@ class TransformedPredictive(MixturePredictive):
         shares = 1 / means.shape[1] if weights is None else weights
         total: Array = logsumexp(logs, axis=1, b=shares)
         return total
+
+
+def _n_cuts(means: Array, stds: Array) -> NDArray[np.int64]:
+    """(rows,), at how many places Gaussians (rows, parts) are cut for the CRPS.
+
+    Each at its own, or all at evenly spaced ones (a power of two and one), whichever are fewer.
+    """
+    own = means.shape[1] * len(CUTS)
+    extent = (means + CUTS[-1] * stds).max(axis=1) - (means + CUTS[0] * stds).min(axis=1)
+    with np.errstate(over="ignore"):
+        pieces = extent / (EVEN * stds.min(axis=1))
+    even = 2 ** np.ceil(np.log2(np.clip(pieces, 1, own))) + 1
+    return np.minimum(even, own).astype(np.int64)
 
 
 def _moments(transform: Transform, means: Array, stds: Array) -> tuple[Array, Array]:
