@@ -292,6 +292,7 @@ def test_a_bad_file_is_named_and_those_before_it_stay(shell, new):
 )
 def test_what_cannot_be_done_says_why(shell, new, words, message):
     assert message in " ".join(shell("predict", *words, code=1).stderr.split())
+    assert not Path("out").exists()
 
 
 def test_a_cluster_is_for_many_files(shell, new):

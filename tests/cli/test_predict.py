@@ -25,6 +25,7 @@ def test_columns_known_ahead_are_asked_for_and_used(shell):
     series = ("-t", "sales", "--time", "month", "--series", "store", "--horizon", "4")
     done = shell("fit", "sales.csv", *series, "--future", "holidays", "-o", "f.be", *QUICK)
     assert "number holidays" in plain(done.stdout)
+    assert "Next: batchensemble predict f.be --ahead ahead.csv" in done.stdout
     asked = shell("predict", "f.be", code=1).stderr
     assert "this model needs --ahead, a file with the future values of 'holidays'" in asked
     refused = shell("predict", "sales.be", "--ahead", "sales.csv", code=1).stderr
@@ -35,6 +36,24 @@ def test_columns_known_ahead_are_asked_for_and_used(shell):
     ahead.assign(holidays=30).to_csv("ahead.csv", index=False)
     answers.append(shell("predict", "f.be", "--ahead", "ahead.csv").stdout)
     assert answers[0] != answers[1]
+
+
+def test_rows_ahead_of_unknown_series_are_named_and_those_of_new_ones_are_not(shell):
+    series = ("-t", "sales", "--time", "month", "--series", "store", "--horizon", "4")
+    shell("fit", "sales.csv", *series, "--future", "holidays", "-o", "f.be", *QUICK)
+    ahead = sales().query("'2022-01-01' <= month < '2022-05-01'").drop(columns="sales")
+    known = ahead["store"].unique()[0]
+    more = ahead[ahead["store"] == known].assign(store="Jena")
+    pd.concat([ahead, more]).to_csv("ahead.csv", index=False)
+    done = shell("predict", "f.be", "--ahead", "ahead.csv", "-o", "out.csv")
+    assert "ahead.csv: ignored the rows of 1 unknown series ('Jena')" in plain(done.stderr)
+    assert set(pd.read_csv("out.csv")["store"]) == set(ahead["store"])
+    old = sales().query("month < '2022-01-01'")
+    more = old[old["store"] == known].assign(store="Jena")
+    pd.concat([old, more]).to_csv("old.csv", index=False)
+    done = shell("predict", "f.be", "old.csv", "--ahead", "ahead.csv", "-o", "out.csv")
+    assert "ignored" not in done.stderr
+    assert "Jena" in set(pd.read_csv("out.csv")["store"])
 
 
 def test_pipes_go_in_and_out(shell):

@@ -12,6 +12,12 @@ def stamped(freq, unit, most, n=24):
     return pd.date_range("2020-01-06", periods=n, freq=freq) + pd.to_timedelta(late, unit)
 
 
+def on_day(day, freq):
+    """Or, in months without that day, on the last."""
+    firsts = pd.date_range("2020-02-01", periods=24, freq=freq)
+    return firsts + pd.to_timedelta(np.minimum(day, firsts.days_in_month) - 1, "D")
+
+
 @pytest.mark.parametrize(
     ("times", "words"),
     [
@@ -26,6 +32,9 @@ def stamped(freq, unit, most, n=24):
             pd.date_range("2020-01-01", periods=24, freq="QS") + pd.Timedelta(1, "D"),
             "quarterly, on day 2 of a month",
         ),
+        (on_day(30, "MS"), "monthly, on day 30 of a month: pass freq='MS' "),
+        (on_day(29, "MS"), "monthly, on day 29 of a month: pass freq='MS' "),
+        (on_day(30, "QS-FEB"), "quarterly, on day 30 of a month: pass freq='QS' "),
         (stamped("D", "h", 20), "daily, but at different hours"),
         (stamped("h", "min", 50).tz_localize("Europe/Berlin"), "hourly, but at different minutes"),
     ],

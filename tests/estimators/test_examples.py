@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from fixtures import regression_table
 
-from batchensemble import Classifier, Regressor, load
+from batchensemble import BatchEnsembleWarning, Classifier, Regressor, load
+from batchensemble.modelfile.persistence import describe
 from batchensemble.training.losses import GaussianNLL
 
 TINY = {"epochs": 3, "hidden": (8,), "n_members": 2, "random_state": 0}
@@ -241,6 +242,24 @@ def test_a_second_fit_with_a_warm_start_is_an_update_and_without_one_it_forgets(
     assert np.array_equal(warm.predict(x), updated.predict(x))
     assert np.array_equal(cold.predict(x), Regressor(**TINY).fit(new, its).predict(x))
     assert not np.allclose(warm.predict(x), cold.predict(x))
+
+
+def test_parameters_of_which_an_update_takes_no_notice_are_named_and_the_file_tells_the_truth(
+    tmp_path,
+):
+    x, y = regression_table(100)
+    model = Regressor(**TINY, warm_start=True).fit(x, y)
+    trained = model.settings_["hidden"]
+    model.set_params(hidden=list(trained), lr=1e-4).fit(x, y)
+    model.set_params(method="single", hidden=(3,))
+    said = r"first fit and ignores method='single', hidden=\(3,\); to have"
+    with pytest.warns(BatchEnsembleWarning, match=said) as told:
+        model.fit(x, y)
+    assert {one.filename for one in told} == {__file__}
+    model.save(tmp_path / "m.be")
+    about = describe(tmp_path / "m.be")
+    assert about["method"] == about["settings"]["method"] == "batch_ensemble"
+    assert about["settings"]["hidden"] == list(trained)
 
 
 def test_an_update_forgets_the_calibration_and_one_that_fails_nothing():

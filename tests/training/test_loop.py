@@ -198,7 +198,9 @@ def test_rows_and_generators_must_fit_the_bank():
     "option", [{"patience": 3}, {"time_limit": 5.0}, {"keep_on_interrupt": True}]
 )
 def test_one_by_one_refuses_what_is_about_the_ensemble(option):
-    with pytest.raises(ValueError, match="one by one cannot have early stopping"):
+    with pytest.raises(
+        ValueError, match=r"one by one cannot have .*validation_fraction=0 without eval_set"
+    ):
         fit(bank(), Training(epochs=1, **option), one_by_one=True)
 
 

@@ -242,7 +242,7 @@ def long_frame(
                     f"{file}: expected {roles} that are whole numbers in {name!r}, got {value:g}; "
                     "correct it, or name another column"
                 )
-            check_told_apart(whole, roles, file)
+            check_told_apart(whole, roles, file, "shorten them")
             frame[name] = whole.astype(np.int64)
     if kinds[time] not in ("date", "number"):
         raise ValueError(

@@ -380,7 +380,8 @@ def fit(
             print_warning(console, warning)
         about = f"{model.n_parameters_:,} parameters, {size(path.stat().st_size)}"
         console.print(f"Model: [bold]{escape(str(path))}[/] ({about})", soft_wrap=True)
-        print_next(console, path, "" if time else " new.csv")
+        new_file = " --ahead ahead.csv" if future else ""
+        print_next(console, path, new_file if time else " new.csv")
         if json:
             kind = {"target_kind": model.target_kind_} if hasattr(model, "target_kind_") else {}
             kind |= {"targets": origins} if origins else {}

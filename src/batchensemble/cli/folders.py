@@ -20,8 +20,8 @@ from batchensemble.data.file_lists import is_pattern, list_files
 from batchensemble.data.file_options import FileOptions
 from batchensemble.data.reading import EXCEL, PIPE, is_table
 from batchensemble.data.table_files import has_rows
-from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.modelfile.files import locked, make_folder, replacing
+from batchensemble.modelfile.persistence import describe
 
 ABOUT = ".predictions.json"  # in the folder: of which model they are, how and which were made
 COARSEST_TIME = 0.02  # in seconds, of common file systems
@@ -38,8 +38,6 @@ class Predictor:
 
     def __init__(self, model: Path, device: str, how: dict[str, Any]) -> None:
         self.model, self.how = load_models(model, device), how
-        if isinstance(self.model, Forecaster):
-            raise ValueError("a folder is for tables, and this model is a forecaster; name a file")
 
     def predict(self, source: Path, out: Path) -> int:
         """How many rows were predicted; of none there is no file, or no longer."""
@@ -77,6 +75,8 @@ def predict_folder(
     if out == PIPE or out.is_file() or (is_table(out) and not out.is_dir()):
         got = "" if out == PIPE else f", got the file {out}"
         raise ValueError(f"many files are predicted into a folder{got}: add -o FOLDER")
+    if model.is_file() and describe(model).get("task") == "forecast":
+        raise ValueError("a folder is for tables, and this model is a forecaster; name a file")
     outputs = _outputs(_inputs(data, out), _fixed_part(data), out)
     how = {"coverage": coverage, "keep": list(keep), "options": options}
     about = _about(model, how)

@@ -18,10 +18,12 @@ from batchensemble.cli.columns import (
     table_kinds,
 )
 from batchensemble.cli.errors import about_file
+from batchensemble.cli.format import named
 from batchensemble.cli.known_series import with_future, with_history
 from batchensemble.data.arrow import BATCH
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.reading import PIPE, TableFile, is_table
+from batchensemble.data.telling import tell
 from batchensemble.data.writing import TableWriter, check_place, check_written
 from batchensemble.estimators.answers import prediction_columns
 from batchensemble.estimators.classifier import Classifier
@@ -147,8 +149,27 @@ def forecast(
     df = None if history is None else read_series(model, history, options)[0]
     alike = options if history is None or ahead is None else _of_other(options, history, ahead)
     future = None if ahead is None else read_series(model, ahead, alike, is_ahead=True)[0]
+    if future is not None:
+        _tell_of_unknown(model, df, future, ahead)
     with about_file(" and ".join(str(path) for path in (history, ahead) if path)):
         return forecast_columns(model, df, future, horizon, coverage)
+
+
+def _tell_of_unknown(
+    model: Forecaster, df: pd.DataFrame | None, future: pd.DataFrame, ahead: Path | None
+) -> None:
+    """Warn of series whose rows ahead are ignored, since they have no history."""
+    series = model.id_col
+    if series not in future:
+        return
+    known = {*model.panel_.ids.tolist(), *(() if df is None or series not in df else df[series])}
+    unknown = sorted(str(name) for name in set(future[series]) - known)
+    if unknown:
+        tell(
+            f"{ahead}: ignored the rows of {len(unknown):,} unknown series "
+            f"({named(unknown)}); name series as in fit, or add a file with their history",
+            2,
+        )
 
 
 def _of_other(options: FileOptions, file: Path, other: Path) -> FileOptions:

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from batchensemble.cli.format import counted
+from batchensemble.data.recognition import MEND
 from batchensemble.data.table_files import TableFiles
 from batchensemble.data.tables import FileTable, recognise_task
 from batchensemble.words import one_of
@@ -53,10 +54,15 @@ def with_all_targets(
     return rows
 
 
-def refuse_ambiguous(table: FileTable, name: str, wanted: str, cure: str = "") -> None:
+def refuse_ambiguous(
+    table: FileTable, name: str, wanted: str, cure: str = "", *, may_be_empty: bool = True
+) -> None:
     """Raise if a column is almost, but not quite, what is needed."""
     if name in table.notes and table.kinds[name] == "category":
-        raise ValueError(f"{table.name}: expected {wanted}, but {table.notes[name]}{cure}")
+        note = table.notes[name]
+        if not may_be_empty:
+            note = note.replace(MEND, "correct these cells, or delete their rows,")
+        raise ValueError(f"{table.name}: expected {wanted}, but {note}{cure}")
 
 
 def task_of(table: FileTable, y: pd.Series, files: TableFiles | None = None) -> tuple[str, str]:

@@ -215,7 +215,7 @@ def read_training_series(
     table = read_file(path, names=[series], options=options)
     rows, facts = with_target(table, target)
     refuse_ambiguous(table, target, "numbers in the target")
-    refuse_ambiguous(table, time, "dates or whole numbers as times")
+    refuse_ambiguous(table, time, "dates or whole numbers as times", may_be_empty=False)
     if table.kinds[target] != "number":
         read_target(rows[target], "regression", table.name)  # raises the error that fits
     roles: dict[str | None, str] = {time: "--time", series: "--series"}

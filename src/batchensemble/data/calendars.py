@@ -24,11 +24,11 @@ def season_length(freq: pd.offsets.BaseOffset | int) -> int:
     1, no season, for years, for plain integers, and where it would not be a whole number of steps
     or more than a million.
     """
-    steps = 1 if isinstance(freq, int) else _steps_in_season(freq)
+    steps = 1.0 if isinstance(freq, int) else float(_steps_in_season(freq))
     return int(steps) if 1 <= steps <= LONGEST and steps == int(steps) else 1
 
 
-def _steps_in_season(freq: pd.offsets.BaseOffset) -> float:
+def _steps_in_season(freq: Any) -> Any:
     """A day, a week or a year, of 52 weeks, divided by the step."""
     if type(freq) is pd.DateOffset:  # made by hand
         units = [unit for unit in freq.kwds if unit in _BY_HAND]
@@ -45,7 +45,7 @@ def _steps_in_season(freq: pd.offsets.BaseOffset) -> float:
         opened = zip(freq.start, freq.end, strict=True)
         return sum((b.hour - a.hour) % 24 + (b.minute - a.minute) / 60 for a, b in opened) / freq.n
     if isinstance(freq, pd.offsets.CustomBusinessDay):
-        return int(freq.calendar.weekmask.sum()) / freq.n
+        return freq.calendar.weekmask.sum() / freq.n
     return _SEASONS.get(_word(freq), 1) / freq.n
 
 

@@ -43,6 +43,7 @@ from batchensemble.data.text import (
 )
 
 MOSTLY, HALF, FEW_WORDS = 0.9, 0.5, 3
+MEND = "correct or empty these cells"  # which is enough unless every row needs a value
 _LONG = re.compile(r"\d{16,}")  # a float would not hold them
 
 
@@ -282,8 +283,7 @@ def _almost(
     return _as_words(
         name,
         f"all but {count(is_other, 'cell')} are {kind}s, the first exception being "
-        f"{words[first]!r:.80} in {file.unit} {index[first]}; empty these cells to "
-        f"have it read as {kind}s",
+        f"{words[first]!r:.80} in {file.unit} {index[first]}; {MEND} to have it read as {kind}s",
     )
 
 

@@ -55,13 +55,15 @@ def rounding_advice(times: Any) -> str:
     if not isinstance(times, pd.DatetimeIndex) or len(times) < 3:
         return ""
     plain = times.tz_localize(None).as_unit("s")  # the end of a period may lie behind nanoseconds
-    is_inside = 1 < plain.day.min() == plain.day.max()  # of months, as no grid has it
+    day, last = plain.day.max(), plain.days_in_month  # 30, say, and 28 in February
+    is_inside = day > 1 and bool((plain.day == np.minimum(day, last)).all())  # no grid has it
+    is_inside = is_inside and not plain.is_month_end.all()
     for word, (looks, freq) in KINDS.items():
         periods = plain.to_period(word)
         steps, ends = np.diff(periods.asi8), (periods.start_time, periods.end_time)
         differ = all((plain - end).value_counts(normalize=True).max() < 0.5 for end in ends)
         if is_inside and word in "YQM":
-            differ, looks = True, f"{looks.partition(',')[0]}, on day {plain.day[0]} of a month"
+            differ, looks = True, f"{looks.partition(',')[0]}, on day {day} of a month"
         if differ and (steps > 0).all() and (steps == 1).mean() >= REGULAR:
             return (
                 f"the times are {looks}: pass freq={freq!r} (--freq {freq} on the command line), "

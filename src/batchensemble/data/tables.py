@@ -71,8 +71,9 @@ def read_file(
 ) -> FileTable:
     """A file of any format that `open_table` knows, whole.
 
-    In the columns `names`, which name things, all but whole numbers are words, even true and dates;
-    in the columns `words` everything is. What columns to `drop` hold does not matter.
+    In the columns `names`, which name things, all but whole numbers are words, even true and dates,
+    and so are numbers too long to be told apart; in the columns `words` everything is. What columns
+    to `drop` hold does not matter.
     """
     with open_table(path, options) as file:
         batches = list(file.batches())
@@ -90,9 +91,12 @@ def read_file(
             for name, column in columns.items()
         }
         read = read_recognised(whole, columns, kinds, file)
-        parts = [n for n in names if n and kinds.get(n) == "number" and (read[n] % 1 > 0).any()]
-        if parts:
-            kinds |= dict.fromkeys(parts, "category")
+        numbers = [name for name in names if name and kinds.get(name) == "number"]
+        others = [
+            n for n in numbers if (read[n] % 1 > 0).any() or read[n].abs().max() >= MOST_EXACT
+        ]
+        if others:
+            kinds |= dict.fromkeys(others, "category")
             read = read_recognised(whole, columns, kinds, file)
         named = {*names, *words}
         return FileTable(
@@ -159,7 +163,7 @@ def read_target(y: pd.Series, task: str, file: str) -> NDArray[Any]:
     """The target of a task, without gaps, as numbers or as labels."""
     one_of(task, TASKS, "task")
     if task == "classification":
-        check_told_apart(y, "classes", file)
+        check_told_apart(y, "classes", file, "shorten them, or put a letter before each")
     if y.nunique() < 2:
         raise ValueError(
             f"expected {y.name!r} to vary in {file}, got one value in all rows; choose another "
@@ -214,14 +218,13 @@ def target_values(y: pd.Series, *, is_classes: bool) -> pd.Series:
     return y.astype(np.int64 if is_whole else np.float64)
 
 
-def check_told_apart(column: pd.Series, things: str, file: str) -> None:
+def check_told_apart(column: pd.Series, things: str, file: str, cure: str) -> None:
     """Numbers that name things must be small enough for a float to hold every one."""
     is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     if is_number and column.abs().max() >= MOST_EXACT:
         raise ValueError(
             f"{file}: expected {things} of at most 15 digits in {column.name!r}, since longer ones "
-            f"cannot be told apart, got {column.abs().max():.4g}; shorten them, or put a letter "
-            "before each"
+            f"cannot be told apart, got {column.abs().max():.4g}; {cure}"
         )
 
 

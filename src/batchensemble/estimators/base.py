@@ -33,7 +33,7 @@ from batchensemble.training.engines.data import Source
 from batchensemble.training.history import History
 from batchensemble.training.loop import Training
 from batchensemble.training.losses import Loss
-from batchensemble.training.methods import MakeNetwork, Method, make_method, share_of
+from batchensemble.training.methods import MakeNetwork, Method, make_method, share_of, word_of
 from batchensemble.training.models import Ensemble, Rows
 from batchensemble.training.precision import single_precision
 from batchensemble.training.processes import Team
@@ -246,16 +246,17 @@ class Estimator(Settings):
         return {"about": self._about(), **contents}, arrays
 
     def _about(self) -> dict[str, Any]:
-        settings = self.get_params(deep=False) | self.settings_
+        ensemble: Ensemble = self.model_.ensemble  # trained before parameters were changed, maybe
+        method = {"method": word_of(ensemble.method)}
         return {
             "estimator": type(self).__name__,
             "task": self._task,
-            "method": self.method,
+            **method,
             **shown(self._about_data()),
-            "n_members": self.model_.ensemble.members.n_members,
+            "n_members": ensemble.members.n_members,
             "n_parameters": self.n_parameters_,
             "fitted_at": self.fitted_at_,
-            "settings": shown(settings),
+            "settings": shown(self.get_params(deep=False) | self.settings_ | method),
         }
 
 

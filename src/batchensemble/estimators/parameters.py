@@ -134,7 +134,7 @@ SERIES_PARAMETERS = f"""{PARAMETERS}    context : int or None
         Steps that it is trained to forecast, and forecasts by default.
     season : int or None
         Steps in a season; by default what the frequency suggests (12 for months, 7 for days, 24
-        for hours), and none for series without dates.
+        for hours, as many as a day has for hours on workdays), and none for series without dates.
     seasonal_lag : bool or None
         Recurrent only: whether the value one season before each step is an input; only where
         every series has three seasons.

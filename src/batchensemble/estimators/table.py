@@ -30,6 +30,7 @@ from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.effort import length_for
 from batchensemble.estimators.examples import Examples, read_eval_set, training_data
 from batchensemble.estimators.explanation import Explanation, explained, of_kinds_at_fit
+from batchensemble.estimators.forms import shown
 from batchensemble.estimators.from_files import check_wanted, fit_files
 from batchensemble.estimators.heads import Head, censored_loss
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
@@ -66,13 +67,17 @@ from batchensemble.modelfile.persistence import FilePath
 from batchensemble.predictive import Uncertainty
 from batchensemble.training.bank import Bank
 from batchensemble.training.engines import Data
-from batchensemble.training.methods import MakeNetwork, Method
+from batchensemble.training.methods import MakeNetwork, Method, word_of
 from batchensemble.training.models import Ensemble, Rows
 from batchensemble.words import true_or_false
 
 LEAST_COVERAGE = 0.5  # that every group and class must have rows for
 MOST_NAMED = 5  # columns, in an error
 HOW_TO_TRAIN = ("validation_fraction", "weight_decay", "clip_norm", "batching")
+HOW_IT_IS_MADE = (
+    *("method", "n_members", "adapters", "init", "hidden", "dropout"),
+    *("bins", "embedding_width"),
+)
 MC_DROPOUT = 0.1  # at least, where masks are all that tells members apart
 
 
@@ -244,6 +249,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         learned, held_back = self._parted(every, calibrate, seeds.split)
         watched = self._watched(eval_set, model.encoder)
         settings = self._resolved(len(learned))
+        self._doubt_update(settings)
         self.settings_ = self.settings_ | {name: settings[name] for name in HOW_TO_TRAIN}
         share = settings["validation_fraction"]
         fewest = math.ceil((FEWEST_ROWS_HELD_OUT - 0.5) / max(min(share, 1 - share), 1e-9))
@@ -268,6 +274,19 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         if held_back is not None:
             self._calibrate(held_back.columns, held_back.values)
         return found
+
+    def _doubt_update(self, settings: dict[str, Any]) -> None:
+        """Warn of parameters that were changed after fit and that an update ignores."""
+        then = self.settings_ | {"method": word_of(self.model_.ensemble.method)}
+        now = settings | {"method": self.method}
+        asked = [n for n in HOW_IT_IS_MADE if n in then and getattr(self, n) is not None]
+        other = [f"{n}={now[n]!r}" for n in asked if shown(now[n]) != shown(then[n])]
+        if other:
+            tell(
+                f"an update continues the networks of the first fit and ignores "
+                f"{', '.join(other)}; to have other networks, fit a new estimator",
+                4,
+            )
 
     def _examples(
         self,

@@ -137,7 +137,7 @@ class TransformedPredictive(MixturePredictive):
                 out[rows] = self._crps_in_pieces(rows, at[rows, None], size)
         return out + np.abs(targets - inside)
 
-    def _crps_in_pieces(self, rows: Array, truth: Array, size: int) -> Array:
+    def _crps_in_pieces(self, rows: NDArray[np.int64], truth: Array, size: int) -> Array:
         """Of some rows, whose Gaussians are cut at `size` places."""
         parts_means, parts_stds, weights = self.latent._parts()
         m, s, ends = parts_means[rows], parts_stds[rows], self.transform.knots
@@ -204,7 +204,7 @@ def _n_cuts(means: Array, stds: Array) -> NDArray[np.int64]:
     with np.errstate(over="ignore"):
         pieces = extent / (EVEN * stds.min(axis=1))
     even = 2 ** np.ceil(np.log2(np.clip(pieces, 1, own))) + 1
-    return np.minimum(even, own).astype(np.int64)
+    return np.asarray(np.minimum(even, own), dtype=np.int64)
 
 
 def _moments(transform: Transform, means: Array, stds: Array) -> tuple[Array, Array]:

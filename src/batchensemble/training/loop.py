@@ -236,7 +236,7 @@ def train_one_by_one(
         raise ValueError(
             "networks trained one by one cannot have early stopping, time_limit or "
             "keep_on_interrupt, which are about the whole ensemble; switch them off "
-            "(validation_fraction=0)"
+            "(validation_fraction=0 without eval_set)"
         )
     histories = []
     for i in range(len(bank)):

@@ -19,6 +19,7 @@ __all__ = [
     "in_folds",
     "make_method",
     "share_of",
+    "word_of",
 ]
 
 METHOD_CLASSES = (BatchEnsemble, DeepEnsemble, MCDropout, Single)  # a model file may hold them
@@ -29,6 +30,11 @@ METHODS: dict[str, Callable[[int, int], Method]] = {
     "mc_dropout": lambda n_members, n_passes: MCDropout(n_passes),
     "single": lambda n_members, n_passes: Single(),
 }
+
+
+def word_of(method: Method) -> str:
+    """The name of a method."""
+    return dict(zip(METHOD_CLASSES, METHODS, strict=True))[type(method)]
 
 
 def in_folds(method: Method, most: int) -> tuple[Method, int]:
