@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batchensemble.data.calendars import calendar, cycle_waves, season_length
+from batchensemble.data.calendars import calendar, cycle_waves, season_length, seasons_of
 
 offset = pd.tseries.frequencies.to_offset
 
@@ -85,6 +85,25 @@ OFFSETS = pd.offsets
 )
 def test_a_season_of_an_offset_made_by_hand_is_that_of_its_name(freq, steps):
     assert season_length(freq) == steps
+
+
+@pytest.mark.parametrize(
+    ("freq", "season", "seasons"),
+    [
+        ("h", 24, (24, 168)),
+        ("15min", 96, (96, 672)),
+        ("h", 12, (12,)),
+        ("24h", 7, (7,)),
+        ("D", 7, (7,)),
+        ("MS", 12, (12,)),
+        ("bh", 8, (8, 40)),
+        ("2bh", 4, (4, 20)),
+        ("bh", 5, (5,)),
+        (OFFSETS.CustomBusinessHour(weekmask="1111110", start="08:00", end="20:00"), 12, (12, 72)),
+    ],
+)
+def test_a_week_is_a_season_too_if_the_first_is_its_day(freq, season, seasons):
+    assert seasons_of(offset(freq), season) == seasons
 
 
 def test_integers_have_no_season_and_neither_they_nor_offsets_made_by_hand_a_calendar():

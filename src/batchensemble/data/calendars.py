@@ -45,14 +45,23 @@ def _steps_in_season(freq: Any) -> Any:
         opened = zip(freq.start, freq.end, strict=True)
         return sum((b.hour - a.hour) % 24 + (b.minute - a.minute) / 60 for a, b in opened) / freq.n
     if isinstance(freq, pd.offsets.CustomBusinessDay):
-        return freq.calendar.weekmask.sum() / freq.n
+        return _workdays(freq) / freq.n
     return _SEASONS.get(_word(freq), 1) / freq.n
+
+
+def _workdays(freq: Any) -> int:
+    """Of a week; those of `BusinessHour` are the usual ones."""
+    return 5 if freq.calendar is None else int(freq.calendar.weekmask.sum())
 
 
 def seasons_of(freq: pd.offsets.BaseOffset | int, season: int) -> tuple[int, ...]:
     """The season and, for steps within a day whose season is the day, the week."""
-    is_day = isinstance(freq, pd.offsets.Tick) and season * pd.Timedelta(freq) == _DAY
-    return (season, 7 * season) if is_day and season > 1 else (season,)
+    days = 0
+    if isinstance(freq, pd.offsets.Tick) and season * pd.Timedelta(freq) == _DAY:
+        days = 7
+    elif isinstance(freq, pd.offsets.BusinessHour) and season == season_length(freq):
+        days = _workdays(freq)
+    return (season, days * season) if days and season > 1 else (season,)
 
 
 def calendar(
