@@ -14,7 +14,7 @@ _SEASONS |= dict.fromkeys(("SMS", "SME"), 24) | dict.fromkeys(("HYS", "HYE"), 2)
 _SHORT_SEASONS = {pd.Timedelta(minutes=1): 60, pd.Timedelta(seconds=1): 60}
 _BY_HAND = {"years": "YS", "months": "MS", "weeks": "W", "days": "D", "hours": "h"}
 _BY_HAND |= {"minutes": "min", "seconds": "s"}
-_DAY, _WEEK = pd.Timedelta(days=1), pd.Timedelta(days=7)
+_DAY = pd.Timedelta(days=1)
 LONGEST = 10**6  # steps in a season: of shorter ones than a tenth of a second, nobody has days
 
 
@@ -36,11 +36,11 @@ def _steps_in_season(freq: Any) -> Any:
             return 1
         n = freq.n * freq.kwds[units[0]]
         return _steps_in_season(pd.tseries.frequencies.to_offset(f"{n}{_BY_HAND[units[0]]}"))
+    if isinstance(freq, pd.offsets.Tick) and pd.Timedelta(freq) < _DAY:
+        return _SHORT_SEASONS.get(pd.Timedelta(freq), _DAY / pd.Timedelta(freq))
     if isinstance(freq, pd.offsets.Tick | pd.offsets.Day):
-        span = freq.n * _DAY if isinstance(freq, pd.offsets.Day) else pd.Timedelta(freq)
-        if span < _DAY:
-            return _SHORT_SEASONS.get(span, _DAY / span)
-        return _WEEK / span if span % _WEEK else 52 * (_WEEK / span)
+        days = freq.n if isinstance(freq, pd.offsets.Day) else pd.Timedelta(freq) / _DAY
+        return 7 / days if days % 7 else 52 * 7 / days
     if isinstance(freq, pd.offsets.BusinessHour):
         opened = zip(freq.start, freq.end, strict=True)
         return sum((b.hour - a.hour) % 24 + (b.minute - a.minute) / 60 for a, b in opened) / freq.n
