@@ -250,7 +250,8 @@ def _check_joins(old: Panel, new: Panel, times: Any, which: Ints) -> None:
         missing = grids.grid(lasts[j : j + 1], steps[[j]], old.freq, shown_at)[1:]
         raise ValueError(
             f"{new.label(j)}: expected new rows right after its end at {when(lasts[j])}, "
-            f"got none for {some(missing)}; add them, with NaN where the value is not known"
+            f"got none for {some(missing)}; add them, with NaN where the value is not known "
+            "(missing values at the end of rows are not kept: pass them again with the next)"
         )
 
 

@@ -72,7 +72,10 @@ def read_panel(
     if fill is not None:
         one_of(fill, ("interpolate", "ffill"), "fill")
     closes_gaps = marks_gaps or fill is not None
-    panel = _trimmed(_read(data, names, list(columns), like), goes_on, with_ends=closes_gaps)
+    panel = _read(data, names, list(columns), like)
+    if not has_times(data):
+        _check_end(panel)
+    panel = _trimmed(panel, goes_on, with_ends=closes_gaps)
     _check_values(panel, closes_gaps)
     known = panel.freq if freq is None else freq
     times, starts, ids = panel.times, panel.starts, panel.ids
@@ -167,6 +170,18 @@ def _check_duplicates(panel: Panel) -> None:
             f"expected one row for each series and time, got more than one for "
             f"{panel.label(series[row])} at {when(panel.times[row])} "
             f"({again.size} rows too many in all); drop them, average them, or {cure}"
+        )
+
+
+def _check_end(panel: Panel) -> None:
+    """Rows without times follow one another: one that is dropped would move all that come later."""
+    known = np.flatnonzero(~np.isnan(panel.values))
+    n = len(panel.values) - 1 - known[-1] if len(known) else 0
+    if n:
+        raise ValueError(
+            f"{panel.label(0)}: expected a value at the end of data without times, got {n} "
+            "missing: what follows would take their place; leave them out, and begin the next "
+            "rows with them, or pass times"
         )
 
 
