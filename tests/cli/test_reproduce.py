@@ -117,6 +117,14 @@ def test_a_report_of_what_is_no_folder_of_results_is_refused(swift, tmp_path):
     assert "expected results in" in " ".join(done.output.replace("│", " ").split())
 
 
+def test_a_report_replaces_no_file_of_another_kind(swift, tmp_path):
+    (tmp_path / "keep.csv").write_text("a,b\n")
+    done = swift.invoke(app, ["report", str(tmp_path), "-o", str(tmp_path / "keep.csv")])
+    assert done.exit_code == 1
+    assert "expected the name of an .html file" in " ".join(done.output.replace("│", " ").split())
+    assert (tmp_path / "keep.csv").read_text() == "a,b\n"
+
+
 def test_a_dataset_and_a_method_of_ones_own_take_part_in_all_processes(swift, registries, tmp_path):
     random = np.random.default_rng(0)
     rooms = random.uniform(1, 9, size=80)

@@ -73,6 +73,15 @@ def test_times_too_long_to_be_told_apart_are_refused_and_series_of_such_numbers_
     assert set(read["store"]) == {"707057500012345600", "707057500012345601"}
 
 
+def test_series_named_by_codes_that_look_like_numbers_keep_their_names(tmp_path):
+    frame = sales()
+    for codes in (["1E5", "100000"], ["+1", "1"], ["12e3", "7"]):
+        names = frame["store"].map(dict(zip(frame["store"].unique(), codes, strict=True)))
+        assert set(series(tmp_path, frame.assign(store=names)).frame["store"]) == set(codes)
+    names = frame["store"].map(dict(zip(frame["store"].unique(), ["5.0", "7"], strict=True)))
+    assert set(series(tmp_path, frame.assign(store=names)).frame["store"]) == {5, 7}
+
+
 def test_classes_too_long_to_be_told_apart_are_refused(tmp_path):
     frame = houses()
     numbers = 2**53 - 2 + np.arange(len(frame)) % 2

@@ -42,6 +42,13 @@ def test_numbers_and_booleans_can_be_read_as_categories_but_not_back():
         match=r"'x0': expected a number column as in fit, got a category column \(row 1 is 'a'",
     ):
         column([None, "a"]).as_kind("number")
+    for texts in (["3 days 12:00:00", None], ["18:57:10"], ["P3DT19H0M0S", "P1D"]):
+        with pytest.raises(
+            ValueError, match=r"durations, convert them: pd.to_timedelta\(X\['x0'\]"
+        ):
+            column(texts).as_kind("number")
+    with pytest.raises(ValueError, match="make what is not a number missing"):
+        column(["3 days 12:00:00", "a"]).as_kind("number")
     with pytest.raises(ValueError, match="all its strings read as numbers: convert the column"):
         column(["1", "2.5", None]).as_kind("number")
 

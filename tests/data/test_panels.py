@@ -388,3 +388,16 @@ def test_static_numbers_may_differ_in_their_last_digit():
     frame.loc[2, "size"] = 4057.000001
     with pytest.raises(ValueError, match="the static column 'size' to be the same"):
         check_static(read_panel(frame, columns=["size"]), ["size"])
+
+
+def test_rows_without_times_may_begin_with_missing_values_and_not_end_with_them():
+    values = [1.0, NAN, 3.0, 4.0]
+    for form in (np.array, list, pl.Series):
+        with pytest.raises(
+            ValueError, match=r"end of data without times, got 2 missing.*begin the"
+        ):
+            read_panel(form([*values, NAN, NAN]), marks_gaps=True)
+        ahead = read_panel(form([NAN, *values]), marks_gaps=True, goes_on=True)
+        assert ahead.lengths.tolist() == [5]
+    dated = pd.Series([*values, NAN], index=pd.date_range("2024-01-01", periods=5))
+    assert read_panel(dated, marks_gaps=True).lengths.tolist() == [4]

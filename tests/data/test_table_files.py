@@ -241,6 +241,15 @@ def test_the_first_rows_are_those_of_several_files(tmp_path):
     assert whole(dates)["d"].dt.month.tolist() == [2, 2, 2, 2]
 
 
+def test_a_doubt_about_a_cell_names_its_file_if_there_are_several(tmp_path):
+    good = [str(i) for i in range(20)]
+    some = open_files(csv_files(tmp_path, good, [*good, "7 ?"], good), "y")
+    assert "first exception being '7 ?' in line 22 of " in some.columns["d"].note
+    assert "1.csv; correct or empty" in some.columns["d"].note
+    alone = open_files(tmp_path / "1.csv", "y")
+    assert "first exception being '7 ?' in line 22; correct" in alone.columns["d"].note
+
+
 def test_a_code_among_numbers_is_named_if_it_comes_too_late(tmp_path, monkeypatch):
     monkeypatch.setattr(table_files, "HEAD_ROWS", 2)
     files = open_files(csv_files(tmp_path, ["90210", "94105"], ["1", "02139"]), "y")

@@ -41,6 +41,21 @@ def test_a_wrong_shape_is_refused_with_the_cure_for_it(shape, cure):
         check_array("x", np.zeros(shape), "rows", 3)
 
 
+@pytest.mark.parametrize(
+    ("shape", "axes", "cure"),
+    [
+        ((), (3,), r"to use one number everywhere, pass np\.full\(3, x\)"),
+        ((), (3, 2), r"to use one number everywhere, pass np\.full\(\(3, 2\), x\)"),
+        ((), ("rows",), "check that the rows and axes match"),
+        ((3,), ("windows", "horizon"), r"for one window, pass x\[None\]"),
+        ((3,), ("rows", "classes"), "pass a column for each class, for two classes both"),
+    ],
+)
+def test_the_cure_for_an_axis_that_lacks_is_that_of_its_kind(shape, axes, cure):
+    with pytest.raises(ValueError, match=cure):
+        check_array("x", np.zeros(shape), *axes)
+
+
 def test_numbers_whose_square_is_no_float_are_counted_and_refused():
     assert check_array("x", [-LARGEST, LARGEST]).max() == LARGEST
     with pytest.raises(ValueError, match=r"at most 1e\+150, got -1e\+151 \(2 such values\)"):

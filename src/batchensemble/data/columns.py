@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.data import scalars
@@ -123,9 +124,12 @@ class Columns:
 
 def _cure(column: Column, kind: Kind) -> str:
     if kind == "number" and column.kind == "category":
+        words = [value for value in column.values if value is not None]
         try:
-            [float(value) for value in column.values if value is not None]
+            [float(word) for word in words]
         except ValueError:
+            if not np.isnat(pd.to_timedelta(np.array(words, object), errors="coerce")).any():
+                return f"if they are durations, convert them: pd.to_timedelta(X[{column.name!r}])"
             return "make what is not a number missing and convert the column to numbers"
         return "all its strings read as numbers: convert the column first, to float for example"
     return f"convert it to the kind {kind}, or fit again with the column as it is now"

@@ -208,7 +208,9 @@ def open_files(
             raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
         later = _rows_after(file, sources[1:], HEAD_ROWS - len(head))
         if file.is_text:
-            head = pd.concat([head, *(rows for _, rows in later)])
+            parts = [(file, head), *later]
+            if len(parts) > 1:
+                head = pd.concat([_in_file(part, rows) for part, rows in parts])
         name = str(where) if len(sources) > 1 and isinstance(where, str | Path) else file.name
         known = frozenset([*file.names, *drop])
         names = file.names if len(known) == len(file.names) else _all_names(sources, options)
@@ -249,6 +251,11 @@ def _rows_after(
             n -= len(rows)
         if n <= 0:
             return
+
+
+def _in_file(file: TableFile, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows that say of which file's lines they are."""
+    return rows.set_axis([f"{line} of {file.name}" for line in rows.index])
 
 
 def _is_code(*parts: pd.Series) -> bool:

@@ -92,9 +92,7 @@ def read_file(
         }
         read = read_recognised(whole, columns, kinds, file)
         numbers = [name for name in names if name and kinds.get(name) == "number"]
-        others = [
-            n for n in numbers if (read[n] % 1 > 0).any() or read[n].abs().max() >= MOST_EXACT
-        ]
+        others = [name for name in numbers if not _counts(read[name], whole[name])]
         if others:
             kinds |= dict.fromkeys(others, "category")
             read = read_recognised(whole, columns, kinds, file)
@@ -112,6 +110,13 @@ def read_file(
             {n: c.example for n, c in columns.items() if c.example and n not in named},
             durations_in(whole, file),
         )
+
+
+def _counts(numbers: pd.Series, cells: pd.Series) -> bool:
+    """Whether names are whole numbers that can be told apart; 1E5 and +1 are words, 5.0 is not."""
+    is_whole = not (numbers % 1 > 0).any() and not numbers.abs().max() >= MOST_EXACT
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    return is_whole and not any(mark in text for text in texts for mark in "eE+")
 
 
 def read_table(path: str | Path, target: str, task: Task | None = None) -> Table:

@@ -24,12 +24,8 @@ def check_array(name: str, value: ArrayLike, *axes: str | int, largest: float = 
     pairs = zip(axes, array.shape, strict=False)
     wrong = [axis for axis, n in pairs if axis != n and not isinstance(axis, str)]
     if axes and (wrong or array.ndim != len(axes)):
-        cure = "check that the rows and axes match"
-        if array.ndim == len(axes) - 1:
-            cure = f"to add an axis of length 1, pass {name}[:, None]"
-        elif array.ndim == len(axes) + 1 and array.shape[-1] == 1:
-            cure = f"to drop the last axis, pass {name}[..., 0]"
         expected = ", ".join(map(str, axes)) + ("," if len(axes) == 1 else "")
+        cure = _cure_of_shape(name, array, axes)
         raise ValueError(f"{name}: expected shape ({expected}), got {array.shape}; {cure}")
     good = np.abs(array) <= largest  # also false for NaN
     if not good.all():
@@ -38,6 +34,21 @@ def check_array(name: str, value: ArrayLike, *axes: str | int, largest: float = 
             f"({np.count_nonzero(~good)} such values); remove the rows or look where they come from"
         )
     return array
+
+
+def _cure_of_shape(name: str, array: Array, axes: tuple[str | int, ...]) -> str:
+    if array.ndim == 0 and not any(isinstance(axis, str) for axis in axes):
+        shape = axes[0] if len(axes) == 1 else axes
+        return f"to use one number everywhere, pass np.full({shape}, {name})"
+    if array.ndim == len(axes) - 1 and axes[-1] == "classes":
+        return "pass a column for each class, for two classes both"
+    if array.ndim == len(axes) - 1 and axes[0] == "windows":
+        return f"for one window, pass {name}[None]"
+    if array.ndim == len(axes) - 1 > 0:
+        return f"to add an axis of length 1, pass {name}[:, None]"
+    if array.ndim == len(axes) + 1 and array.shape[-1] == 1:
+        return f"to drop the last axis, pass {name}[..., 0]"
+    return "check that the rows and axes match"
 
 
 def as_numbers(name: str, value: ArrayLike) -> Array:
