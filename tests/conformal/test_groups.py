@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from batchensemble.conformal import (
@@ -190,6 +191,14 @@ def test_groups_are_one_label_for_each_row():
     for wrong in ([1, 2], [[1], [2], [3]], [1j, 2j, 3j]):
         with pytest.raises(ValueError, match="expected one label for each of 3 rows"):
             read_groups(wrong, 3)
+
+
+def test_dates_and_durations_are_labels_named_as_those_of_a_column():
+    days = pd.Series(np.array(["2024-01-01", "2024-01-02T12", "2024-01-01", "NaT"], "M8[us]"))
+    first, second = "2024-01-01T00:00:00.000000", "2024-01-02T12:00:00.000000"
+    for labels in (days, days.to_numpy("M8[ns]"), days.to_numpy("M8[s]"), pl.Series(days)):
+        assert read_groups(labels, 4).tolist() == [first, second, first, "NaT"]
+    assert read_groups(days[:3] - days[0], 3).tolist() == [0.0, 129_600.0, 0.0]
 
 
 @pytest.mark.parametrize("labels", [[1, 2, 1], [1.5, 2, 1], [True, False, True]])

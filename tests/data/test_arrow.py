@@ -60,6 +60,14 @@ READ = {
     "date64": (pa.array(DAYS, pa.date64()), [*map(pd.Timestamp, DAYS)]),
     "decimal256": (pa.array(NUMBERS, pa.decimal256(50)), [1, 1, 2]),
     "half floats": (pa.array(np.array([1, 1, 2], np.float16)), [1, 1, 2]),
+    "months": (
+        pa.array(pd.PeriodIndex(["2024-01", "2024-01", "2024-02"], freq="M")),
+        [pd.Timestamp(2024, 1, 1), pd.Timestamp(2024, 1, 1), pd.Timestamp(2024, 2, 1)],
+    ),
+    "weeks": (
+        pa.array(pd.PeriodIndex(["2024-01-03", "2024-01-07", "2024-01-08"], freq="W")),
+        [pd.Timestamp(2024, 1, 1), pd.Timestamp(2024, 1, 1), pd.Timestamp(2024, 1, 8)],
+    ),
     "extension": (
         pa.ExtensionArray.from_storage(pa.json_(pa.string()), pa.array(WORDS)),
         WORDS,
@@ -71,6 +79,10 @@ REFUSED = {
     "nanoseconds": (ticks([0, 2 - 2**63], pa.timestamp("ns", "Asia/Tokyo")), "years from 1678 to"),
     "seconds": (ticks([0, MOST], pa.timestamp("s")), "between the years 1 and 9999"),
     "zone": (ticks([0, 1], pa.timestamp("us", "No/Where")), "a known time zone, got 'No/Where'"),
+    "months": (
+        pa.array(pd.PeriodIndex.from_ordinals([1, 10**9], freq="M")),
+        "expected periods in the years 1 to 9999",
+    ),
     "time of day": (ticks([0, MOST], pa.time64("us")), "cannot be read: .* range"),
     "interval": (
         pa.array([pa.MonthDayNano([1, 2, 3])] * 2, pa.month_day_nano_interval()),

@@ -54,11 +54,35 @@ def test_dates_with_a_day_past_12_are_read_as_they_were_written(form, days):
         ("déc. 2020", "2020-12-01"),
     ],
 )
-def test_months_have_names_in_three_languages(word, date):
-    style = recognise(array(word, word))
+@pytest.mark.parametrize(
+    ("time", "hour"),
+    [
+        ("", "00:00:00"),
+        (" 18:20", "18:20:00"),
+        (" 9:05:07", "09:05:07"),
+        (" 06:20 PM", "18:20:00"),
+        (" 6:20:14am", "06:20:14"),
+    ],
+)
+def test_months_have_names_in_three_languages_with_or_without_a_time(word, date, time, hour):
+    style = recognise(array(word + time, word + time))
     assert style is not None
-    assert str(parse(array(word), style.format)[0])[:10] == date
+    assert str(parse(array(word + time), style.format)[0])[:19] == f"{date}T{hour}"
     assert is_format(style.format)
+    again = example(style.format)
+    assert recognise(array(again, again)) == style
+
+
+@pytest.mark.parametrize("mark", "-/")
+@pytest.mark.parametrize("time", ["%I:%M %p", "%I:%M:%S %p", "%I:%M%p"])
+def test_dates_that_start_with_the_year_may_have_am_and_pm(mark, time):
+    form = f"%Y{mark}%m{mark}%d {time}"
+    moments = pd.date_range("2026-01-28 22:30", periods=9, freq="5h30min")
+    words = array(*moments.strftime(form))
+    assert recognise(words) == DateStyle(form)
+    assert (parse(words, form) == moments).all()
+    assert is_format(form)
+    assert recognise(array(words[0], "2026-01-28")) is None
 
 
 @pytest.mark.parametrize(

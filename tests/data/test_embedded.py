@@ -97,9 +97,11 @@ def test_numbers_outside_the_edges_are_as_many_ranges_away_as_the_farthest():
     seen = np.array([[0.0, 5.0, 1.0], [2.0, 5.0, 5.0], [1.0, 5.0, 2.0]])
     bins = Bins.learn(seen, [0, 1, 2], 8, 0)
     rows = np.array([[0, 5, 1], [2, 99, 5], [3, 5, 3], [-1, 5, 13], [1, 5, -3]], float)
-    assert bins.beyond(rows).tolist() == [0, 0, 0.5, 2, 1]
+    none = np.zeros(3, bool)
+    assert bins.beyond(rows, none).tolist() == [0, 0, 0.5, 2, 1]
+    assert bins.beyond(rows, np.array([False, True, False])).tolist() == [4, 98, 4, 4, 4]
     tiny = Bins.learn(1e-300 * seen, [0], 8, 0)
-    assert tiny.beyond(np.array([[1e308, 0.0, 0.0]])).tolist() == [FARTHEST]
+    assert tiny.beyond(np.array([[1e308, 0.0, 0.0]]), none).tolist() == [FARTHEST]
 
 
 def test_of_very_many_rows_a_part_is_enough_and_the_seed_says_which():

@@ -22,9 +22,12 @@ SCALERS = {
         n_quantiles=10, output_distribution="normal", subsample=10_000, random_state=0
     ),
 }
-# Few different values, so that there are ties, and gaps.
+# Few different values, so that there are ties, and gaps. None closer than 1e-7 to another: there
+# scikit-learn's quantiles take both for the same, whatever the numbers' size.
 NUMBERS = st.one_of(
-    st.integers(-3, 3).map(float), st.floats(-1, 1, allow_subnormal=False), st.just(np.nan)
+    st.integers(-3, 3).map(float),
+    st.integers(-(2**20), 2**20).map(lambda n: n / 2**20),
+    st.just(np.nan),
 )
 WORDS = st.sampled_from(["a", "b", "c", "d", None])
 
@@ -49,6 +52,16 @@ def test_numbers_are_filled_flagged_and_scaled_as_by_scikit_learn(scaling, seen,
             numbers = numbers / np.hypot(1, numbers / SATURATION)
         expected[:, scaled] = numbers
         np.testing.assert_allclose(ours.apply(table), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_numbers_go_through_quantiles_however_small_their_differences_are():
+    table = np.random.default_rng(0).uniform(size=(400, 1))
+    usual = Numbers.learn(table, np.array([0]), "quantile", 0).apply(table)
+    for scale, shift in ((1e-12, 0.0), (1e-6, 1.0)):
+        other = shift + scale * table
+        through = Numbers.learn(other, np.array([0]), "quantile", 0).apply(other)
+        np.testing.assert_allclose(through, usual, atol=1e-6)
+    assert len(np.unique(usual)) > 390
 
 
 def test_numbers_that_are_not_to_be_scaled_stay():

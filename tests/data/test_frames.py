@@ -190,6 +190,18 @@ def test_an_infinite_value_is_refused_with_its_column_and_row(value):
                 read_columns(table)
 
 
+def test_periods_are_the_dates_on_which_they_begin():
+    months = pd.PeriodIndex(["2024-02", None, "2023-12"], freq="M")
+    read = column(months.astype(object))
+    assert read.kind == "date"
+    dates = np.array(["2024-02-01", "NaT", "2023-12-01"], "M8[us]")
+    np.testing.assert_array_equal(read.values, dates)
+    np.testing.assert_array_equal(read_columns(pd.DataFrame({"m": months}))[0].values, dates)
+    for bad in ([pd.Period("2024-02"), pd.Period("2024")], [pd.Period(ordinal=10**9, freq="M")]):
+        with pytest.raises(ValueError, match="'x0': expected periods of one length in the years"):
+            column(bad)
+
+
 @pytest.mark.parametrize("bad", [{"foo": "bar"}, [1, 2], (1,), object(), {1}])
 def test_an_object_that_is_no_value_is_refused_with_its_column_and_row(bad):
     with pytest.raises(

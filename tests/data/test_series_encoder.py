@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from batchensemble.data.future_rows import read_future
+from batchensemble.data.gaps import KEPT
 from batchensemble.data.panels import read_panel
-from batchensemble.data.seasonal_gaps import KEPT
 from batchensemble.data.series_encoder import SCALINGS, SeriesEncoder
 
 

@@ -316,6 +316,19 @@ def test_a_number_adds_one_for_each_tenth_of_a_range_outside_those_of_fit(estima
     assert fresh(estimator).shift_score(rows)[3] > 1e6
 
 
+@BOTH
+def test_a_number_that_was_0_or_1_in_fit_adds_ten_for_each_one_beyond(estimator):
+    x, y = table(estimator)
+    x = np.column_stack([x, np.arange(len(x)) % 2, np.ones(len(x))])
+    rows = np.repeat(x[:1], 5, axis=0)
+    rows[:, 3] = [0, 1, 2, -0.5, np.nan]
+    rows[4, 4] = 9  # a column that did not vary has no range
+    model = estimator(**QUICK).fit(x, y)
+    (outputs,) = model.model_.outputs(model.read(rows))
+    apart = model.model_.head.disagreement(outputs) / model.shift_scale_
+    assert np.allclose(model.shift_score(rows) - apart, [0, 0, 10, 5, 0])
+
+
 def test_disagreement_is_the_spread_of_means_or_of_logits(fresh):
     x = table(Regressor)[0][:20]  # no number is beyond those of fit
     model = fresh(Regressor)

@@ -8,15 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.conformal.ranks import conformal_quantile, fewest_rows
-from batchensemble.data.scalars import array_of, category_text
+from batchensemble.data.scalars import array_of, category_text, microseconds, seconds
 from batchensemble.predictive import Array
 
 MOST_NAMED = 5
 
 
 def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
-    """A copy, one label for each row: texts as texts, other labels as numbers or texts."""
+    """A copy, one label for each row: texts as texts, other labels as numbers or texts.
+
+    Dates and durations have the names that a column of them gives to groups.
+    """
     labels = array_of(groups, name)
+    if labels.dtype.kind == "M":
+        labels = microseconds(name, labels).astype(str)
+    elif labels.dtype.kind == "m":
+        labels = seconds(name, labels)
     if labels.dtype == object and labels.ndim == 1:  # not by astype, which unpacks tuples
         kinds = {_kind(label) for label in labels}
         numbers = np.array(labels.tolist()) if len(kinds) == 1 and None not in kinds else labels

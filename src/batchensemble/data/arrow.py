@@ -31,6 +31,7 @@ def import_arrow(path: Path) -> tuple[Any, Any]:
         raise ImportError(
             f"{path.name} needs pyarrow: pip install 'batchensemble[parquet]', or use a .csv"
         ) from error
+    pyarrow.array(pd.PeriodIndex([], freq="D"))  # from now on pyarrow knows pandas' periods
     return pyarrow, parquet
 
 
@@ -89,6 +90,8 @@ class ArrowTable:
         """A column of a type that pandas can hold, its values of a size that Python can."""
         pa, types = self._arrow, self._arrow.types
         kind = column.type
+        if isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "pandas.period":
+            return self._starts(name, column)
         if isinstance(kind, pa.BaseExtensionType):
             return self._plain(name, column.storage)
         if types.is_run_end_encoded(kind):
@@ -109,6 +112,13 @@ class ArrowTable:
             if kind.unit == "ns":  # so that they are the same times on the clock on the wall
                 self._check_ticks(name, column, -MOST_NS, MOST_NS, "years from 1678 to 2262")
         return column
+
+    def _starts(self, name: str, periods: Any) -> Any:
+        """When each of pandas' periods, such as a month, begins."""
+        try:
+            return self._arrow.array(periods.to_pandas().dt.to_timestamp())
+        except (ValueError, OverflowError) as error:
+            raise self._refusal(name, "periods in the years 1 to 9999", error) from None
 
     def _check_ticks(self, name: str, column: Any, lowest: int, end: int, wanted: str) -> None:
         """Days and times as the integers that they are stored as."""

@@ -1,4 +1,4 @@
-"""Dates as people write them: 2024-06-19, 19/06/2024, 19.6.24, Jan 1949, June 19, 2024.
+"""Dates as people write them: 2024-06-19, 19/06/2024, 19.6.24, Jan 1949, June 19, 2024 18:20.
 
 A column has one format, found once and kept. Day and month can be told apart if some cell has a day
 past 12; dates with points start with the day.
@@ -23,9 +23,9 @@ _BARE = re.compile(  # without zeros, or with a zone as databases write it
 )
 _LONE_DIGIT = re.compile(r"(?<![\d.])\d(?!\d)")
 _ZONE = re.compile(r".{8}.*:.*(Z|UTC|[+-]\d{2}(:?\d{2})?)")
-_DAYS = re.compile(
-    r"\d{1,2}([-/.])\d{1,2}\1(\d{4}|\d{2})(?:( )\d{1,2}:\d{2}(:\d{2})?( ?[AaPp][Mm])?)?"
-)
+_DAYS = re.compile(r"\d{1,2}([-/.])\d{1,2}\1(\d{4}|\d{2})")
+_YEARS = re.compile(r"\d{4}([-/])\d{1,2}\1\d{1,2}")
+_TIME = re.compile(r" \d{1,2}:\d{2}(:\d{2})?( ?[AaPp][Mm])?$")
 _MONTH = re.compile(r"[^\W\d_]{3,}\.?")
 MONTHS = {
     name: number
@@ -53,6 +53,9 @@ BY_NAME = (
     *("%d-%m-%Y", "%d %m %Y", "%d/%m/%Y", "%d. %m %Y", "%d-%m-%y", "%d %m %y", "%d/%m/%y"),
     *("%m %d, %Y", "%m %d %Y", "%Y-%m-%d", "%Y %m %d"),
 )
+_CLOCKS = r"( (%H:%M|%I:%M)(:%S)?( ?%p)?)?$"
+_NUMBERED = re.compile(rf"(?:%([dm])([-/.])%(?!\1)[dm]\2%[Yy]|%Y([-/])%m\3%d){_CLOCKS}")
+LONGEST = 32  # letters of a date with a month's name and a time
 ASK = "add --dayfirst or --no-dayfirst"
 NAMED = "named "  # before a format whose months are names
 
@@ -105,25 +108,30 @@ def recognise(words: NDArray[Any], dayfirst: bool | None = None) -> DateStyle | 
 
 def formats(word: str) -> list[str]:
     """The formats that a date may have; the day first, where day and month are numbers."""
-    match = _DAYS.fullmatch(word)
-    if match:
-        mark, year, time, second, noon = match.groups()
+    time = _TIME.search(word)
+    day, clock = (word[: time.start()], _clock(*time.groups())) if time else (word, "")
+    if match := _DAYS.fullmatch(day):
+        mark, year = match.groups()
         if len(year) == 2 and mark == "." and not re.match(r"\d\d\.\d\d", word):
             return []  # more like a version, 1.2.10
-        clock = ""
-        if time:
-            clock = f" {'%I' if noon else '%H'}:%M{':%S' if second else ''}"
-            clock += f"{' ' if (noon or '').startswith(' ') else ''}%p" if noon else ""
         last = ("%Y" if len(year) == 4 else "%y") + clock
         return [mark.join([*order, last]) for order in (("%d", "%m"), ("%m", "%d"))]
-    numbered = _numbered(word)
+    match = _YEARS.fullmatch(day)
+    if match and "%p" in clock:  # others are read as ISO 8601
+        return [match[1].join(("%Y", "%m", "%d")) + clock]
+    numbered = _numbered(day)
     if numbered is None:
         return []
     several = pd.Series([numbered], dtype=object)
     dates = (pd.to_datetime(several, format=form, errors="coerce") for form in BY_NAME)
-    return [NAMED + form for form, date in zip(BY_NAME, dates, strict=True) if date.notna().all()][
-        :1
-    ]
+    fit = (form for form, date in zip(BY_NAME, dates, strict=True) if date.notna().all())
+    return [NAMED + form + clock for form in fit][:1]
+
+
+def _clock(second: str | None, noon: str | None) -> str:
+    """The format of a time after a date."""
+    clock = f" {'%I' if noon else '%H'}:%M{':%S' if second else ''}"
+    return clock + (f"{' ' if noon.startswith(' ') else ''}%p" if noon else "")
 
 
 def is_format(text: Any) -> bool:
@@ -133,10 +141,8 @@ def is_format(text: Any) -> bool:
     if not isinstance(text, str):
         return False
     if text.startswith(NAMED):
-        return text.removeprefix(NAMED) in BY_NAME
-    return bool(
-        re.fullmatch(r"%([dm])([-/.])%(?!\1)[dm]\2%[Yy]( (%H:%M|%I:%M)(:%S)?( ?%p)?)?", text)
-    )
+        return re.sub(_CLOCKS, "", text.removeprefix(NAMED)) in BY_NAME
+    return bool(_NUMBERED.fullmatch(text))
 
 
 def example(form: str) -> str:
@@ -181,7 +187,7 @@ def _iso(word: str) -> str | None:
 def _numbered(word: str) -> str | None:
     """With the number of the month instead of its name, if there is one name."""
     names = _MONTH.findall(word)
-    if len(names) != 1 or len(word) > 20:
+    if len(names) != 1 or len(word) > LONGEST:
         return None
     number = MONTHS.get(names[0].rstrip(".").lower())
     return None if number is None else word.replace(names[0], str(number))

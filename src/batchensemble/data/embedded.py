@@ -91,12 +91,14 @@ class Bins:
         """The position of each column's last edge."""
         return np.array([len(edges) - 1 for edges in self.edges], np.float32)
 
-    def beyond(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def beyond(self, numbers: NDArray[np.float64], flags: NDArray[np.bool_]) -> NDArray[np.float64]:
         """(rows, columns) -> (rows,), how far outside all edges the farthest number lies.
 
-        In lengths from the first edge of its column to the last; 0 where all lie inside.
+        In lengths from the first edge of its column to the last; 0 where all lie inside. The edges
+        of `flags`, which have no position, are 0 and 1.
         """
-        farthest = np.zeros(len(numbers))
+        outside = np.abs(numbers[:, flags] - np.clip(numbers[:, flags], 0, 1))
+        farthest: NDArray[np.float64] = outside.max(axis=1, initial=0.0)
         for column, edges in zip(self.columns.tolist(), self.edges, strict=True):
             x, first, last = numbers[:, column], edges[0], edges[-1]
             with np.errstate(over="ignore"):

@@ -117,8 +117,8 @@ def _through_quantiles(
     from_below = np.interp(x, quantiles, levels)
     from_above = -np.interp(-x, -quantiles[::-1], -levels[::-1])
     probability = 0.5 * (from_below + from_above)
-    probability[x + EDGE > quantiles[-1]] = 1
-    probability[x - EDGE < quantiles[0]] = 0
+    probability[x >= quantiles[-1]] = 1
+    probability[x <= quantiles[0]] = 0
     edge = EDGE - np.spacing(1)
     normal: NDArray[np.float64] = ndtri(np.clip(probability, edge, 1 - edge))
     return normal

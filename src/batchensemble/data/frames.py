@@ -229,7 +229,7 @@ def _read_objects(name: str, values: NDArray[Any]) -> Column:
         return _number(name, reals)._replace(is_span=bool(kinds) and all_are(*DURATIONS))
     if all_are(*_WORDS):
         return Column(name, "category", scalars.texts(values))
-    if all_are(dt.date, np.datetime64):
+    if all_are(dt.date, np.datetime64) or all_are(pd.Period):
         return Column(name, "date", *scalars.dates(name, values))
     row = next(
         i for i, v in enumerate(values) if not (scalars.is_missing(v) or isinstance(v, _WORDS))

@@ -12,12 +12,12 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from batchensemble.data import grids, longframes
 from batchensemble.data.clocks import alike
 from batchensemble.data.columns import MISSING, Column, Columns
 from batchensemble.data.frames import as_frame, read_columns
+from batchensemble.data.gaps import filled
 from batchensemble.data.grids import Ints
 from batchensemble.data.longframes import Names, has_times
 from batchensemble.data.panel import Panel, check_lengths, check_static
@@ -189,7 +189,7 @@ def joined(old: Panel, new: Panel, fill: str | None) -> Panel:
     """A history and what goes on from it; values that are missing there are filled as others."""
     both = old.extended(new)
     series = grids.series_of(both.starts)
-    return replace(both, values=_filled(both.values, series, fill or "ffill"))
+    return replace(both, values=filled(both.values, series, fill or "ffill"))
 
 
 def _trimmed(panel: Panel, goes_on: bool, with_ends: bool) -> Panel:
@@ -276,7 +276,7 @@ def _without_gaps(panel: Panel, at: Ints, counts: Ints, fill: str | None) -> Pan
         spaced = column.values[source]
         spaced[added] = MISSING[column.kind]
         if column.kind == "number":
-            spaced = np.where(added, _filled(spaced, series, fill or "ffill"), spaced)
+            spaced = np.where(added, filled(spaced, series, fill or "ffill"), spaced)
         return column._replace(values=spaced)
 
     values = np.where(added, np.nan, panel.values[source])
@@ -290,21 +290,8 @@ def _without_gaps(panel: Panel, at: Ints, counts: Ints, fill: str | None) -> Pan
             panel.freq,
             grids.first_walls(panel.times, panel.starts),
         ),
-        values=_filled(values, series, fill or "ffill"),
+        values=filled(values, series, fill or "ffill"),
         is_filled=missing if missing.any() else None,
         as_asked=fill is not None,
         columns=panel.columns and Columns(tuple(map(spread, panel.columns))),
     )
-
-
-def _filled(values: NDArray[np.float64], series: Ints, fill: str) -> NDArray[np.float64]:
-    """NaN filled from the values of the same series before, or before and after."""
-    rows, known, n = np.arange(len(values)), ~np.isnan(values), len(values)
-    before = np.maximum.accumulate(np.where(known, rows, 0))
-    after = np.minimum.accumulate(np.where(known, rows, n - 1)[::-1])[::-1]
-    after = before if fill == "ffill" else after
-    usable = known[before] & known[after] & (series[before] == series) & (series[after] == series)
-    share = (rows - before) / np.maximum(after - before, 1)
-    between = (1 - share) * values[before] + share * values[after]
-    between = np.where(values[before] == values[after], values[before], between)  # to the last bit
-    return np.where(known | ~usable, values, between)

@@ -63,10 +63,10 @@ class TableFile(Protocol):
 @contextmanager
 def open_table(path: Path, options: FileOptions = AS_FOUND) -> Iterator[TableFile]:
     """A CSV, Parquet, Feather or Excel file, by its ending; "-" is a CSV from standard input."""
-    suffix = check_suffix(path)
-    options.check(path.name, is_text=suffix in CSV, is_excel=suffix in EXCEL)
     if path.is_dir():
         raise ValueError(f"expected a file, got the folder {path}; name a file inside it")
+    suffix = check_suffix(path)
+    options.check(path.name, is_text=suffix in CSV, is_excel=suffix in EXCEL)
     if path != PIPE and not path.is_file():
         if path.exists():
             raise ValueError(

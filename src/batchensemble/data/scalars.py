@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from batchensemble.predictive.checks import refuse_masked
@@ -94,8 +95,11 @@ def microseconds(name: str, values: NDArray[Any]) -> NDArray[Any]:
 def dates(name: str, values: NDArray[Any]) -> tuple[NDArray[Any], bool]:
     """Python dates, with or without time and zone, and datetime64 scalars -> UTC; have they zones?
 
-    All have, or none: an hour without a zone is not an hour in UTC.
+    All have, or none: an hour without a zone is not an hour in UTC. A period of pandas is the date
+    on which it begins.
     """
+    if any(isinstance(value, pd.Period) for value in values):
+        return _starts(name, values), False
     moments, zoned = np.full(len(values), NO_DATE), set()
     for row, value in enumerate(values):
         if isinstance(value, np.datetime64):
@@ -118,6 +122,17 @@ def dates(name: str, values: NDArray[Any]) -> tuple[NDArray[Any], bool]:
                 f"first of the others in row {row} (counted from 0); give all a zone, or none"
             )
     return moments, True in zoned
+
+
+def _starts(name: str, periods: NDArray[Any]) -> NDArray[Any]:
+    try:
+        starts = pd.PeriodIndex(periods).to_timestamp().to_numpy()
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"column {name!r}: expected periods of one length in the years 1 to 9999 ({error}); "
+            "convert them to dates"
+        ) from None
+    return microseconds(name, starts)
 
 
 def texts(values: Iterable[Any]) -> NDArray[Any]:

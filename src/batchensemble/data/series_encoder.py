@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from batchensemble.data.calendars import calendar
 from batchensemble.data.columns import Columns
 from batchensemble.data.encoded_series import Encoded
+from batchensemble.data.gaps import seasonally_filled
 from batchensemble.data.grids import Ints, series_of
 from batchensemble.data.intermittent import is_intermittent, reordered
 from batchensemble.data.linear_effects import learn_effects, own_effects
 from batchensemble.data.panels import Panel
-from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.windows import continued_back, series_scale, window_scales
 from batchensemble.words import one_of

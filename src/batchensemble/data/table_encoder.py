@@ -133,8 +133,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         self.constant_ = dense.min(axis=0) == dense.max(axis=0)
 
         self._learn_embedded(columns, units)
-        texts = texts_of(columns, self.learned_)
-        self.words_ = Words.learn(texts, None, self.max_categories)
+        self.words_ = Words.learn(texts_of(columns, self.learned_), None, self.max_categories)
         known = [vocabulary[self.names_[j]] for j in self.given_]
         self.given_words_ = Words.learn(texts_of(columns, self.given_), known, None)
 
@@ -199,8 +198,7 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
         if self.bins is None:
             return
         filled = without_gaps(units, self.numbers_.fill)
-        scaled = self.numbers_.scaled.tolist()
-        self.binned_ = Bins.learn(filled, scaled, self.bins, self.random_state)
+        self.binned_ = Bins.learn(filled, [*self.numbers_.scaled], self.bins, self.random_state)
         most = np.inf if self.max_categories is None else self.max_categories
         n_words = {j: len({*columns[j].as_kind("category").values}) for j in self.learned_}
         self.coded_ = [j for j, n in n_words.items() if n > most]
@@ -227,8 +225,10 @@ class TableEncoder(BaseEstimator):  # type: ignore[misc]
 
     def beyond(self, columns: Columns) -> NDArray[np.float64]:
         """(rows,), how far a number lies outside those of fit, in their range; 0 without bins."""
-        units = in_units(self._numbers(self.with_dates(columns)), self.exponents_)
-        return self.binned_.beyond(without_gaps(units, self.numbers_.fill))
+        numbers = self._numbers(self.with_dates(columns))
+        units = without_gaps(in_units(numbers, self.exponents_), self.numbers_.fill)
+        flags = self.flags_ & ~self.constant_[: len(self.flags_)] & (self.bins is not None)
+        return self.binned_.beyond(units, flags)
 
     def bins_beyond(self, x: NDArray[np.float32]) -> NDArray[np.float64]:
         """(rows, n_features_out_) -> (rows,), how many bins outside the numbers of fit a row is."""

@@ -207,10 +207,11 @@ def open_files(
         if head is None or not len(head):
             raise ValueError(f"expected {file.name} to have rows and columns, got no rows")
         later = _rows_after(file, sources[1:], HEAD_ROWS - len(head))
-        if file.is_text:
-            parts = [(file, head), *later]
-            if len(parts) > 1:
-                head = pd.concat([_in_file(part, rows) for part, rows in parts])
+        if file.is_text and len(sources) > 1:
+            head = pd.concat(
+                rows.set_axis([f"{line} of {part.name}" for line in rows.index])
+                for part, rows in [(file, head), *later]
+            )
         name = str(where) if len(sources) > 1 and isinstance(where, str | Path) else file.name
         known = frozenset([*file.names, *drop])
         names = file.names if len(known) == len(file.names) else _all_names(sources, options)
@@ -251,11 +252,6 @@ def _rows_after(
             n -= len(rows)
         if n <= 0:
             return
-
-
-def _in_file(file: TableFile, rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows that say of which file's lines they are."""
-    return rows.set_axis([f"{line} of {file.name}" for line in rows.index])
 
 
 def _is_code(*parts: pd.Series) -> bool:

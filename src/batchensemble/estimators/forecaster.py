@@ -20,6 +20,7 @@ from batchensemble.data.columns import Columns
 from batchensemble.data.date_columns import check_spans
 from batchensemble.data.doubts import doubts_about_covariates
 from batchensemble.data.future_rows import doubts_about_future, read_future
+from batchensemble.data.gaps import seasonally_filled
 from batchensemble.data.panels import (
     Names,
     Panel,
@@ -30,7 +31,6 @@ from batchensemble.data.panels import (
     read_panel,
 )
 from batchensemble.data.public_holidays import check_holidays, holiday_columns, holiday_names
-from batchensemble.data.seasonal_gaps import seasonally_filled
 from batchensemble.data.series_encoder import SeriesEncoder
 from batchensemble.data.stamps import are_at_start
 from batchensemble.data.telling import tell

@@ -94,8 +94,8 @@ def _through_quantiles(x: Value, quantiles: NDArray[np.float64]) -> Value:
     from_below = _share_below(x, quantiles)
     from_above = 1 - _share_below(-x, -quantiles[::-1])
     probability = (from_below + from_above) * 0.5
-    probability = probability.but(1.0, where=-(x + EDGE) < -quantiles[-1])
-    probability = probability.but(0.0, where=x - EDGE < quantiles[0])
+    probability = probability.but(1.0, where=-x <= -quantiles[-1])
+    probability = probability.but(0.0, where=x <= quantiles[0])
     edge = EDGE - np.spacing(1)
     return normal_quantile(probability.clip(edge, 1 - edge))
 

@@ -41,3 +41,16 @@ def seasonally_filled(
     filled = panel.values.copy()
     filled[missing] = (values + effect)[missing]
     return replace(panel, values=filled)
+
+
+def filled(values: NDArray[np.float64], series: Ints, fill: str) -> NDArray[np.float64]:
+    """NaN filled from the values of the same series before, or before and after."""
+    rows, known, n = np.arange(len(values)), ~np.isnan(values), len(values)
+    before = np.maximum.accumulate(np.where(known, rows, 0))
+    after = np.minimum.accumulate(np.where(known, rows, n - 1)[::-1])[::-1]
+    after = before if fill == "ffill" else after
+    usable = known[before] & known[after] & (series[before] == series) & (series[after] == series)
+    share = (rows - before) / np.maximum(after - before, 1)
+    between = (1 - share) * values[before] + share * values[after]
+    between = np.where(values[before] == values[after], values[before], between)  # to the last bit
+    return np.where(known | ~usable, values, between)

@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from batchensemble.data.gaps import KEPT, seasonally_filled
 from batchensemble.data.panels import read_panel
-from batchensemble.data.seasonal_gaps import KEPT, seasonally_filled
 
 
 def gappy(*series):
