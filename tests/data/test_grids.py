@@ -127,7 +127,7 @@ def test_a_time_off_the_grid_is_named_with_the_frequency():
     message = r"'h' from 2020-01-01 on, got 2020-01-01 07:20:00; frequencies may be mixed.*resample"
     with pytest.raises(ValueError, match=message):
         read(late, freq="h")
-    with pytest.raises(ValueError, match=r"'W-SUN' from .*got 2020-01-01; .*it looks like 'W-WED'"):
+    with pytest.raises(ValueError, match=r"'W-SUN', got 2020-01-01; .*it looks like 'W-WED'"):
         read(days(20, "W-WED"), freq="W")
 
 

@@ -356,7 +356,7 @@ def test_times_to_be_like_others_are_moved_only_where_those_were():
     ends = long([12], "MS").assign(ds=starts + pd.offsets.MonthEnd(0))
     moved = read_panel(ends, freq="MS", like=starts, at_start=True)
     assert moved.times.tolist() == read_panel(ends, freq="MS").times.tolist() == starts.tolist()
-    with pytest.raises(ValueError, match=r"frequency 'MS' .* got 2020-01-31.*looks like 'ME'"):
+    with pytest.raises(ValueError, match=r"frequency 'MS', got 2020-01-31;.*looks like 'ME'"):
         read_panel(ends, freq="MS", like=starts)
 
 

@@ -2,7 +2,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batchensemble.data.time_words import freq_word, refuse_written_dates, shown, some, when
+from batchensemble.data.time_words import (
+    CLOCKS,
+    freq_word,
+    refuse_written_dates,
+    shown,
+    some,
+    when,
+)
 
 
 @pytest.mark.parametrize(
@@ -84,6 +91,17 @@ def test_weeks_and_quarters_of_years_are_no_numbers(times, parts):
 )
 def test_numbers_that_count_on_are_no_parts_of_years(times):
     refuse_written_dates(times)
+
+
+@pytest.mark.parametrize(("unit", "name"), CLOCKS.items())
+@pytest.mark.parametrize("freq", ["min", "h", "MS"])
+def test_ticks_since_1970_are_no_numbers_unless_they_are_no_minutes_apart(unit, name, freq):
+    times = pd.date_range("2024-01-01", periods=9, freq=freq).as_unit(unit).asi8
+    with pytest.raises(ValueError, match=f"look like {name} since 1970.*or write 2024-01-01; if"):
+        refuse_written_dates(times)
+    refuse_written_dates(times[:2])
+    refuse_written_dates(times + np.arange(9))
+    refuse_written_dates(times - times[0])
 
 
 @pytest.mark.parametrize(

@@ -265,9 +265,10 @@ def check_grid(
 def off_grid(series: str, time: Any, freq: Any, first: Any, looks: str = "") -> ValueError:
     cure = "resample to one frequency, or fit with another (freq)"
     advice = summer_advice(time, first, freq) or f"frequencies may be mixed{looks}; {cure}"
+    start = f" from {when(first)} on" if time != first else ""
     return ValueError(
-        f"{series}: expected times of the frequency {freq_word(freq)} from {when(first)} "
-        f"on, got {when(time)}; {advice}"
+        f"{series}: expected times of the frequency {freq_word(freq)}{start}, got {when(time)}; "
+        f"{advice}"
     )
 
 
