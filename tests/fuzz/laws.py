@@ -271,6 +271,8 @@ def judge_series(plan: dict[str, Any], random: np.random.Generator) -> None:
     settings |= {f"{role}_columns": [role] for role in plan["roles"]}
     if settings.get("preset") in ("recurrent", "paper"):  # which need a value at every step
         settings.setdefault("fill", "ffill")
+    if plan["values"] == "sparse":
+        settings.pop("context", None)  # a few zeros have no spread to calibrate
 
     if plan["holidays"] and plan["freq"] == "D":
         settings["holidays"] = "NO"
