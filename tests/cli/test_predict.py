@@ -46,7 +46,8 @@ def test_rows_ahead_of_unknown_series_are_named_and_those_of_new_ones_are_not(sh
     more = ahead[ahead["store"] == known].assign(store="Jena")
     pd.concat([ahead, more]).to_csv("ahead.csv", index=False)
     done = shell("predict", "f.be", "--ahead", "ahead.csv", "-o", "out.csv")
-    assert "ahead.csv: ignored the rows of 1 unknown series ('Jena')" in plain(done.stderr)
+    words = "ahead.csv: ignored the rows of 1 series that are not in fit ('Jena')"
+    assert words in plain(done.stderr)
     assert set(pd.read_csv("out.csv")["store"]) == set(ahead["store"])
     old = sales().query("month < '2022-01-01'")
     more = old[old["store"] == known].assign(store="Jena")
@@ -54,6 +55,12 @@ def test_rows_ahead_of_unknown_series_are_named_and_those_of_new_ones_are_not(sh
     done = shell("predict", "f.be", "old.csv", "--ahead", "ahead.csv", "-o", "out.csv")
     assert "ignored" not in done.stderr
     assert "Jena" in set(pd.read_csv("out.csv")["store"])
+    more.to_csv("old.csv", index=False)
+    done = shell("predict", "f.be", "old.csv", "--ahead", "ahead.csv", "-o", "out.csv")
+    others = ", ".join(map(repr, sorted(ahead["store"].unique())))
+    words = f"ignored the rows of {ahead['store'].nunique()} series that are not in the file of new"
+    assert words in plain(done.stderr)
+    assert others in plain(done.stderr)
 
 
 def test_pipes_go_in_and_out(shell):

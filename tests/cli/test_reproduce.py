@@ -121,7 +121,7 @@ def test_a_report_replaces_no_file_of_another_kind(swift, tmp_path):
     (tmp_path / "keep.csv").write_text("a,b\n")
     done = swift.invoke(app, ["report", str(tmp_path), "-o", str(tmp_path / "keep.csv")])
     assert done.exit_code == 1
-    assert "expected the name of an .html file" in " ".join(done.output.replace("│", " ").split())
+    assert "the report would replace" in " ".join(done.output.replace("│", " ").split())
     assert (tmp_path / "keep.csv").read_text() == "a,b\n"
 
 

@@ -78,8 +78,10 @@ def test_series_named_by_codes_that_look_like_numbers_keep_their_names(tmp_path)
     for codes in (["1E5", "100000"], ["+1", "1"], ["12e3", "7"]):
         names = frame["store"].map(dict(zip(frame["store"].unique(), codes, strict=True)))
         assert set(series(tmp_path, frame.assign(store=names)).frame["store"]) == set(codes)
-    names = frame["store"].map(dict(zip(frame["store"].unique(), ["5.0", "7"], strict=True)))
-    assert set(series(tmp_path, frame.assign(store=names)).frame["store"]) == {5, 7}
+    for numbers in (["5.0", "7"], ["1e+05", "7"], ["1E+05", "5.0"]):
+        names = frame["store"].map(dict(zip(frame["store"].unique(), numbers, strict=True)))
+        read = series(tmp_path, frame.assign(store=names)).frame["store"]
+        assert set(read) == {*map(float, numbers)}
 
 
 def test_classes_too_long_to_be_told_apart_are_refused(tmp_path):

@@ -81,7 +81,7 @@ REFUSED = {
     "zone": (ticks([0, 1], pa.timestamp("us", "No/Where")), "a known time zone, got 'No/Where'"),
     "months": (
         pa.array(pd.PeriodIndex.from_ordinals([1, 10**9], freq="M")),
-        "expected periods in the years 1 to 9999",
+        "expected periods of a known length in the years 1 to 9999",
     ),
     "time of day": (ticks([0, MOST], pa.time64("us")), "cannot be read: .* range"),
     "interval": (
@@ -156,6 +156,22 @@ for _ in range(n):
         assert "\\n" not in str(error), error
 print(n_read)
 """
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+@pytest.mark.parametrize("said", [b"nonsense", b"{}", b'{"freq": "FOO"}', b'{"freq": 3}', b"[]"])
+def test_periods_of_no_known_length_are_refused_with_the_name_of_the_file(tmp_path, said, suffix):
+    marks = {b"ARROW:extension:name": b"pandas.period", b"ARROW:extension:metadata": said}
+    schema = pa.schema([pa.field("c", pa.int64(), metadata=marks), ("x", pa.float64())])
+    table = pa.table({"c": pa.array([1, 2]), "x": pa.array([0.0, 1.0])}, schema=schema)
+    path = tmp_path / f"f{suffix}"
+    if suffix == ".parquet":
+        parquet.write_table(table, path)
+    else:
+        with pa.ipc.new_file(str(path), table.schema) as out:
+            out.write_table(table)
+    with pytest.raises(ValueError, match=f"f{suffix}"):
+        read_file(path)
 
 
 @pytest.mark.parametrize("name", ["f.feather", "f.parquet"])

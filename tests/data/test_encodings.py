@@ -64,6 +64,15 @@ def test_numbers_go_through_quantiles_however_small_their_differences_are():
     assert len(np.unique(usual)) > 390
 
 
+def test_a_bound_that_float32_rounds_stays_at_its_end():
+    x = np.clip(np.random.default_rng(0).uniform(size=(400, 1)), 0.3, 0.7)  # many at each bound
+    through = Numbers.learn(x, np.array([0]), "quantile", 0)
+    for bound in (0.3, 0.7):
+        exact, rounded = (through.apply(np.array([[b]])) for b in (bound, np.float32(bound)))
+        assert abs(exact) > 5
+        assert exact == rounded
+
+
 def test_numbers_that_are_not_to_be_scaled_stay():
     table = np.array([[1.0, 5.0], [0.0, 7.0]])
     ours = Numbers.learn(table, np.array([], int), "standard", 0)

@@ -158,16 +158,19 @@ def forecast(
 def _tell_of_unknown(
     model: Forecaster, df: pd.DataFrame | None, future: pd.DataFrame, ahead: Path | None
 ) -> None:
-    """Warn of series whose rows ahead are ignored, since they have no history."""
+    """Warn of series whose rows ahead are ignored, since they are not forecast."""
     series = model.id_col
     if series not in future:
         return
-    known = {*model.panel_.ids.tolist(), *(() if df is None or series not in df else df[series])}
+    if df is not None and series not in df:
+        return
+    known = {*(model.panel_.ids.tolist() if df is None else df[series])}
     unknown = sorted(str(name) for name in set(future[series]) - known)
     if unknown:
+        where = "in fit" if df is None else "in the file of new rows"
         tell(
-            f"{ahead}: ignored the rows of {len(unknown):,} unknown series "
-            f"({named(unknown)}); name series as in fit, or add a file with their history",
+            f"{ahead}: ignored the rows of {len(unknown):,} series that are not {where} "
+            f"({named(unknown)}); name series as there, or add their history",
             2,
         )
 

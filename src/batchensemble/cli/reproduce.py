@@ -92,9 +92,7 @@ def report(
     out: Annotated[Path, option("The page to write.", "--out", "-o")] = Path("report.html"),
 ) -> None:
     """Write the results of a study as one HTML page that works offline in any browser."""
-    from batchensemble.cli.report import check_report
     from batchensemble.study.report import write_report
 
-    check_report(out, beside=())
     path = write_report(results, out)
     Console().print(f"Report: {path}", soft_wrap=True, markup=False)

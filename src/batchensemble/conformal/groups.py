@@ -17,7 +17,7 @@ MOST_NAMED = 5
 def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
     """A copy, one label for each row: texts as texts, other labels as numbers or texts.
 
-    Dates and durations have the names that a column of them gives to groups.
+    Arrays of dates without a zone and of durations name groups as a column of them does.
     """
     labels = array_of(groups, name)
     if labels.dtype.kind == "M":

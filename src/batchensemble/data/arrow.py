@@ -117,8 +117,9 @@ class ArrowTable:
         """When each of pandas' periods, such as a month, begins."""
         try:
             return self._arrow.array(periods.to_pandas().dt.to_timestamp())
-        except (ValueError, OverflowError) as error:
-            raise self._refusal(name, "periods in the years 1 to 9999", error) from None
+        except (TypeError, ValueError, OverflowError) as error:
+            wanted = "periods of a known length in the years 1 to 9999"
+            raise self._refusal(name, wanted, error) from None
 
     def _check_ticks(self, name: str, column: Any, lowest: int, end: int, wanted: str) -> None:
         """Days and times as the integers that they are stored as."""
@@ -163,14 +164,17 @@ class ArrowFile(ArrowTable):
         self._is_parquet = is_parquet
         with self._readable():
             source = stack.enter_context(arrow.OSFile(str(path)))
-            if is_parquet:
-                # Buffered before it is needed, all of the file would stay in memory.
-                how = {"pre_buffer": False, "buffer_size": BUFFER}
-                self._file = stack.enter_context(parquet.ParquetFile(source, **how))
-                names = self._file.schema_arrow.names
-            else:
-                self._file = arrow.ipc.open_file(source)
-                names = self._file.schema.names
+            try:
+                if is_parquet:
+                    # Buffered before it is needed, all of the file would stay in memory.
+                    how = {"pre_buffer": False, "buffer_size": BUFFER}
+                    self._file = stack.enter_context(parquet.ParquetFile(source, **how))
+                    names = self._file.schema_arrow.names
+                else:
+                    self._file = arrow.ipc.open_file(source)
+                    names = self._file.schema.names
+            except (KeyError, TypeError, ValueError) as error:  # of what says which periods are in
+                raise unreadable(self.name, error) from error
         self._name_columns(names)
 
     def _parts(self, n_rows: int) -> Iterator[tuple[Any, float]]:

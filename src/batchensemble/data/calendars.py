@@ -31,11 +31,12 @@ def season_length(freq: pd.offsets.BaseOffset | int) -> int:
 def _steps_in_season(freq: Any) -> Any:
     """A day, a week or a year, of 52 weeks, divided by the step."""
     if type(freq) is pd.DateOffset:  # made by hand
-        units = [unit for unit in freq.kwds if unit in _BY_HAND]
-        if len(units) != 1:
+        unit = next((unit for unit in freq.kwds if unit in _BY_HAND), "")
+        n = freq.n * freq.kwds.get(unit, 0)
+        has_more = any(word.endswith("s") for word in freq.kwds.keys() - {unit})
+        if has_more or n < 1 or n != int(n):
             return 1
-        n = freq.n * freq.kwds[units[0]]
-        return _steps_in_season(pd.tseries.frequencies.to_offset(f"{n}{_BY_HAND[units[0]]}"))
+        return _steps_in_season(pd.tseries.frequencies.to_offset(f"{int(n)}{_BY_HAND[unit]}"))
     if isinstance(freq, pd.offsets.Tick) and pd.Timedelta(freq) < _DAY:
         return _SHORT_SEASONS.get(pd.Timedelta(freq), _DAY / pd.Timedelta(freq))
     if isinstance(freq, pd.offsets.Tick | pd.offsets.Day):
@@ -43,7 +44,7 @@ def _steps_in_season(freq: Any) -> Any:
         return 7 / days if days % 7 else 52 * 7 / days
     if isinstance(freq, pd.offsets.BusinessHour):
         opened = zip(freq.start, freq.end, strict=True)
-        return sum((b.hour - a.hour) % 24 + (b.minute - a.minute) / 60 for a, b in opened) / freq.n
+        return sum((b.hour - a.hour + (b.minute - a.minute) / 60) % 24 for a, b in opened) / freq.n
     if isinstance(freq, pd.offsets.CustomBusinessDay):
         return _workdays(freq) / freq.n
     return _SEASONS.get(_word(freq), 1) / freq.n

@@ -125,7 +125,7 @@ def formats(word: str) -> list[str]:
     several = pd.Series([numbered], dtype=object)
     dates = (pd.to_datetime(several, format=form, errors="coerce") for form in BY_NAME)
     fit = (form for form, date in zip(BY_NAME, dates, strict=True) if date.notna().all())
-    return [NAMED + form + clock for form in fit][:1]
+    return [NAMED + form + clock for form in fit if "%d" in form or not clock][:1]
 
 
 def _clock(second: str | None, noon: str | None) -> str:

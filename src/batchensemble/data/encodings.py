@@ -17,6 +17,7 @@ from batchensemble.data.vocabulary import Spelling
 SATURATION = 4.0  # how far out "robust" numbers can be
 SHARED = "infrequent_sklearn"  # the output of rare words, named as scikit-learn names it
 EDGE = 1e-7  # probabilities closer to 0 or 1 are beyond the quantiles
+SHARE_OF_STEP = 1e-3  # from one quantile to the next
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +118,25 @@ def _through_quantiles(
     from_below = np.interp(x, quantiles, levels)
     from_above = -np.interp(-x, -quantiles[::-1], -levels[::-1])
     probability = 0.5 * (from_below + from_above)
-    probability[x >= quantiles[-1]] = 1
-    probability[x <= quantiles[0]] = 0
+    first, last = ends(quantiles)
+    probability[x >= last] = 1
+    probability[x <= first] = 0
     edge = EDGE - np.spacing(1)
     normal: NDArray[np.float64] = ndtri(np.clip(probability, edge, 1 - edge))
     return normal
+
+
+def ends(quantiles: NDArray[np.float64]) -> tuple[float, float]:
+    """Numbers up to the first and from the second on are at an end of the quantiles.
+
+    A little inside them, since float32 rounds, but much nearer than the next quantile.
+    """
+    low, high = quantiles[0], quantiles[-1]
+    inner = quantiles[(quantiles > low) & (quantiles < high)]
+    room = SHARE_OF_STEP * (inner.min(initial=high) - low)
+    first = low + min(EDGE * abs(low), room)
+    room = SHARE_OF_STEP * (high - inner.max(initial=low))
+    return first, high - min(EDGE * abs(high), room)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """A whole file as one table, and its target as numbers or classes."""
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ Task = Literal["regression", "classification"]
 TASKS: tuple[Task, ...] = ("regression", "classification")
 FEWEST_COUNTS = 5  # different numbers
 FEW = 20
+_CODE = re.compile(r"\+|[^eE]*\d[eE]\d")  # +1 and 1E5; programs write the number as 1e+05
 
 
 @dataclass(frozen=True)
@@ -113,10 +115,10 @@ def read_file(
 
 
 def _counts(numbers: pd.Series, cells: pd.Series) -> bool:
-    """Whether names are whole numbers that can be told apart; 1E5 and +1 are words, 5.0 is not."""
+    """Whether names are whole numbers that can be told apart; 1E5 is a word, 1e+05 is not."""
     is_whole = not (numbers % 1 > 0).any() and not numbers.abs().max() >= MOST_EXACT
-    texts = [cell for cell in cells if isinstance(cell, str)]
-    return is_whole and not any(mark in text for text in texts for mark in "eE+")
+    texts = (cell.strip() for cell in cells if isinstance(cell, str))
+    return is_whole and not any(map(_CODE.match, texts))
 
 
 def read_table(path: str | Path, target: str, task: Task | None = None) -> Table:

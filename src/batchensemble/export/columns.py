@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchensemble.data.embedded import Bins
-from batchensemble.data.encodings import EDGE, SATURATION, Numbers
+from batchensemble.data.encodings import EDGE, SATURATION, Numbers, ends
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.export.graph import Value, ints
 from batchensemble.export.interface import GAP, NOT_A_TIME
@@ -94,8 +94,9 @@ def _through_quantiles(x: Value, quantiles: NDArray[np.float64]) -> Value:
     from_below = _share_below(x, quantiles)
     from_above = 1 - _share_below(-x, -quantiles[::-1])
     probability = (from_below + from_above) * 0.5
-    probability = probability.but(1.0, where=-x <= -quantiles[-1])
-    probability = probability.but(0.0, where=x <= quantiles[0])
+    first, last = np.array([ends(column) for column in quantiles.T]).T
+    probability = probability.but(1.0, where=-x <= -last)
+    probability = probability.but(0.0, where=x <= first)
     edge = EDGE - np.spacing(1)
     return normal_quantile(probability.clip(edge, 1 - edge))
 

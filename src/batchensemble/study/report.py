@@ -51,6 +51,8 @@ def write_report(folder: Path, path: Path, n_jobs: int = 1) -> Path:
     `folder/runs` holds the runs; `folder/costs.json`, if there, the measured costs.
     """
     check_packages()
+    if path.exists() and path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"the report would replace {path}; choose a name that ends in .html")
     results, costs = read_results(folder), read_costs(folder / "costs.json")
     page = render(Study(results, costs), Study(results, costs, paired=True), n_jobs)
     path.parent.mkdir(parents=True, exist_ok=True)
