@@ -171,6 +171,9 @@ def _check_encoder(encoder: TableEncoder) -> None:
     require(len(outputs) == encoder.n_features_out_, "as many outputs as are described")
     exponents, scaled, formats = encoder.exponents_, encoder.numbers_.scaled, encoder.date_formats_
     require(_are_whole(exponents) and len(exponents) == len(encoder.flags_), "exponents of numbers")
+    require(_are_truths(encoder.flags_), "which numbers are 0 and 1")
+    require(_are_truths(encoder.constant_), "which numbers do not vary")
+    require(len(encoder.constant_) >= len(encoder.flags_), "for every number whether it varies")
     require(_are_whole(scaled), "places of scaled numbers")
     require(type(formats) is dict and {*formats} <= {*names}, "formats of columns")
     require(all(map(is_format, formats.values())), "formats of dates")
@@ -179,6 +182,10 @@ def _check_encoder(encoder: TableEncoder) -> None:
 
 def _are_whole(values: Any) -> bool:
     return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iu"
+
+
+def _are_truths(values: Any) -> bool:
+    return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == bool
 
 
 def _check_classes(classes: Any) -> None:
