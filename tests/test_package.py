@@ -60,7 +60,8 @@ def test_an_estimator_is_imported_without_the_others_and_what_only_fit_needs():
         "import sys; from batchensemble import Regressor; "
         "print(*(name in sys.modules for name in "
         "('sklearn.impute', 'sklearn.model_selection', 'numba', 'matplotlib', 'fastapi', "
-        "'batchensemble.estimators.forecaster', 'batchensemble.estimators.joint')))"
+        "'batchensemble.estimators.forecaster', 'batchensemble.estimators.joint', "
+        "'batchensemble.data.table_files', 'batchensemble.plots')))"
     )
     assert set(run(code).split()) == {"False"}
 

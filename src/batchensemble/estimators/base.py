@@ -26,7 +26,6 @@ from batchensemble.estimators.usefulness import doubts_about_length
 from batchensemble.modelfile.codec import Arrays, set_fields
 from batchensemble.modelfile.files import as_path
 from batchensemble.modelfile.persistence import FilePath
-from batchensemble.plots.training import plot_training
 from batchensemble.training.bank import Bank
 from batchensemble.training.checkpoint import Checkpoint
 from batchensemble.training.engines.data import Source
@@ -164,6 +163,8 @@ class Estimator(Settings):
         score still falls at the end, allow more epochs or time; a score that rises while the loss
         falls is overfitting, which early stopping ends.
         """
+        from batchensemble.plots.training import plot_training  # takes a while
+
         check_is_fitted(self, "model_")
         return plot_training([(h.losses, h.scores, h.best_epochs) for h in self.history_])
 

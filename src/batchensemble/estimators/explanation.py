@@ -17,14 +17,12 @@ from batchensemble.data.columns import Column, Columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.telling import silenced
 from batchensemble.estimators.requirements import is_count
-from batchensemble.plots.charts import Chart
-from batchensemble.plots.page import need
-from batchensemble.plots.reasons import plot_reasons, reasons_chart
-from batchensemble.plots.sheets import brief
 from batchensemble.training.importing import import_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from batchensemble.plots.charts import Chart
 
 Floats = NDArray[np.float64]
 
@@ -63,10 +61,15 @@ class Explanation:
 
     def plot(self, row: int = 0) -> Figure:
         """What each column contributes to a row, the strongest first; of classes the likeliest."""
+        from batchensemble.plots.reasons import plot_reasons  # who draws nothing need not wait
+
         return plot_reasons(self.charts(row))
 
     def charts(self, row: int) -> list[Chart]:
         """One for each part of a row; of the classes' probabilities that of the likeliest."""
+        from batchensemble.plots.reasons import reasons_chart
+        from batchensemble.plots.sheets import brief
+
         if not is_count(row, least=0) or row >= len(self.values):
             raise IndexError(f"expected a row from 0 to {len(self.values) - 1}, got {row!r:.80}")
         totals = self.totals[row]
@@ -93,6 +96,8 @@ def explained(
     they add up either way. The explainer knows a value by the number of its row, whatever kind of
     value it is.
     """
+    from batchensemble.plots.page import need
+
     with silenced():  # importing it warns of its own future
         if find_spec("shap") is not None:
             import_whole("shap")

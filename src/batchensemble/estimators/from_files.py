@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
@@ -18,7 +19,9 @@ from sklearn.utils.validation import validate_data
 from batchensemble.data.frames import read_columns
 from batchensemble.data.row_sample import MOST_CLASSES
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.data.table_files import TableFiles
+from batchensemble.data.table_files import MOST_NOTES, TableFiles, is_in_files, open_files
+from batchensemble.data.tables import target_values
+from batchensemble.data.telling import tell
 from batchensemble.estimators.effort import length_for
 from batchensemble.estimators.examples import Examples
 from batchensemble.estimators.heads import ClassHead, Head
@@ -66,7 +69,30 @@ class Parts(NamedTuple):
         return (random.random(n_rows) >= self.share).astype(np.int64)
 
 
-def check_wanted(
+def files_of(
+    estimator: "TableEstimator[Any]",
+    X: Any,
+    y: Any,
+    by_row: dict[str, Any],
+    in_time: bool,
+    goes_on: bool,
+) -> TableFiles | None:
+    """The files that X names, if it does, and what was guessed about them is told."""
+    if not is_in_files(X):
+        return None
+    files = open_files(X, y)
+    _check_wanted(estimator, files, by_row, in_time, goes_on)
+    for note in [] if files is X else files.notes[:MOST_NOTES]:
+        tell(f"{note} on the command line", 4)
+    return files
+
+
+def target_of(estimator: "TableEstimator[Any]", frame: pd.DataFrame) -> pd.Series:
+    """The last column of rows from files."""
+    return target_values(frame.iloc[:, -1], is_classes=estimator._task == "classification")
+
+
+def _check_wanted(
     estimator: "TableEstimator[Any]",
     files: TableFiles,
     by_row: dict[str, Any],
@@ -102,7 +128,7 @@ def fit_files(
         files, held_back = files.without(n, seeds.split)
     estimator.settings_ = estimator._resolved(files.sample.n_rows)
     frame = files.sample.frame
-    X, values = frame.iloc[:, :-1], estimator._target_of(frame).to_numpy()
+    X, values = frame.iloc[:, :-1], target_of(estimator, frame).to_numpy()
     columns = read_columns(X)
     validate_data(estimator, X, skip_check_array=True)
     estimator.target_name_ = files.target
@@ -145,7 +171,7 @@ def fit_files(
         estimator.model_, usual, np.random.default_rng(seeds.split)
     )
     if held_back is not None:
-        values = _plain(estimator._target_of(held_back).to_numpy())
+        values = _plain(target_of(estimator, held_back).to_numpy())
         estimator._calibrate(read_columns(held_back.iloc[:, :-1]), values)
 
 
@@ -185,7 +211,7 @@ def _write_shards(
             frame = frame[random.random(len(frame)) < share]
         if frame.empty:  # all rows of a file may be held back, or have no target
             continue
-        values = _plain(estimator._target_of(frame).to_numpy())
+        values = _plain(target_of(estimator, frame).to_numpy())
         _check_classes(head, values, files)
         x, y = encoder.transform(frame.iloc[:, :-1]), head.encode(values)
         write_rows(folder, n_shards, x, y, parts.deal(len(x), random), random)

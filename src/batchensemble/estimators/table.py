@@ -23,15 +23,12 @@ from batchensemble.data.date_columns import with_written_dates
 from batchensemble.data.doubts import doubts_about, doubts_about_new
 from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.data.table_files import MOST_NOTES, is_in_files, open_files
-from batchensemble.data.tables import target_values
 from batchensemble.data.telling import tell
 from batchensemble.estimators.base import Estimator, pick_device
 from batchensemble.estimators.effort import length_for
 from batchensemble.estimators.examples import Examples, read_eval_set, training_data
 from batchensemble.estimators.explanation import Explanation, explained, of_kinds_at_fit
 from batchensemble.estimators.forms import shown
-from batchensemble.estimators.from_files import check_wanted, fit_files
 from batchensemble.estimators.heads import Head, censored_loss
 from batchensemble.estimators.parameters import TABLE_CONSTRAINTS
 from batchensemble.estimators.presets import resolve
@@ -169,18 +166,20 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         with self._all_or_nothing():
             self._validate_params()
             is_update = self.warm_start and hasattr(self, "model_")
-            from_files = is_in_files(X)
-            if from_files:
-                files = open_files(X, y)
+            files = None
+            if not hasattr(
+                X, "shape"
+            ):  # neither an array nor a frame; reading takes long to import
+                from batchensemble.estimators.from_files import files_of, fit_files, target_of
+
                 by_row = {"sample_weight": sample_weight, "groups": groups, "censored": censored}
-                check_wanted(self, files, by_row, in_time, is_update or eval_set is not None)
-                for note in [] if files is X else files.notes[:MOST_NOTES]:
-                    tell(f"{note} on the command line", 3)
+                files = files_of(self, X, y, by_row, in_time, is_update or eval_set is not None)
+            if files is not None:
                 if not files.sample.is_whole:
                     fit_files(self, files, calibrate=calibrate, checkpoint=checkpoint)
                     return self
                 X = files.sample.frame.drop(columns=files.target)
-                y = self._target_of(files.sample.frame)
+                y = target_of(self, files.sample.frame)
             if is_update and checkpoint is not None:
                 raise ValueError("a checkpoint is for a first fit, not for warm_start; omit it")
             rows = (X, y, sample_weight, groups, in_time, censored)
@@ -189,7 +188,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
                 self._update(examples, calibrate, eval_set)
             else:
                 self._fit(examples, calibrate, eval_set, checkpoint)
-                if from_files:
+                if files is not None:
                     self.model_.encoder.spans_ = files.spans(self.model_.encoder.names_)
         return self
 
@@ -383,10 +382,6 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         )
         for doubt in doubts:
             tell(doubt, 4)
-
-    def _target_of(self, frame: pd.DataFrame) -> pd.Series:
-        """The last column of rows from files."""
-        return target_values(frame.iloc[:, -1], is_classes=self._task == "classification")
 
     def _learn(
         self,
