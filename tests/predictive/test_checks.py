@@ -48,7 +48,7 @@ def test_a_wrong_shape_is_refused_with_the_cure_for_it(shape, cure):
         ((), (3, 2), r"to use one number everywhere, pass np\.full\(\(3, 2\), x\)"),
         ((), ("rows",), "check that the rows and axes match"),
         ((3,), ("windows", "horizon"), r"for one window, pass x\[None\]"),
-        ((3,), ("rows", "classes"), "pass a column for each class, for two classes both"),
+        ((3,), ("rows", "classes"), "pass one column per class, also if there are only two"),
     ],
 )
 def test_the_cure_for_an_axis_that_lacks_is_that_of_its_kind(shape, axes, cure):

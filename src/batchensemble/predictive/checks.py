@@ -41,7 +41,7 @@ def _cure_of_shape(name: str, array: Array, axes: tuple[str | int, ...]) -> str:
         shape = axes[0] if len(axes) == 1 else axes
         return f"to use one number everywhere, pass np.full({shape}, {name})"
     if array.ndim == len(axes) - 1 and axes[-1] == "classes":
-        return "pass a column for each class, for two classes both"
+        return "pass one column per class, also if there are only two"
     if array.ndim == len(axes) - 1 and axes[0] == "windows":
         return f"for one window, pass {name}[None]"
     if array.ndim == len(axes) - 1 > 0:
