@@ -180,8 +180,8 @@ def _check_end(panel: Panel) -> None:
     if n:
         raise ValueError(
             f"{panel.label(0)}: expected a value at the end of data without times, got {n} "
-            "missing, and what follows is taken to come right after the last value; drop them (and "
-            "begin the rows that follow with them), or pass times"
+            "missing, and new rows are taken to come right after the last value; drop them (begin "
+            "the new rows with them), or pass times"
         )
 
 

@@ -163,7 +163,7 @@ class Estimator(Settings):
         score still falls at the end, allow more epochs or time; a score that rises while the loss
         falls is overfitting, which early stopping ends.
         """
-        from batchensemble.plots.training import plot_training  # takes a while
+        from batchensemble.plots.training import plot_training  # late, as drawing is rare
 
         check_is_fitted(self, "model_")
         return plot_training([(h.losses, h.scores, h.best_epochs) for h in self.history_])

@@ -61,7 +61,7 @@ class Explanation:
 
     def plot(self, row: int = 0) -> Figure:
         """What each column contributes to a row, the strongest first; of classes the likeliest."""
-        from batchensemble.plots.reasons import plot_reasons  # who draws nothing need not wait
+        from batchensemble.plots.reasons import plot_reasons  # late, as drawing is rare
 
         return plot_reasons(self.charts(row))
 

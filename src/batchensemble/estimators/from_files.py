@@ -77,7 +77,7 @@ def files_of(
     in_time: bool,
     goes_on: bool,
 ) -> TableFiles | None:
-    """The files that X names, if it does, and what was guessed about them is told."""
+    """The files that X names, or None; tells what was guessed about them."""
     if not is_in_files(X):
         return None
     files = open_files(X, y)

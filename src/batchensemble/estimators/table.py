@@ -167,9 +167,7 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
             self._validate_params()
             is_update = self.warm_start and hasattr(self, "model_")
             files = None
-            if not hasattr(
-                X, "shape"
-            ):  # neither an array nor a frame; reading takes long to import
+            if not hasattr(X, "shape"):  # no array or frame: only now what reads files is imported
                 from batchensemble.estimators.from_files import files_of, fit_files, target_of
 
                 by_row = {"sample_weight": sample_weight, "groups": groups, "censored": censored}
