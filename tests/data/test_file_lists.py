@@ -28,3 +28,13 @@ def test_a_file_is_among_those_of_a_folder_or_a_pattern_and_of_nothing_else(tmp_
         assert not is_among(c, where)
     for where in ("", "in/a.csv", "gone", "gone/*.csv"):
         assert not is_among(a, where)
+
+
+def test_folders_in_a_folder_are_listed_by_a_pattern_and_an_error_says_so(tmp_path):
+    (tmp_path / "2024").mkdir()
+    (tmp_path / "2024" / "a.csv").write_text("x,y\n1,2\n")
+    with pytest.raises(ValueError, match=r"got none; check the path, or write '.*/\*\*/\*\.csv'"):
+        list_files(tmp_path)
+    (tmp_path / "b.csv").write_text("x,y\n1,2\n")
+    assert [path.name for path in list_files(tmp_path)] == ["b.csv"]
+    assert [path.name for path in list_files(f"{tmp_path}/**/*.csv")] == ["a.csv", "b.csv"]

@@ -10,7 +10,8 @@ from batchensemble.data.reading import is_table
 def list_files(where: str | Path | Sequence[str | Path]) -> list[Path]:
     """A file, or the tables in a folder or matching a pattern such as folder/*.parquet, sorted.
 
-    Of a list, all of them in its order.
+    Of a list, all of them in its order. Folders in a folder are left out; "folder/**/*.parquet"
+    names the tables in all of them.
     """
     if not isinstance(where, str | Path):
         return [path for one in where for path in list_files(one)]
@@ -20,7 +21,10 @@ def list_files(where: str | Path | Sequence[str | Path]) -> list[Path]:
     if path.is_dir():
         paths = [each for each in sorted(path.iterdir()) if _is_data(each)]
         if not paths:
-            raise ValueError(f"expected tables in the folder {path}, got none; check the path")
+            raise ValueError(
+                f"expected tables in the folder {path}, got none; check the path, or write "
+                f"'{path}/**/*.csv' for those in folders below it"
+            )
         return paths
     if not is_pattern(where):
         return [path]
