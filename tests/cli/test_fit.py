@@ -232,6 +232,31 @@ def test_rows_of_a_group_or_the_last_rows_are_held_out_together(shell):
     shell("fit", "houses.csv", "-t", "price", "--groups", "town", "--in-time", "sold", code=2)
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_groups_named_by_long_numbers_are_told_apart(shell, form):
+    found = {}
+    ids = 2**60 + pd.Series(np.arange(len(houses())) // 4)
+    for word, column in (("long", ids), ("word", "k" + ids.astype(str))):
+        frame = houses().assign(id=column)
+        frame.to_csv("h.csv", index=False)
+        frame.to_parquet("h.parquet", index=False)
+        shell("fit", f"h.{form}", "-t", "price", "--groups", "id", "-o", "h.be", *QUICK)
+        origin = json.loads(shell("inspect", "h.be", "--json").stdout)["origin"]
+        found[word] = origin["judged_on"], origin["n_judged"]
+    assert found["long"] == found["word"]
+
+
+@pytest.mark.parametrize("words", [("--category", "id"), ("--by", "id")])
+def test_long_numbers_name_the_same_in_every_format(shell, words):
+    frame = houses().assign(id=2**60 + np.arange(len(houses())) % 2)
+    frame.to_csv("h.csv", index=False)
+    frame.to_parquet("h.parquet", index=False)
+    shell("fit", "h.parquet", "-t", "price", *words, "-o", "h.be", *QUICK)
+    for form in ("csv", "parquet"):
+        shell("predict", "h.be", f"h.{form}", "-o", f"{form}.csv")
+    assert Path("csv.csv").read_text() == Path("parquet.csv").read_text()
+
+
 def test_the_column_of_groups_is_learned_from_only_if_it_is_asked_for(shell):
     words = ("fit", "houses.csv", "-t", "price", "--groups", "town", "--json", *QUICK)
     for more, is_learned in (((), False), (("--category", "town"), True)):

@@ -415,7 +415,7 @@ def test_the_column_of_the_models_cannot_keep_rows_together_too(towns):
     ("column", "words"),
     [
         (pd.Timestamp("2020-01-01", tz="UTC"), "--by or --category holds times with a zone"),
-        (2**62, "'part': expected words, or numbers of at most 15 digits"),
+        (2.0**62, "'part': expected words, or numbers of at most 15 digits"),
     ],
 )
 def test_groups_that_cannot_be_told_apart_are_refused_at_fit(towns, column, words):

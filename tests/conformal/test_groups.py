@@ -227,3 +227,17 @@ def test_numbers_alone_are_the_groups_that_they_were_among_words():
 def test_labels_that_a_mask_hides_are_refused():
     with pytest.raises(ValueError, match="groups: expected a value for each row, got a masked"):
         read_groups(np.ma.array(["a", "b"], mask=[False, True]), 2)
+
+
+@pytest.mark.parametrize("labels", [[2**60, 2**60 + 1, None], [2.0**60, 1.0, 2.0]])
+def test_numbers_that_cannot_be_told_apart_are_no_groups(labels):
+    assert read_groups(np.array([2**60, 2**60 + 1]), 2).tolist() == [2**60, 2**60 + 1]
+    given = pd.array(labels, dtype="Int64") if None in labels else labels
+    with pytest.raises(ValueError, match=r"numbers of at most 15 digits.* convert them to texts"):
+        read_groups(given, 3)
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA, pd.NaT])
+def test_rows_without_a_word_are_one_group_whatever_holds_them(gap):
+    for labels in (["a", gap], np.array(["a", gap], dtype=object), pd.Series(["a", gap])):
+        assert read_groups(labels, 2).tolist() == ["a", "None"]

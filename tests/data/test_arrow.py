@@ -68,6 +68,12 @@ READ = {
         pa.array(pd.PeriodIndex(["2024-01-03", "2024-01-07", "2024-01-08"], freq="W")),
         [pd.Timestamp(2024, 1, 1), pd.Timestamp(2024, 1, 1), pd.Timestamp(2024, 1, 8)],
     ),
+    "views of words by number": (
+        pa.DictionaryArray.from_arrays(
+            pa.array([0, 0, 1], pa.uint32()), pa.array(["a", "b"]).cast(pa.string_view())
+        ),
+        ["a", "a", "b"],
+    ),
     "extension": (
         pa.ExtensionArray.from_storage(pa.json_(pa.string()), pa.array(WORDS)),
         WORDS,
@@ -94,7 +100,7 @@ REFUSED = {
         "got sparse_union<",
     ),
 }
-ONLY_FEATHER = ("runs", "interval", "union", "seconds")
+ONLY_FEATHER = ("runs", "views of words", "interval", "union", "seconds")
 
 
 def cases(table):

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
-from batchensemble.data.doubts import doubts_about
+from batchensemble.data.doubts import doubts_about, doubts_about_new
 from batchensemble.data.frames import read_columns
 from batchensemble.data.table_encoder import TableEncoder
 from batchensemble.data.tables import recognise_task
@@ -160,3 +160,14 @@ def test_merged_categories_are_told(table):
     (doubt,) = doubts(rare, y, max_categories=32)
     assert "60 of the 100 categories of column 'code' are in one or two rows each" in doubt
     assert "30% of the rows" in doubt
+
+
+@pytest.mark.parametrize("word", ["NA", "None", ""])
+def test_gaps_that_are_taken_for_a_word_are_told(word):
+    known = TableEncoder().fit(pd.DataFrame({"c": [word, "a"] * 5, "x": np.arange(10.0)}))
+    both = TableEncoder().fit(pd.DataFrame({"c": [word, "a", None] * 4, "x": np.arange(12.0)}))
+    new = read_columns(pd.DataFrame({"c": pd.Series([None, "a"], dtype=object), "x": 0.0}))
+    (told,) = doubts_about_new(new, known)
+    assert told.startswith(f"column 'c': missing values are taken for the category {word!r} of")
+    assert list(doubts_about_new(new.take(slice(1, None)), known)) == []
+    assert list(doubts_about_new(new, both)) == []  # which knew them

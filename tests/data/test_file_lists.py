@@ -12,9 +12,9 @@ def test_an_empty_text_is_not_this_folder(tmp_path, monkeypatch):
 
 
 def test_hidden_files_and_other_formats_are_not_listed(tmp_path):
-    for name in (".a.parquet", "_SUCCESS", "b.parquet", "c.csv", "readme.md"):
+    for name in (".a.parquet", "_SUCCESS", "_jan.csv", "b.parquet", "c.csv", "readme.md"):
         (tmp_path / name).write_text("")
-    assert [path.name for path in list_files(tmp_path)] == ["b.parquet", "c.csv"]
+    assert [path.name for path in list_files(tmp_path)] == ["_jan.csv", "b.parquet", "c.csv"]
 
 
 def test_a_file_is_among_those_of_a_folder_or_a_pattern_and_of_nothing_else(tmp_path, monkeypatch):

@@ -484,3 +484,13 @@ def test_a_date_of_arrow_beyond_python_is_refused_by_name():
     far = pd.Series(pd.arrays.ArrowExtensionArray(pa.array([10**9], pa.date32())))
     with pytest.raises(TypeError, match=r"column 'far', row 0 .* not data of type Date"):
         read_columns(pd.DataFrame({"far": far}))
+
+
+def test_times_of_day_are_the_same_seconds_in_every_library():
+    for unit, step in (("ns", 1), ("us", 1000)):
+        ticks = [time // step for time in (1, 2_500, 86_399_999_999_999)]
+        table = pa.table({"t": pa.array([*ticks, None], pa.time64(unit))})
+        frames = table, pl.from_arrow(table), table.to_pandas(types_mapper=pd.ArrowDtype)
+        for column in (read_columns(frame)[0] for frame in frames):
+            assert column.is_span
+            np.testing.assert_array_equal(column.values, [0, 2e-6, 86_399.999_999, np.nan])

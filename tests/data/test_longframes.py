@@ -3,6 +3,7 @@
 import datetime as dt
 from decimal import Decimal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 from long_frames import as_polars, assert_same, long
 
+from batchensemble.data import longframes
 from batchensemble.data.panels import read_panel
 
 NAN = float("nan")
@@ -266,3 +268,10 @@ def test_texts_of_which_only_some_have_a_zone_are_refused():
     words = ["2024-02-01T00:00:00Z", "2024-02-02T00:00:00"]
     with pytest.raises(ValueError, match="expected dates or whole numbers as times"):
         read_panel(pd.DataFrame({"ds": words, "y": [1.0, 2.0]}))
+
+
+@pytest.mark.parametrize(("odd", "read"), [(10**400, np.inf), (Decimal("sNaN"), np.nan)])
+def test_values_that_python_has_and_floats_lack_are_infinite_or_missing(odd, read):
+    series = nw.from_native(pd.Series([1, odd], dtype=object), series_only=True)
+    found = longframes.read_target(series, np.array(["a", "a"]), np.arange(2))
+    np.testing.assert_array_equal(found, [1, read])

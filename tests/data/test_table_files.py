@@ -328,3 +328,16 @@ def test_a_mistake_in_a_later_file_does_not_make_words_of_numbers(tmp_path, name
     letters["y"] = "A" + letters["y"]
     letters.to_excel(tmp_path / "b.xlsx", index=False)
     assert open_files(tmp_path, "y", with_plain=True).kinds["y"] == "number"
+
+
+@pytest.mark.parametrize("form", ["parquet", "feather", "csv"])
+def test_a_column_that_is_empty_in_the_first_file_is_of_the_kind_of_later_ones(tmp_path, form):
+    frame = table(90).reset_index(drop=True)
+    first = frame[:45].assign(day=None, is_new=None, city=None)
+    for name, part in (("a", first), ("b", first), ("c", frame[45:])):
+        how = {"index": False} if form == "csv" else {}
+        getattr(part.reset_index(drop=True), f"to_{form}")(tmp_path / f"{name}.{form}", **how)
+    files = open_files(tmp_path, "price", with_plain=True)
+    kinds = {"size": "number", "city": "category", "is_new": "boolean", "day": "date"}
+    assert files.kinds == {**kinds, "price": "number"}
+    assert whole(files)["day"].notna().sum() == 45

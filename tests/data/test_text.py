@@ -226,3 +226,13 @@ def test_an_infinite_number_of_a_later_batch_is_named_by_its_row_in_the_file(tmp
     pd.DataFrame({"a": [1.0, 2.0, 3.0, np.inf]}).to_parquet(path)
     with open_table(path) as file, pytest.raises(ValueError, match=r"column 'a', row 4;"):
         [read_as(rows, {"a": "number"}, file) for rows in file.batches(2)]
+
+
+@pytest.mark.parametrize("form", ["parquet", "feather"])
+def test_long_whole_numbers_that_are_categories_keep_their_digits(tmp_path, form):
+    ids = pd.array([2**60 + 1, 2**60 + 2, None], dtype="Int64")
+    getattr(pd.DataFrame({"id": ids}), f"to_{form}")(tmp_path / f"t.{form}")
+    with open_table(tmp_path / f"t.{form}") as file:
+        (batch,) = file.batches()
+        read = read_as(batch, {"id": "category"}, file)
+    assert read["id"].tolist() == [str(2**60 + 1), str(2**60 + 2), None]

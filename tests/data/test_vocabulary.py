@@ -1,4 +1,5 @@
 import unicodedata
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -124,3 +125,34 @@ def test_columns_of_many_words_may_have_others():
     encoder = TableEncoder().fit(names)
     columns = read_columns("new " + names)
     assert strange_words(columns[0], encoder.spellings()[0]) == []
+
+
+@pytest.mark.parametrize("max_categories", [64, 2])  # with outputs, and as numbers of categories
+@pytest.mark.parametrize(
+    ("known", "near"),
+    [
+        ("76561198000000001", "76561198000000002"),
+        ("123456789012345678901", "123456789012345678902"),
+        ("9007199254740993.0", "9007199254740992"),
+    ],
+)
+def test_codes_longer_than_a_float_are_told_apart(known, near, max_categories):
+    encoder = TableEncoder(max_categories=max_categories, bins=4)
+    encoder.fit(pd.DataFrame({"c": [known, "a", "b"] * 5}))
+
+    def of(word):
+        return encoder.transform(pd.DataFrame({"c": [word, "a"]}))
+
+    np.testing.assert_array_equal(of(near), of("never seen"))
+    np.testing.assert_array_equal(of(f" {known.removesuffix('.0')}.0"), of(known))
+    assert (of(near) != of(known)).any()
+
+
+def test_numbers_of_the_same_codes_are_theirs_in_every_type():
+    codes = ["12345678901234567", "12345678901234568"]
+    encoder = TableEncoder().fit(pd.DataFrame({"c": codes * 5}))
+    one, other = encoder.transform(pd.DataFrame({"c": codes}))
+    assert (one != other).any()
+    for kind in (int, Decimal):
+        column = pd.Categorical.from_codes([0, 1], pd.Index([*map(kind, codes)], dtype=object))
+        np.testing.assert_array_equal(encoder.transform(pd.DataFrame({"c": column})), [one, other])

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from batchensemble.data.reading import PIPE, open_table
-from batchensemble.data.writing import TableWriter, check_place, check_written
+from batchensemble.data.writing import TableWriter, check_place, check_written, write_csv
 
 NAMES = ["f.csv", "f.csv.gz", "f.tsv", "f.parquet", "f.feather"]
 PARTS = [
@@ -172,3 +172,22 @@ def test_a_terminal_gets_six_digits_and_a_pipe_all(capsys, monkeypatch):
     with TableWriter(PIPE) as writer:
         writer.write(frame)
     assert capsys.readouterr().out.splitlines()[1:] == ["0.333333,1", "123457,1234567890"]
+
+
+@pytest.mark.parametrize("name", ["f.csv", "f.csv.gz", "f.tsv"])
+def test_a_carriage_return_in_a_text_ends_no_line(tmp_path, name):
+    first = pd.DataFrame({"note": ["one\rtwo", "plain"], "n": [1.5, np.nan]})
+    with TableWriter(tmp_path / name) as writer:
+        writer.write(first)
+        writer.write(first[1:])
+    table = read_back(tmp_path / name)
+    assert table["note"].tolist() == ["one\rtwo", "plain", "plain"]
+    assert float(table["n"][0]) == 1.5
+    assert pd.read_csv(tmp_path / name, sep=None, engine="python").shape == (3, 2)
+
+
+def test_a_carriage_return_in_a_name_ends_no_line(tmp_path):
+    with TableWriter(tmp_path / "f.csv") as writer:
+        writer.write(pd.DataFrame({"p_up\rper": [0.5], "n": [1]}))
+    assert pd.read_csv(tmp_path / "f.csv").columns.tolist() == ["p_up\rper", "n"]
+    assert write_csv(pd.DataFrame({"a": ["x"], "n": [1]})) == "a,n\nx,1\n"  # others as ever

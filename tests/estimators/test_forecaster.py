@@ -608,6 +608,18 @@ def test_an_update_forecasts_as_the_longer_history_does(data):
     assert torch.equal(model.model_.ensemble.bank.theta, theta)
 
 
+def test_rows_without_a_name_continue_a_single_series(data):
+    one = of(data, data["unique_id"].iloc[0]).set_index("ds")["y"].rename("sales")
+    known, new = one[:50], one[50:]
+    expected = Forecaster(**QUICK).fit(known).update(new).predict()
+    long = pd.DataFrame({"ds": new.index, "y": new.to_numpy()})
+    for nameless in (new.rename(None), long, new.to_numpy()):
+        model = Forecaster(**QUICK).fit(known).update(nameless)
+        pd.testing.assert_frame_equal(model.predict(), expected)
+    with pytest.raises(ValueError, match="got series 'other', which is not among them"):
+        Forecaster(**QUICK).fit(known).update(new.rename("other"))
+
+
 @pytest.mark.parametrize("freq", ["D", "h"])
 def test_a_value_belongs_to_its_period_whatever_rows_come_with_it(freq):
     """Series a is measured at any time within the period, b always at the same."""

@@ -20,3 +20,10 @@ def test_masks_that_a_file_could_not_hold_are_refused_when_it_is_written(tmp_pat
     monkeypatch.setattr(size_limits, "MOST_MASK_UNITS", 10)
     with pytest.raises(ValueError, match=r"at most 10; fit with a smaller n_passes"):
         model.save(tmp_path / "m.be")
+
+
+def test_a_batch_larger_than_the_table_is_the_table():
+    x, y = regression_table(40)
+    quick = {"epochs": 1, "hidden": (8,), "random_state": 0}
+    large, whole = (Regressor(batch_size=n, **quick).fit(x, y).predict(x) for n in (10**8, 40))
+    assert (large == whole).all()

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from fixtures import regression_table
 
 from batchensemble import Regressor
@@ -33,3 +34,9 @@ def test_parameters_and_what_was_learned_become_json_and_arrays():
     assert contents["learned"]["name_"] == "y"
     (kept,) = arrays.values()
     assert kept.tolist() == [0, 1, 2]
+
+
+def test_a_device_is_kept_by_its_name():
+    model = Regressor(device=torch.device("cpu"), epochs=1).fit(np.eye(20), np.arange(20.0))
+    contents, _ = model.stored()
+    assert contents["parameters"]["device"] == "cpu"

@@ -145,3 +145,15 @@ def test_decimals_of_a_database_are_numbers(make):
     assert read.tolist() == [1.25, -3.0, 0.5]
     with pytest.raises(ValueError, match="missing value"):
         read_target([*y[:2], None], 3)
+
+
+def test_decimals_that_floats_would_merge_are_refused():
+    classes = [Decimal(10**16), Decimal(10**16 + 1), Decimal(5)]
+    with pytest.raises(ValueError, match=r"which can be told apart, got 1000000000000000[01]; con"):
+        read_target(classes, 3)
+    assert read_target([Decimal(10**16), Decimal(5)], 2).tolist() == [1e16, 5.0]
+
+
+def test_a_decimal_that_signals_is_missing():
+    with pytest.raises(ValueError, match="sample_weight contains NaN"):
+        check_weight([Decimal("sNaN"), Decimal(1)], 2)

@@ -29,4 +29,4 @@ def write_joint_report(
         parts=parts,
     )
     with replacing(out) as file:
-        file.write(page.encode())
+        file.write(page.encode(errors="replace"))  # a name of a file may be no text

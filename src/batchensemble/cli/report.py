@@ -47,7 +47,7 @@ def write_report(model: Any, path: Path, evaluation: Evaluation, out: Path) -> N
     """Write the evaluation of the model in the file `path` as a page."""
     page = render(model, path, evaluation)
     with replacing(out) as file:
-        file.write(page.encode())
+        file.write(page.encode(errors="replace"))  # a name of a file may be no text
 
 
 def render(model: Any, path: Path, evaluation: Evaluation) -> str:

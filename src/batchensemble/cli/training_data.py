@@ -24,7 +24,7 @@ from batchensemble.data.file_lists import is_pattern
 from batchensemble.data.file_options import AS_FOUND, FileOptions
 from batchensemble.data.notation import PLAIN, Notation
 from batchensemble.data.table_files import SAMPLE_ROWS, TableFiles, open_files, sampled
-from batchensemble.data.tables import FileTable, read_file, read_target
+from batchensemble.data.tables import FileTable, check_told_apart, read_file, read_target
 from batchensemble.data.text import example_value, with_zone
 from batchensemble.estimators.splits import ANY_ORDER, Order, read_order
 from batchensemble.words import one_of
@@ -102,7 +102,7 @@ def read_training_table(
         files = open_files(path, target, skip_gaps=True, with_plain=True, seed=seed, **how)
         table, sample = sampled(files), files.sample
     else:
-        table, files = _with_zones(read_file(path, **how)), None
+        table, files = _with_zones(read_file(path, names=[groups], **how)), None
     rows, facts = with_target(table, target)
     targets = [target, *more_targets]
     if more_targets:
@@ -272,6 +272,7 @@ def _in_order(
     """The rows, sorted if they come in time, and which of them belong together."""
     if groups is not None:
         one_of(groups, table.kinds, f"the --groups column of {table.name}")
+        check_told_apart(rows[groups], "group names", table.name, "write them as texts")
         return rows, read_order(rows[groups].astype(str).to_numpy(), False, len(rows))
     if in_time is None:
         return rows, ANY_ORDER

@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.conformal.ranks import conformal_quantile, fewest_rows
-from batchensemble.data.scalars import array_of, category_text, microseconds, seconds
+from batchensemble.data.columns import MOST_EXACT
+from batchensemble.data.scalars import (
+    array_of,
+    category_text,
+    is_missing,
+    microseconds,
+    seconds,
+)
 from batchensemble.predictive import Array
 
 MOST_NAMED = 5
@@ -19,7 +26,8 @@ def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
 
     Arrays of dates without a zone and of durations name groups as a column of them does.
     """
-    labels = array_of(groups, name)
+    is_listed = isinstance(groups, list | tuple) and any(isinstance(one, str) for one in groups)
+    labels = array_of(groups, name, object if is_listed else None)  # numpy would spell out gaps
     if labels.dtype.kind == "M":
         labels = microseconds(name, labels).astype(str)
     elif labels.dtype.kind == "m":
@@ -28,13 +36,23 @@ def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
         kinds = {_kind(label) for label in labels}
         numbers = np.array(labels.tolist()) if len(kinds) == 1 and None not in kinds else labels
         is_read = numbers.dtype != object  # integers of any size may not be
-        labels = numbers if is_read else np.array([str(label) for label in labels])
+        labels = numbers if is_read else np.array([_word(label) for label in labels])
     if labels.shape != (n_rows,) or labels.dtype.kind not in "biufUS":
         raise ValueError(
             f"{name}: expected one label for each of {n_rows} rows, got {labels.dtype} of shape "
             f"{labels.shape}; pass numbers or texts, such as a column of X"
         )
+    if labels.dtype.kind == "f" and np.nanmax(np.abs(labels), initial=0) >= MOST_EXACT:
+        raise ValueError(
+            f"{name}: expected words, or numbers of at most 15 digits, which can be told apart "
+            f"beside missing ones, got {np.nanmax(np.abs(labels)):.4g}; convert them to texts"
+        )
     return labels.copy()
+
+
+def _word(label: Any) -> str:
+    """Of a label that is no number; missing ones have one name, as in a column of X."""
+    return "None" if is_missing(label) else str(label)
 
 
 def _kind(label: Any) -> str | None:

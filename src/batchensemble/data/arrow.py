@@ -96,6 +96,9 @@ class ArrowTable:
             return self._plain(name, column.storage)
         if types.is_run_end_encoded(kind):
             return self._plain(name, pa.compute.run_end_decode(column))
+        if types.is_dictionary(kind) and types.is_string_view(kind.value_type):
+            words = column.dictionary.cast(pa.string())
+            return pa.DictionaryArray.from_arrays(column.indices, words, ordered=kind.ordered)
         if types.is_dictionary(kind) and kind.value_type not in (pa.string(), pa.large_string()):
             return self._plain(name, column.dictionary_decode())
         if types.is_string_view(kind) or types.is_binary_view(kind):

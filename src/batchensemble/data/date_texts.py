@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batchensemble.data.scalars import in_microseconds
+
 FIRST, END = np.datetime64("0001-01-01"), np.datetime64("10000-01-01")
 _ISO = re.compile(
     r"\d{4}([-/])\d{2}(\1\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(Z|[+-]\d{2}:?\d{2}))?)?)?"
@@ -167,7 +169,7 @@ def parse(words: NDArray[Any], form: str = "") -> NDArray[Any]:
             known = {word: _numbered(word) for word in set(words)}
             texts, form = [known[word] for word in words], form.removeprefix(NAMED)
         read = pd.to_datetime(pd.Series(list(texts), dtype=object), format=form, errors="coerce")
-    moments: NDArray[Any] = read.to_numpy().astype("datetime64[us]")
+    moments = in_microseconds(read.to_numpy())
     return np.where((moments >= FIRST) & (moments < END), moments, np.datetime64("NaT", "us"))
 
 

@@ -78,6 +78,13 @@ def _few_of_a_class(target: NDArray[Any]) -> Iterator[str]:
 def doubts_about_new(columns: Columns, encoder: TableEncoder) -> Iterator[str]:
     """Sentences about rows to predict."""
     yield from doubts_about_units(columns, encoder)
+    for j, spelling in encoder.spellings().items():
+        if spelling.gap is not None and columns[j].missing.any():
+            yield (
+                f"column {columns[j].name!r}: missing values are taken for the category "
+                f"{spelling.gap!r} of the training data, since files write both alike; if they "
+                "are not the same, write another word for it in the training data"
+            )
     if columns.n_rows < FEWEST_NEW_ROWS:
         return
     for j, spelling in encoder.spellings().items():

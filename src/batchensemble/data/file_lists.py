@@ -53,4 +53,4 @@ def is_among(path: Path, where: str) -> bool:
 
 
 def _is_data(path: Path) -> bool:
-    return path.is_file() and is_table(path) and not path.name.startswith((".", "_", "~$"))
+    return path.is_file() and is_table(path) and not path.name.startswith((".", "~$"))

@@ -143,9 +143,8 @@ def _few_cells(frame: pd.DataFrame) -> NDArray[Any]:
 
 def _read_cells(names: list[str], kinds: str, cells: NDArray[Any]) -> Iterator[Column]:
     """Cells, (rows, columns), of columns whose types are of these kinds."""
-    places = [j for j, kind in enumerate(kinds) if kind in _REAL]
-    real = [names[j] for j in places]
-    numbers = iter(_read_block(real, [kinds[j] for j in places], cells[:, places]))
+    at = [j for j, kind in enumerate(kinds) if kind in _REAL]
+    numbers = iter(_read_block([names[j] for j in at], [kinds[j] for j in at], cells[:, at]))
     for name, kind, values in zip(names, kinds, cells.T, strict=True):
         if kind in _REAL:
             yield next(numbers)
@@ -176,15 +175,16 @@ def _read_series(name: str, series: Any) -> Column:
         return Column(name, "category", scalars.texts(series.to_list()), is_coded=True)
     if dtype == nw.String:  # as an array, each text may take the room of the longest
         return _read_array(name, np.array(series.to_list(), dtype=object))
+    if dtype == nw.Time:
+        return _read_array(name, scalars.times_of_day(series))
     try:
         values = series.to_numpy()  # dates with a time zone come out in UTC
     except (NotImplementedError, OverflowError) as error:  # Arrow's unions, and dates in far years
         raise _refusal(name, 0, f"data of type {dtype} ({error})") from None
     if values.ndim != 1:
         raise _refusal(name, 0, f"a nested value ({dtype})")
-    column = _read_array(name, values)
     is_zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
-    return column._replace(is_zoned=True) if is_zoned else column
+    return _read_array(name, values)._replace(is_zoned=is_zoned)
 
 
 def _read_array(name: str, values: NDArray[Any]) -> Column:

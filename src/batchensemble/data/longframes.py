@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from batchensemble.data import date_texts
 from batchensemble.data.frames import as_array, as_frame
 from batchensemble.data.grids import guess_freq
-from batchensemble.data.scalars import array_of, is_missing
+from batchensemble.data.scalars import array_of, is_missing, real
 from batchensemble.data.time_words import shown, when
 from batchensemble.data.zones import zone_of_texts
 
@@ -33,6 +33,14 @@ class Names:
 def has_times(data: Any) -> bool:
     """Whether the data say when: arrays, lists and polars series do not."""
     return isinstance(data, pd.Series) or isinstance(as_frame(data), nw.DataFrame)
+
+
+def is_named(data: Any, names: Names) -> bool:
+    """Whether data with times say which series they are."""
+    if isinstance(data, pd.Series):
+        return data.name is not None
+    frame = as_frame(data)
+    return not isinstance(frame, nw.DataFrame) or names.id in frame.columns
 
 
 def one_series(data: Any, names: Names) -> "nw.DataFrame[Any]":
@@ -193,7 +201,7 @@ def read_target(series: "nw.Series[Any]", ids: NDArray[Any], times: Any) -> NDAr
     values = array_of(numeric, f"values of {series.name!r}")
     if values.dtype.kind in "biuf":
         return np.asarray(values, dtype=np.float64)
-    missing = pd.isna(values)
+    missing = np.array([is_missing(value) for value in values], dtype=bool)
     for row in np.flatnonzero(~missing).tolist():
         value = values[row]
         is_number = isinstance(value, (numbers.Real, Decimal, np.bool_))
@@ -203,7 +211,7 @@ def read_target(series: "nw.Series[Any]", ids: NDArray[Any], times: Any) -> NDAr
                 f"series {shown(ids, row)} at {when(times[row])}: expected a number in "
                 f"{series.name!r}, got {got} ({type(value).__name__}); convert it to numbers"
             )
-    return np.array([np.nan if m else float(v) for v, m in zip(values, missing, strict=True)])
+    return np.array([real(value) for value in values])
 
 
 def _check_nulls(series: "nw.Series[Any]", what: str) -> None:

@@ -19,7 +19,7 @@ from batchensemble.data.columns import MISSING, Column, Columns
 from batchensemble.data.frames import as_frame, read_columns
 from batchensemble.data.gaps import filled
 from batchensemble.data.grids import Ints
-from batchensemble.data.longframes import Names, has_times
+from batchensemble.data.longframes import Names, has_times, is_named
 from batchensemble.data.panel import Panel, check_lengths, check_static
 from batchensemble.data.stamps import moved_to_start
 from batchensemble.data.time_words import freq_word, some, when
@@ -32,6 +32,7 @@ __all__ = [
     "check_lengths",
     "check_static",
     "has_times",
+    "is_named",
     "read_panel",
 ]
 

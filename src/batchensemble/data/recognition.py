@@ -148,7 +148,7 @@ def read_recognised(
     file: TableFile,
 ) -> pd.DataFrame:
     """The values of columns, as they were recognised or, some of them, as other kinds."""
-    cells = text_columns(frame, file)
+    cells = text_columns(frame, file, kinds)
     read = {
         name: one.numbers
         if one.numbers is not None and kinds[name] == "number"

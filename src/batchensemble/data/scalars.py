@@ -15,6 +15,7 @@ from batchensemble.predictive.checks import refuse_masked
 GAPS = frozenset(  # texts of files that stand for no value
     ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None")
 )
+LARGEST = 1e300  # whole numbers beyond it are no categories of their own
 NO_DATE = np.datetime64("NaT", "us")
 _YEARS = "expected dates between the years 1 and 9999 in UTC"
 
@@ -38,7 +39,8 @@ def category_text(value: Any) -> str | None:
     """The name of a category: text as it is; a whole number without decimals; else `str`.
 
     So 1, 1.0 and "1" are one category (a gap turns integers into floats, which must not rename
-    them), 1.5 is "1.5", True is "True", and None, NaN, NaT and NA are all missing (None).
+    them), 1.5 is "1.5", True is "True", and None, NaN, NaT and NA are all missing (None). Whole
+    numbers keep all their digits, other numbers those of a float.
     """
     if isinstance(value, str):
         return str(value)
@@ -49,16 +51,19 @@ def category_text(value: Any) -> str | None:
     is_number = isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, np.timedelta64)
     if isinstance(value, bool) or not is_number:
         return str(value)
-    if isinstance(value, numbers.Integral) and abs(int(value)) < 2**64:
-        return str(int(value))
     number = real(value)
-    return str(int(number)) if number.is_integer() and abs(number) < 2**64 else repr(number)
+    is_exact = isinstance(value, (numbers.Integral, Decimal))
+    if number.is_integer() and abs(number) < (LARGEST if is_exact else 2**64):
+        return str(round(value if is_exact else number))
+    return repr(number)
 
 
 def real(value: Any, name: str = "") -> float:
     """A number, NaN if missing; durations in seconds; `name` is that of the column, for errors."""
     if is_missing(value):
         return float("nan")
+    if isinstance(value, pd.Timedelta):  # its own seconds lack nanoseconds
+        value = value.to_timedelta64()
     if isinstance(value, np.timedelta64):
         return float(seconds(name, np.asarray(value)))
     if isinstance(value, dt.timedelta):
@@ -69,6 +74,14 @@ def real(value: Any, name: str = "") -> float:
         return float(value)
     except OverflowError:  # an integer past 1.8e308
         return float("inf") if value > 0 else float("-inf")
+
+
+def times_of_day(series: Any) -> NDArray[Any]:
+    """A narwhals series of them, which Python knows to the microsecond, Arrow to the nanosecond."""
+    native = series.to_native()
+    if type(native).__module__.startswith("pyarrow"):
+        series = native.cast("time64[us]", safe=False)
+    return np.asarray(series.to_numpy())
 
 
 def seconds(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
@@ -83,13 +96,20 @@ def seconds(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
 
 def microseconds(name: str, values: NDArray[Any]) -> NDArray[Any]:
     """datetime64 of any unit -> datetime64[us]; outside these years the cast could overflow."""
-    if np.datetime_data(values.dtype)[0] in ("ps", "fs", "as"):  # at most half a year from 1970
+    if np.datetime_data(values.dtype)[0] not in ("ps", "fs", "as"):  # at most half a year from 1970
+        years = values.astype("datetime64[Y]").astype(np.int64) + 1970
+        outside = np.flatnonzero(~np.isnat(values) & ((years < 1) | (years > 9999)))
+        if outside.size:
+            raise ValueError(f"column {name!r}: {_YEARS}, got {values[outside[0]]}")
+    return in_microseconds(values)
+
+
+def in_microseconds(values: NDArray[Any]) -> NDArray[Any]:
+    """The same of times that are known to be in these years."""
+    if values.dtype != "datetime64[ns]":
         return values.astype("datetime64[us]")
-    years = values.astype("datetime64[Y]").astype(np.int64) + 1970
-    outside = np.flatnonzero(~np.isnat(values) & ((years < 1) | (years > 9999)))
-    if outside.size:
-        raise ValueError(f"column {name!r}: {_YEARS}, got {values[outside[0]]}")
-    return values.astype("datetime64[us]")
+    ticks = values.astype(np.int64)  # numpy's own cast overflows near the first nanosecond
+    return np.where(np.isnat(values), ticks, ticks // 1000).astype("datetime64[us]")
 
 
 def dates(name: str, values: NDArray[Any]) -> tuple[NDArray[Any], bool]:

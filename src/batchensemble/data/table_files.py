@@ -224,6 +224,7 @@ def open_files(
             numbers = [n for n, c in columns.items() if c.kind == "number" and n != target]
             codes = [n for n in numbers if _is_code(head[n], rows[n])]
             columns |= {n: found[n] for n in codes if found[n].kind == "category"}
+            columns |= {n: found[n] for n in columns if head[n].isna().all()}
         check_words(words, columns, head, file)
     if len(columns) < 2:
         raise ValueError(

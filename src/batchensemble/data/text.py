@@ -74,7 +74,7 @@ def read_as(
     `notations`, unless the file shows another; `usual` is how large the numbers of fit were. Unless
     `codes` are welcome among numbers, 007 is none.
     """
-    columns = text_columns(frame if list(kinds) == list(frame) else frame[list(kinds)], file)
+    columns = text_columns(frame if list(kinds) == list(frame) else frame[list(kinds)], file, kinds)
     notations = notations or {}
     known: dict[str, Notation | None] = {**notations}
     known |= {name: _asked(columns[name], file, notations.get(name)) for name in kinds}
@@ -156,10 +156,16 @@ def with_zone(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     return frame
 
 
-def text_columns(frame: pd.DataFrame, file: TableFile) -> dict[str, Column]:
+def text_columns(
+    frame: pd.DataFrame, file: TableFile, kinds: Mapping[str, Kind] | None = None
+) -> dict[str, Column]:
+    """The columns as the file has them; whole numbers that are categories keep all their digits."""
     if file.is_text:  # every cell is a text
         cells = frame.to_numpy(dtype=object)
         return {str(n): Column(str(n), "category", cells[:, j]) for j, n in enumerate(frame)}
+    coded = [name for name, kind in (kinds or {}).items() if kind == "category"]
+    coded = [name for name in coded if pd.api.types.is_integer_dtype(frame[name].dtype)]
+    frame = frame.astype(dict.fromkeys(coded, "string")) if coded else frame
     try:
         return {column.name: column for column in read_columns(frame)}
     except (TypeError, ValueError) as error:

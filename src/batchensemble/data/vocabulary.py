@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ class Spelling:
     def __init__(self, words: Sequence[str | None]) -> None:
         self._known = frozenset(words)
         self._by_meaning = {_meaning(word): word for word in reversed(words)}
+        self.gap = None if None in self._known else self._by_meaning.get(None)  # the word of gaps
         self.knows_truths = not _TRUTHS.isdisjoint(self._by_meaning)
 
     def __call__(self, word: str | None) -> str | None:
@@ -82,7 +84,8 @@ def _meaning(word: str | None) -> str | None:
         hours, minutes, seconds = (int(part or 0) for part in time.groups())
         return str(3600 * hours + 60 * minutes + seconds)  # as times of day are read
     try:
-        return word if "_" in word else category_text(float(word))
+        number = float(word)
+        return word if "_" in word else category_text(Decimal(word) if number == number else number)
     except ValueError:
         return word
 

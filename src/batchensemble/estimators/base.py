@@ -114,7 +114,8 @@ class Estimator(Settings):
         `seed` is that of predictions; networks begin as those of `start`, if there is one. The
         user's line is `depth` calls above a warning.
         """
-        check_size(method, self._network(recipe), training.batch_size)
+        most = max(len(part.train) for part in rows)
+        check_size(method, self._network(recipe), min(training.batch_size, most))
         team, digest = Team.here(), ""
         if checkpoint is not None or team.size > 1:
             digest = run_digest(data, method, recipe, loss, training, rows)

@@ -27,6 +27,7 @@ from batchensemble.data.panels import (
     check_lengths,
     check_static,
     has_times,
+    is_named,
     joined,
     read_panel,
 )
@@ -675,6 +676,8 @@ class Forecaster(Estimator):
             new = self._with_holidays(panel.followed_by(new))
         else:
             new = self._read(df, fill=self.fill, freq=panel.freq, goes_on=True, like=panel.times)
+            if len(panel) == 1 and not is_named(df, self._names):
+                new = dataclasses.replace(new, ids=panel.ids)
         for doubt in doubts_about_series(panel, np.repeat(new.ids, new.lengths), new.observed):
             tell(doubt, 3)
         self._doubt_columns(new.columns)

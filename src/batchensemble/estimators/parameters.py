@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from sklearn.utils._param_validation import Interval, Options
 
 PARAMETERS = """
@@ -64,7 +65,7 @@ PARAMETERS = """
         Whether Ctrl-C ends training with a usable model instead of an error.
     random_state : int or RandomState or None
         A number gives bit-equal results on one machine.
-    device : str
+    device : str or torch.device
         "auto" (a GPU if there is one), "cpu", "cuda", ...
     verbose : bool
         Show a progress bar.
@@ -219,7 +220,8 @@ def _each(names: str, *allowed: Any) -> dict[str, list[Any]]:
 
 
 CONSTRAINTS: dict[str, list[Any]] = {
-    **_each("method preset device", str),
+    **_each("method preset", str),
+    "device": [str, torch.device],
     "n_passes": [COUNT],
     **_each("n_members epochs batch_size patience", COUNT, None),
     "time_limit": [ABOVE_0, None],

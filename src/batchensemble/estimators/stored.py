@@ -15,6 +15,8 @@ def stored(parameters: dict[str, Any], learned: dict[str, Any]) -> tuple[dict[st
         parameters["random_state"] = None
     if "categories" in parameters:
         parameters["categories"] = plain_lists(parameters["categories"])
+    if "device" in parameters:
+        parameters["device"] = str(parameters["device"])
     arrays: Arrays = {}
     contents: dict[str, Any] = {}
     for part, values in (("parameters", parameters), ("learned", learned)):

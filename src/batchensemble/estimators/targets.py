@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, column_or_1d
 
 from batchensemble.conformal import read_groups
-from batchensemble.data.columns import Columns
+from batchensemble.data.columns import MOST_EXACT, Columns
 from batchensemble.data.scalars import array_of, is_missing
 from batchensemble.data.sparse_matrices import dense
 from batchensemble.data.table_encoder import TableEncoder
@@ -41,7 +41,7 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
         )
     column: NDArray[Any] = column_or_1d(values, warn=True)
     if column.dtype == object and len(column) and all(isinstance(v, Decimal) for v in column):
-        column = column.astype(np.float64)
+        column = _floats(column)
     elif column.dtype == object and _are_alike(column):
         column = _as_one_type(column.tolist())
     if len(column) != n_rows:
@@ -121,7 +121,8 @@ def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     odd = [] if given.dtype.kind in "biuf" else given.ravel().tolist()
     if given.dtype == object:
         odd = [value for value in odd if not isinstance(value, numbers) or _is_past_floats(value)]
-        given = given if odd else np.where(pd.isna(given), np.nan, given)
+        gaps = np.array([is_missing(value) for value in given.ravel()]).reshape(given.shape)
+        given = given if odd else np.where(gaps, np.nan, given)
     if given.ndim == 0:
         raise ValueError(
             f"expected sample_weight to be numbers, one for each of {n_rows} rows, got "
@@ -208,6 +209,16 @@ def _as_one_type(values: list[Any]) -> NDArray[Any]:
                 "or whole numbers of at most 15 digits"
             )
     return array
+
+
+def _floats(decimals: NDArray[Any]) -> NDArray[np.float64]:
+    floats = decimals.astype(np.float64)
+    if np.abs(floats).max() >= MOST_EXACT and len({*floats}) < len({*decimals}):
+        raise ValueError(
+            "y: expected decimals of at most 15 digits, which can be told apart, got "
+            f"{decimals[np.abs(floats).argmax()]}; convert classes to texts, and numbers to floats"
+        )
+    return floats
 
 
 def _are_alike(values: NDArray[Any]) -> bool:
