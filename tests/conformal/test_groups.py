@@ -232,6 +232,7 @@ def test_labels_that_a_mask_hides_are_refused():
 @pytest.mark.parametrize("labels", [[2**60, 2**60 + 1, None], [2.0**60, 1.0, 2.0]])
 def test_numbers_that_cannot_be_told_apart_are_no_groups(labels):
     assert read_groups(np.array([2**60, 2**60 + 1]), 2).tolist() == [2**60, 2**60 + 1]
+    assert read_groups(np.array([2.0**60, np.nan]), 2)[0] == 2.0**60  # they were floats
     given = pd.array(labels, dtype="Int64") if None in labels else labels
     with pytest.raises(ValueError, match=r"numbers of at most 15 digits.* convert them to texts"):
         read_groups(given, 3)

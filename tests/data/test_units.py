@@ -206,3 +206,10 @@ def test_a_model_that_knows_nothing_is_no_alarm():
     truth, mean = random.normal(size=100), random.normal(0, 0.01, 100)
     assert not list(doubt_about_truth("price", truth, mean, mean - 1.6, mean + 1.6))
     assert not list(doubt_about_truth("price", 50 * truth, mean, mean - 1.6, mean + 1.6))
+
+
+def test_numbers_of_fit_that_fall_have_no_unit():
+    numbers = np.array([1e5, 2e5, 3e5])
+    for known in ([3.0, 2.0, -1.0], [-1.0, -2.0, -3.0], [2.0, -2.0]):
+        assert misfit(numbers, np.array(known)) is None
+        assert misfit(-numbers, np.array(known)) is None

@@ -22,6 +22,7 @@ from batchensemble.modelfile.persistence import (
     ModelFileError,
     describe,
     read_model,
+    unusable,
     write_model,
 )
 from batchensemble.modelfile.version import VERSION
@@ -277,3 +278,20 @@ def test_a_long_header_is_read_if_its_digest_is_right_and_refused_if_not(tmp_pat
     data = (tmp_path / "m.be").read_bytes()
     assert read_model(tmp_path / "m.be")[0]["about"] == contents["about"]
     assert "not those that were written" in refused(tmp_path, data.replace(b"www", b"wvw", 1))
+
+
+@pytest.mark.parametrize("library", ["0.2.0", "0.2.0\nall is well", None])
+def test_a_file_of_which_no_model_can_be_built_is_told_in_one_line(library):
+    error = RuntimeError("\nnumbers overflow\r\nException raised from check at Storage.cpp:9\n#1")
+    text = str(unusable("m.be", library, error))
+    assert len(text.splitlines()) == 1
+    assert "(RuntimeError: numbers overflow); it was written" in text
+    assert "all is well" not in text
+    assert "(KeyError: ); it was" in str(unusable("m.be", library, KeyError()))
+
+
+def test_a_file_of_another_format_is_told_in_one_line(tmp_path):
+    write_model(tmp_path / "m.be", CONTENTS | {"format": 9, "library": "9\n9"}, ARRAYS)
+    with pytest.raises(ModelFileError, match="update batchensemble") as caught:
+        read_model(tmp_path / "m.be")
+    assert len(str(caught.value).splitlines()) == 1

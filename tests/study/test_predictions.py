@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -79,6 +81,11 @@ def test_without_their_arrays_runs_leave_earlier_predictions_as_they_are(store, 
     assert write_predictions(bare, bare, tmp_path / "predictions") == []
     assert predictions_sheet(bare, tmp_path / "predictions").rows == ()
     assert predictions_sheet(bare, folder).rows == predictions_sheet(store, folder).rows
+
+
+def test_metrics_that_a_run_has_not_are_left_out(store, folder):
+    bare = [dataclasses.replace(result, metrics={"rmse": 1.0}) for result in store]
+    assert {metric for _, metric, *_ in predictions_sheet(bare, folder).rows} == {"RMSE"}
 
 
 def test_a_damaged_file_is_named(store, tmp_path):

@@ -63,7 +63,9 @@ def stored(folder, n_seeds, methods=("batch_ensemble", "single"), variant="id"):
         for seed in range(n_seeds):
             run = Run("diabetes", variant, method, seed, SHORT)
             numbers = {"rmse": 0.25 * seed, "nll": 1e12 * seed - 0.5}
-            store.write(Result(run, numbers, about={"n_parameters": 10**8, "task": "regression"}))
+            sizes = {"n_rows": 9, "n_features": 2, "n_inputs": 2, "n_train": 8, "n_test": [1]}
+            about = {"n_parameters": 10**8, "task": "regression", **sizes}
+            store.write(Result(run, numbers, about=about))
 
 
 def concluded(monkeypatch, folder, **looks):

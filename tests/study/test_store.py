@@ -9,6 +9,9 @@ from batchensemble.study.spec import Run, Settings
 from batchensemble.study.store import Result, Store, describe_machine
 
 RUN = Run("diabetes", "id", "single", 3)
+FACTS = dict.fromkeys(("n_parameters", "n_rows", "n_features", "n_inputs", "n_train", "n_test"), 9)
+FACTS |= {"task": "regression"}
+MEANS = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 
 def result(run=RUN, rmse=0.5):
@@ -16,8 +19,8 @@ def result(run=RUN, rmse=0.5):
         run,
         {"rmse": rmse, "nll": -1.25},
         {"selective": [0.1, 0.2]},
-        {"seconds": 1.5, **describe_machine()},
-        {"means": np.arange(6, dtype=np.float32).reshape(3, 2)},
+        {"seconds": 1.5, **FACTS, **describe_machine()},
+        {"y": np.arange(3.0), "means": MEANS, "variances": MEANS + 1},
     )
 
 
@@ -128,7 +131,7 @@ def test_a_file_that_is_no_result_of_ours_is_named(tmp_path, content, words):
 def test_others_may_read_a_result_as_they_may_any_new_file(tmp_path):
     store = Store(tmp_path)
     (tmp_path / "any").touch()
-    store.write(Result(Run("diabetes", "id", "single", 0), {"rmse": 1.0}))
+    store.write(Result(Run("diabetes", "id", "single", 0), {"rmse": 1.0}, about=FACTS))
     (path,) = tmp_path.rglob("*.json")
     assert path.stat().st_mode == (tmp_path / "any").stat().st_mode
 
@@ -161,3 +164,62 @@ def test_predictions_that_are_none_are_noticed(tmp_path, content):
     for look in (store.__contains__, store.read):
         with pytest.raises(ValueError, match=r"the predictions of a run in .*npz, got someth"):
             look(RUN)
+
+
+def rewritten(path, part, change):
+    """The file of numbers with a part of it changed; a dictionary changes entries."""
+    kept = json.loads(path.read_text())
+    holder = kept if part is None else kept[part]
+    path.write_text(json.dumps({**kept, part: holder | change} if part else kept | change))
+
+
+WITHOUT = "expected the results of a run in .*json, got something else .*; delete the file"
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("about", {"code": True}),
+        ("about", {"versions": {"torch": 2.9}}),
+        ("about", {"versions": {"scikit-learn": 1}}),
+        ("run", {"dataset": ["own"]}),
+        ("run", {"settings": {"epochs": {}, "most_rows": None, "most_windows": None}}),
+        ("metrics", {"rmse": 10**400}),
+        ("curves", {"selective": "1"}),
+        (None, {"about": {}}),
+        (None, {"about": [["task", "regression"]]}),
+    ],
+    ids=str,
+)
+def test_numbers_of_another_kind_than_a_run_writes_are_refused(tmp_path, part, change):
+    store = Store(tmp_path)
+    store.write(result())
+    (path,) = tmp_path.rglob("*.json")
+    assert RUN in store
+    rewritten(path, part, change)
+    for look in (list, lambda own: RUN in own, lambda own: own.read(RUN)):
+        with pytest.raises(ValueError, match=WITHOUT) as caught:
+            look(store)
+        assert len(str(caught.value)) < 600 + len(str(path))
+
+
+@pytest.mark.parametrize(
+    "content", ["[" * 10**5 + "]" * 10**5, '{"a":' * 10**5 + "1" + "}" * 10**5]
+)
+def test_brackets_without_end_are_no_results(tmp_path, content):
+    store = Store(tmp_path)
+    store.write(result())
+    (path,) = tmp_path.rglob("*.json")
+    path.write_text(content)
+    with pytest.raises(ValueError, match=r"expected results in .*; delete the file") as caught:
+        list(store)
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("name", ["y", "means", "variances"])
+def test_predictions_of_which_a_part_is_lost_are_noticed(tmp_path, name):
+    store = Store(tmp_path)
+    arrays = {own: each for own, each in result().arrays.items() if own != name}
+    store.write(dataclasses.replace(result(), arrays=arrays))
+    with pytest.raises(ValueError, match=rf"the predictions of a run in .*npz, .*as {name}\b"):
+        store.read(RUN)

@@ -42,7 +42,12 @@ def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
             f"{name}: expected one label for each of {n_rows} rows, got {labels.dtype} of shape "
             f"{labels.shape}; pass numbers or texts, such as a column of X"
         )
-    if labels.dtype.kind == "f" and np.nanmax(np.abs(labels), initial=0) >= MOST_EXACT:
+    are_floats = getattr(getattr(groups, "dtype", None), "kind", "") == "f"
+    if (
+        labels.dtype.kind == "f"
+        and not are_floats  # but whole numbers, of which gaps made floats
+        and np.nanmax(np.abs(labels), initial=0) >= MOST_EXACT
+    ):
         raise ValueError(
             f"{name}: expected words, or numbers of at most 15 digits, which can be told apart "
             f"beside missing ones, got {np.nanmax(np.abs(labels)):.4g}; convert them to texts"

@@ -58,7 +58,7 @@ def misfit(numbers: Floats, known: Floats, factors: Sequence[float] = FACTORS) -
     """Of numbers with gaps; `known` are numbers of fit, or quantiles of them, rising."""
     if not len(known):
         return None
-    if known[-1] < 0:
+    if known[0] <= known[-1] < 0:
         other = misfit(-numbers, -known[::-1], factors)
         return other and Misfit(-other.example, -other.high, -other.low, other.factor)
     low, high = float(known[0]), float(known[-1])

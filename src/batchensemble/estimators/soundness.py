@@ -4,23 +4,22 @@ Files may be written by anybody. What is wrong in one is found here, when it is 
 whoever predicts with it.
 """
 
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from batchensemble.data.columns import Columns, Kind
-from batchensemble.data.date_texts import is_format
+from batchensemble.data.columns import Columns
 from batchensemble.data.embedded import REACH
 from batchensemble.data.grids import positions, series_of
 from batchensemble.data.panels import Panel
 from batchensemble.data.table_encoder import TableEncoder
-from batchensemble.data.units import numbers_of_fit
 from batchensemble.estimators.base import Estimator
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.regressor import Regressor
 from batchensemble.estimators.requirements import is_count, is_number, is_positive, require
 from batchensemble.estimators.sound_calibrations import check_intervals, check_sets
+from batchensemble.estimators.sound_encoders import LONGEST, check_encoder, check_series_encoder
 from batchensemble.estimators.sound_origins import check_origin
 from batchensemble.estimators.stored import plain_lists
 from batchensemble.estimators.trial_rows import tried_columns
@@ -33,7 +32,6 @@ from batchensemble.training.models import Ensemble
 
 MOST_TRIED = 2**22  # weights of all members: a larger model is not tried, only checked
 TRIED_SERIES = 2
-LONGEST = 2**31  # season, in steps
 DESCRIBED = {
     **dict.fromkeys(("estimator", "task", "method", "fitted_at"), str),
     **dict.fromkeys(("target", "settings"), dict),
@@ -93,7 +91,7 @@ def _check_history(history: History) -> None:
 
 def _check_table(model: Regressor | Classifier) -> None:
     encoder, recipe = model.model_.encoder, model.model_.ensemble.recipe
-    _check_encoder(encoder)
+    check_encoder(encoder)
     plain_lists(model.categories)
     if hasattr(model, "feature_names_in_"):  # not after a fit to an array
         names = model.feature_names_in_
@@ -158,36 +156,6 @@ def _try_table(model: Regressor | Classifier, columns: Columns) -> None:
     require(all(np.isfinite(answer).all() for answer in answers), "finite predictions")
 
 
-def _check_encoder(encoder: TableEncoder) -> None:
-    names, kinds, n = encoder.names_, encoder.kinds_, encoder.n_features_in_
-    require(isinstance(encoder, TableEncoder), "an encoder of tables")
-    require(type(names) is list and all(type(name) is str for name in names), "names of columns")
-    require(type(kinds) is list and set(kinds) <= set(get_args(Kind)), "kinds of columns")
-    require(len(names) == len(kinds) == len(set(names)) == n, "a name and a kind for every column")
-    encoder._check_parameters()
-    described = [(name, kind) for name, kind, _ in encoder.columns_]
-    require(described == list(zip(names, kinds, strict=True)), "a description of every column")
-    outputs = encoder._outputs()
-    require(len(outputs) == encoder.n_features_out_, "as many outputs as are described")
-    exponents, scaled, formats = encoder.exponents_, encoder.numbers_.scaled, encoder.date_formats_
-    require(_are_whole(exponents) and len(exponents) == len(encoder.flags_), "exponents of numbers")
-    require(_are_truths(encoder.flags_), "which numbers are 0 and 1")
-    require(_are_truths(encoder.constant_), "which numbers do not vary")
-    require(len(encoder.constant_) >= len(encoder.flags_), "for every number whether it varies")
-    require(_are_whole(scaled), "places of scaled numbers")
-    require(type(formats) is dict and {*formats} <= {*names}, "formats of columns")
-    require(all(map(is_format, formats.values())), "formats of dates")
-    require(len([*numbers_of_fit(encoder)]) <= n, "numbers of fit that units are told by")
-
-
-def _are_whole(values: Any) -> bool:
-    return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iu"
-
-
-def _are_truths(values: Any) -> bool:
-    return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == bool
-
-
 def _check_classes(classes: Any) -> None:
     is_list = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
     require(is_list and classes.dtype.kind in "biufUST", "classes as a list of labels")
@@ -206,20 +174,8 @@ def _check_forecaster(model: Forecaster) -> None:
     require(is_count(model.season_) and model.season_ <= LONGEST, "a season of at least 1 step")
     _check_panel(panel, model)
     columns = (*model.future_names, *model.past_columns, *model.static_columns)
-    named = (*encoder.future, *encoder.past, *vars(encoder).get("static", ()))
-    require(
-        columns == named and all(isinstance(name, str) for name in columns), "the encoder's columns"
-    )
-    require(type(encoder.calendar) is bool and is_count(encoder.period), "a calendar or none")
-    require(encoder.period <= LONGEST, "a period of some steps")
-    for each in encoder.encoders_.values():
-        _check_encoder(each)
-        tried_columns(each)
+    check_series_encoder(encoder, columns, panel.ids.tolist())
     for name in panel.ids.tolist():
-        location, scale = encoder.scales_[name]
-        require(is_number(location) and is_positive(scale), "a scale of every series")
-        own = vars(encoder).get("own_effects_", {}).get(name, ())
-        require(type(own) is tuple and all(map(is_number, own)), "effects in every series")
         until = model._observed.learned_until  # times like the others, or searching fails
         is_time = name in until and panel.times[:1].searchsorted(until[name]) >= 0
         require(is_time, "the end of what was learned of every series")

@@ -558,7 +558,8 @@ class TableEstimator(Estimator, TableSettings, Generic[Dist]):
         relative to the rows of fit: for numbers the variance of the members' means (the epistemic
         uncertainty), for classes that of their logits, since far away all members may be sure of
         one class. A number outside the range in fit adds 1 for each tenth of that range (not
-        without bins, as in `preset="paper"`). Calibration does not change the score.
+        in a column that was constant in fit, nor without bins, as in `preset="paper"`).
+        Calibration does not change the score.
         """
         columns = self.read(X)
         if self.model_.ensemble.members.n_members == 1:

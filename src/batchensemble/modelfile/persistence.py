@@ -143,7 +143,7 @@ def _arrays(path: Path, contents: dict[str, Any], data: bytearray) -> dict[str, 
     try:
         return arrays_of(bytes(data))
     except (SafetensorError, ValueError, TypeError, KeyError) as error:
-        raise _damaged(path, str(error)) from None
+        raise _damaged(path, _brief(error, 300)) from None
 
 
 def describe(path: FilePath) -> dict[str, Any]:
@@ -163,10 +163,15 @@ def describe(path: FilePath) -> dict[str, Any]:
 def unusable(path: FilePath, library: object, error: BaseException) -> ModelFileError:
     """The error for an undamaged file from which no model can be built."""
     return ModelFileError(
-        f"the model in {path} cannot be built ({type(error).__name__}: {error!s:.300}); it was "
-        f"written by batchensemble {library!s:.80}, and this is {VERSION}: use that "
+        f"the model in {path} cannot be built ({type(error).__name__}: {_brief(error, 300)}); it "
+        f"was written by batchensemble {_brief(library, 80)}, and this is {VERSION}: use that "
         "version, or fit and save the model again"
     )
+
+
+def _brief(value: object, most: int) -> str:
+    """The first line: a file may hold text of several, and torch's errors list its own calls."""
+    return next(iter(str(value).strip().splitlines()), "")[:most]
 
 
 def _header(path: Path, header: bytes) -> dict[str, Any]:
@@ -186,11 +191,11 @@ def _contents(path: Path, header: dict[str, Any]) -> dict[str, Any]:
         form = contents["format"]
         library = contents["library"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise _damaged(path, f"its description cannot be read: {error!s:.200}") from None
+        raise _damaged(path, f"its description cannot be read: {_brief(error, 200)}") from None
     if type(form) is not int or not 1 <= form <= FORMAT:
         raise ModelFileError(
             f"expected a file of format 1 to {FORMAT} in {path}, got format {form!r:.80}, written "
-            f"by batchensemble {library!s:.80}; update batchensemble (this is {VERSION})"
+            f"by batchensemble {_brief(library, 80)}; update batchensemble (this is {VERSION})"
         )
     return contents  # type: ignore[no-any-return]
 

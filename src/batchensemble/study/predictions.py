@@ -130,7 +130,8 @@ def predictions_sheet(results: Iterable[Result], folder: Path) -> Sheet:
             continue
         task, again = result.about["task"], metrics_from(compact)
         for metric, value in again.items():
-            worst.setdefault((task, metric), []).append(digits(value, result.metrics[metric]))
+            if metric in result.metrics:
+                worst.setdefault((task, metric), []).append(digits(value, result.metrics[metric]))
     rows: list[tuple[Cell, ...]] = [
         (task, NAMES.get(metric, metric), len(own), min(own), int(np.median(own)))
         for (task, metric), own in worst.items()

@@ -5,11 +5,9 @@ import json
 import os
 import platform
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 
 from batchensemble.modelfile.files import replacing
 from batchensemble.study.origin import code_origin
+from batchensemble.study.soundness import check_about, check_arrays, check_numbers, check_run
 from batchensemble.study.spec import Run, Settings
 
 FORMAT = 2
@@ -105,9 +104,11 @@ class Store:
             return result
         try:
             with arrays.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                return dataclasses.replace(result, arrays=dict(stored))
-        except (ValueError, OSError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+                found = dict(stored)
+            check_arrays(found)
+        except Exception as error:  # whatever a broken archive leads to
             raise _no_arrays(arrays, str(error)) from None
+        return dataclasses.replace(result, arrays=found)
 
     def __iter__(self) -> Iterator[Result]:
         """All results that are done, in the order of their names, without their predictions."""
@@ -118,21 +119,14 @@ class Store:
         try:
             run = Run.from_dict(stored["run"])
             metrics, curves, about = (dict(stored[part]) for part in ("metrics", "curves", "about"))
-            numbers = [
-                *metrics.values(),
-                *(number for curve in curves.values() for number in curve),
-            ]
+            check_run(run)
+            check_numbers(metrics, curves)
+            check_about(about)
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(
                 f"expected the results of a run in {path}, got something else ({error!r:.200}); "
-                "delete the file"
+                "delete the file, and run it again"
             ) from None
-        for number in numbers:
-            if not isinstance(number, Real) or isinstance(number, bool):
-                raise ValueError(
-                    f"expected numbers as metrics and curves in {path}, got {number!r:.80}; delete "
-                    "the file, and run it again"
-                )
         return Result(run, metrics, curves, about)
 
     def _path(self, run: Run, suffix: str) -> Path:
@@ -162,14 +156,15 @@ def read_json(path: Path, what: str, form: int) -> dict[str, Any]:
     """A file of the study, of this format; an error for another file says how to fix it."""
     try:
         content: dict[str, Any] = json.loads(path.read_text())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(
             f"expected {what} in {path}, got something else ({error}); delete the file"
         ) from None
-    if not isinstance(content, dict) or content.get("format") != form:
+    found = content.get("format") if isinstance(content, dict) else content
+    if type(found) is not int or found != form or not isinstance(content, dict):
+        got = found if type(found) is int else type(found).__name__
         raise ValueError(
-            f"expected {what} of format {form} in {path}, got "
-            f"{content.get('format') if isinstance(content, dict) else type(content).__name__}; "
-            "they were made by another version: use another results folder, or delete the file"
+            f"expected {what} of format {form} in {path}, got {got}; they "
+            "were made by another version: use another results folder, or delete the file"
         )
     return content
