@@ -229,7 +229,7 @@ def test_labels_that_a_mask_hides_are_refused():
         read_groups(np.ma.array(["a", "b"], mask=[False, True]), 2)
 
 
-@pytest.mark.parametrize("labels", [[2**60, 2**60 + 1, None], [2.0**60, 1.0, 2.0]])
+@pytest.mark.parametrize("labels", [[2**60, 2**60 + 1, None], [2**60 + 1, 1.5, 2.0]])
 def test_numbers_that_cannot_be_told_apart_are_no_groups(labels):
     assert read_groups(np.array([2**60, 2**60 + 1]), 2).tolist() == [2**60, 2**60 + 1]
     assert read_groups(np.array([2.0**60, np.nan]), 2)[0] == 2.0**60  # they were floats
@@ -242,3 +242,23 @@ def test_numbers_that_cannot_be_told_apart_are_no_groups(labels):
 def test_rows_without_a_word_are_one_group_whatever_holds_them(gap):
     for labels in (["a", gap], np.array(["a", gap], dtype=object), pd.Series(["a", gap])):
         assert read_groups(labels, 2).tolist() == ["a", "None"]
+
+
+@pytest.mark.parametrize("labels", [[1e20, 2.0], [float("inf"), 1.0], pl.Series([1e20, None])])
+def test_large_decimals_are_groups_as_they_are(labels):
+    np.testing.assert_array_equal(read_groups(labels, 2), np.array(list(labels), dtype=float))
+
+
+def test_lists_are_of_words_and_gaps_or_read_as_arrays():
+    assert read_groups([b"a", "b"], 2).tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match=r"expected one (value|label) for each"):
+        read_groups(["a", ["b"]], 2)
+
+
+@pytest.mark.parametrize("former", ["nan", "<NA>", "NaT", "None"])
+def test_rows_without_a_word_are_found_under_their_former_name(former):
+    groups, scores = np.array(["a", former] * 20), np.arange(40.0) % 2
+    limits = quantiles_by_group(scores, 0.9, groups=groups, of=read_groups(["a", None], 2))
+    assert limits.tolist() == [0.0, 1.0]
+    with pytest.raises(ValueError, match="expected groups of the calibration rows, such as 'a'"):
+        quantiles_by_group(scores[::2], 0.9, groups=groups[::2], of=read_groups(["a", None], 2))

@@ -118,3 +118,15 @@ def test_kinds_that_are_one_in_a_frame_are_one_in_files(tmp_path):
     for columns, kind in (((NUMBERS, flags), "number"), ((WORDS, flags), "category")):
         read = whole(in_files(tmp_path, *columns))["x"]
         assert read[N:].tolist() == [float(f) if kind == "number" else str(f) for f in flags]
+
+
+@pytest.mark.parametrize("last", [[None] * 40, [*range(40)]])
+def test_the_first_file_with_values_says_what_a_column_is(tmp_path, last):
+    parts = [None] * 40, ["x", "y"] * 20, last
+    for i, values in enumerate(parts):
+        frame = pd.DataFrame({"a": np.arange(40.0), "c": pd.Series(values, dtype=object)})
+        if values[0] == 0:
+            frame["c"] = frame["c"].astype(int)
+        frame.assign(y=1.5).to_parquet(tmp_path / f"{i}.parquet")
+    files = open_files(tmp_path, "y", with_plain=True)
+    assert files.kinds == {"a": "number", "c": "category", "y": "number"}

@@ -494,3 +494,12 @@ def test_times_of_day_are_the_same_seconds_in_every_library():
         for column in (read_columns(frame)[0] for frame in frames):
             assert column.is_span
             np.testing.assert_array_equal(column.values, [0, 2e-6, 86_399.999_999, np.nan])
+
+
+def test_times_with_a_zone_have_it_as_objects_beside_any_column():
+    times = pd.Series(pd.date_range("2024-01-01", periods=3, tz="Asia/Tokyo"))
+    alone = pd.DataFrame({"t": times.astype(object)})
+    beside = alone.assign(c=pd.Categorical(["a", "b", "a"]))
+    for frame in (alone, beside, beside.assign(t=times), pl.DataFrame({"t": times.tolist()})):
+        assert read_columns(frame)[0].is_zoned
+    assert not read_columns(beside.assign(t=times.dt.tz_localize(None).astype(object)))[0].is_zoned

@@ -156,3 +156,10 @@ def test_numbers_of_the_same_codes_are_theirs_in_every_type():
     for kind in (int, Decimal):
         column = pd.Categorical.from_codes([0, 1], pd.Index([*map(kind, codes)], dtype=object))
         np.testing.assert_array_equal(encoder.transform(pd.DataFrame({"c": column})), [one, other])
+
+
+def test_words_that_only_look_like_numbers_are_known():
+    words = ["5e12345678901234567890", "1e-99999999999999999999", "a"]
+    encoder = TableEncoder().fit(pd.DataFrame({"c": words * 5}))
+    encoded = encoder.transform(pd.DataFrame({"c": words}))
+    assert len(np.unique(encoded, axis=0)) == 3

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from batchensemble.data.reading import PIPE, open_table
-from batchensemble.data.writing import TableWriter, check_place, check_written, write_csv
+from batchensemble.data.writing import TableWriter, check_place, check_written, csv_text
 
 NAMES = ["f.csv", "f.csv.gz", "f.tsv", "f.parquet", "f.feather"]
 PARTS = [
@@ -190,4 +190,4 @@ def test_a_carriage_return_in_a_name_ends_no_line(tmp_path):
     with TableWriter(tmp_path / "f.csv") as writer:
         writer.write(pd.DataFrame({"p_up\rper": [0.5], "n": [1]}))
     assert pd.read_csv(tmp_path / "f.csv").columns.tolist() == ["p_up\rper", "n"]
-    assert write_csv(pd.DataFrame({"a": ["x"], "n": [1]})) == "a,n\nx,1\n"  # others as ever
+    assert csv_text(pd.DataFrame({"a": ["x"], "n": [1]})) == "a,n\nx,1\n"  # others as ever

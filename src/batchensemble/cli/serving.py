@@ -23,7 +23,7 @@ from batchensemble.cli.request_bodies import (
     TooMuch,
 )
 from batchensemble.cli.request_values import REQUEST
-from batchensemble.data.writing import write_csv
+from batchensemble.data.writing import csv_text
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
 from batchensemble.estimators.regressor import Regressor
@@ -64,7 +64,7 @@ def make_app(model: Regressor | Classifier | Forecaster, limits: Limits) -> Fast
             coverage = _coverage(request.query_params.multi_items(), is_csv=is_csv)
             frame, notes = await service.answer(body, is_csv, coverage)
             if is_csv:
-                return Response(write_csv(frame), media_type=CSV)
+                return Response(csv_text(frame), media_type=CSV)
             return Response(_as_json(frame, notes), media_type=JSON)
 
     return app

@@ -26,7 +26,7 @@ def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
 
     Arrays of dates without a zone and of durations name groups as a column of them does.
     """
-    is_listed = isinstance(groups, list | tuple) and any(isinstance(one, str) for one in groups)
+    is_listed = isinstance(groups, list | tuple) and all(map(_is_word_or_gap, groups))
     labels = array_of(groups, name, object if is_listed else None)  # numpy would spell out gaps
     if labels.dtype.kind == "M":
         labels = microseconds(name, labels).astype(str)
@@ -42,17 +42,23 @@ def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
             f"{name}: expected one label for each of {n_rows} rows, got {labels.dtype} of shape "
             f"{labels.shape}; pass numbers or texts, such as a column of X"
         )
-    are_floats = getattr(getattr(groups, "dtype", None), "kind", "") == "f"
-    if (
-        labels.dtype.kind == "f"
-        and not are_floats  # but whole numbers, of which gaps made floats
-        and np.nanmax(np.abs(labels), initial=0) >= MOST_EXACT
-    ):
-        raise ValueError(
-            f"{name}: expected words, or numbers of at most 15 digits, which can be told apart "
-            f"beside missing ones, got {np.nanmax(np.abs(labels)):.4g}; convert them to texts"
-        )
+    if labels.dtype.kind == "f" and np.nanmax(np.abs(labels), initial=0) >= MOST_EXACT:
+        _refuse_long(groups, name)
     return labels.copy()
+
+
+def _refuse_long(groups: Any, name: str) -> None:
+    """Whole numbers of which others, such as gaps, have made floats."""
+    for one in groups:
+        if isinstance(one, int | np.integer) and abs(int(one)) >= MOST_EXACT:
+            raise ValueError(
+                f"{name}: expected words, or numbers of at most 15 digits, which can be told apart "
+                f"beside missing ones, got {one}; convert them to texts"
+            )
+
+
+def _is_word_or_gap(label: Any) -> bool:
+    return isinstance(label, str) or is_missing(label)
 
 
 def _word(label: Any) -> str:
@@ -85,6 +91,10 @@ def quantiles_by_group(
 
 def _as_texts_if(groups: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
     """Numbers alone are the texts that they would be among words, if the groups are texts."""
+    if groups.dtype.kind == "U" and labels.dtype.kind == "U":
+        former = {"nan", "<NA>", "NaT"}.intersection(groups.tolist())  # files of 0.1 have these
+        is_gap = (labels == _word(None)) & (former != set()) & (_word(None) not in groups)
+        return np.where(is_gap, next(iter(former), ""), labels)
     if groups.dtype.kind != "U" or labels.dtype.kind in "US":
         return labels
     return np.array([str(category_text(label) or math.nan) for label in labels.tolist()])

@@ -1,16 +1,17 @@
-"""Whether the files of a table are alike: their columns, and what reading would not tell apart.
+"""The files of a table: what their columns are together, and whether all are written alike.
 
-Times with and without a zone are both dates, durations and numbers both numbers. A frame with both
-in one column is refused, too.
+Reading would not tell times with a zone from those without, nor durations from numbers. A frame
+with both in one column is refused, too.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import pandas as pd
 
 from batchensemble.data.columns import Kind
 from batchensemble.data.durations import durations_in
 from batchensemble.data.reading import TableFile
+from batchensemble.data.recognition import MOSTLY, Recognised, recognise
 from batchensemble.data.text import zoned
 
 
@@ -64,6 +65,34 @@ class Parts:
                 f"{file.name}, {file.unit} {row}, column {name!r}: expected {some}, as in {place}, "
                 f"got {rows.at[row, name]}; write all files alike"
             )
+
+
+def with_later(
+    columns: Mapping[str, Recognised],
+    head: pd.DataFrame,
+    later: Iterable[tuple[TableFile, pd.DataFrame]],
+    target: str,
+    *,
+    with_plain: bool,
+) -> dict[str, Recognised]:
+    """What columns are by the first rows, `head`, or, where these do not tell, by later files."""
+    known, empty = dict(columns), {name for name in columns if head[name].isna().all()}
+    for file, rows in later:
+        found = recognise(rows[[*known]], file, with_plain=with_plain)
+        shown = {name for name in empty if rows[name].notna().any()}
+        known |= {name: found[name] for name in shown}
+        empty -= shown
+        numbers = [n for n, one in known.items() if one.kind == "number" and n != target]
+        codes = [n for n in numbers if _is_code(head[n], rows[n])]
+        known |= {n: found[n] for n in codes if found[n].kind == "category"}
+    return known
+
+
+def _is_code(*parts: pd.Series) -> bool:
+    """Whether whole numbers of a file are words, since many in another are; a few are mistakes."""
+    cells = (part.dropna().astype(object) for part in parts)
+    first, other = (pd.to_numeric(part, errors="coerce").astype(float) for part in cells)
+    return bool((first % 1 == 0).all()) and bool(other.isna().mean() > 1 - MOSTLY)
 
 
 def refuse_zones(times: pd.Series, file: TableFile, *, had_zones: bool, place: str) -> None:

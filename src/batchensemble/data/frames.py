@@ -169,8 +169,7 @@ def _read_block(names: list[str], kinds: Iterable[str], block: NDArray[Any]) -> 
 
 def _read_series(name: str, series: Any) -> Column:
     dtype = series.dtype
-    if dtype in (nw.Int128, nw.UInt128):
-        series = series.cast(nw.Float64)
+    series = series.cast(nw.Float64) if dtype in (nw.Int128, nw.UInt128) else series
     if dtype in (nw.Categorical, nw.Enum):  # as an array, pyarrow's gaps would be lost
         return Column(name, "category", scalars.texts(series.to_list()), is_coded=True)
     if dtype == nw.String:  # as an array, each text may take the room of the longest
@@ -184,7 +183,8 @@ def _read_series(name: str, series: Any) -> Column:
     if values.ndim != 1:
         raise _refusal(name, 0, f"a nested value ({dtype})")
     is_zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
-    return _read_array(name, values)._replace(is_zoned=is_zoned)
+    column = _read_array(name, values)
+    return column._replace(is_zoned=True) if is_zoned else column
 
 
 def _read_array(name: str, values: NDArray[Any]) -> Column:

@@ -40,7 +40,7 @@ def category_text(value: Any) -> str | None:
 
     So 1, 1.0 and "1" are one category (a gap turns integers into floats, which must not rename
     them), 1.5 is "1.5", True is "True", and None, NaN, NaT and NA are all missing (None). Whole
-    numbers keep all their digits, other numbers those of a float.
+    numbers keep all their digits, other numbers those of a float, which past 2**53 are not theirs.
     """
     if isinstance(value, str):
         return str(value)
@@ -106,7 +106,7 @@ def microseconds(name: str, values: NDArray[Any]) -> NDArray[Any]:
 
 def in_microseconds(values: NDArray[Any]) -> NDArray[Any]:
     """The same of times that are known to be in these years."""
-    if values.dtype != "datetime64[ns]":
+    if np.datetime_data(values.dtype) != ("ns", 1):
         return values.astype("datetime64[us]")
     ticks = values.astype(np.int64)  # numpy's own cast overflows near the first nanosecond
     return np.where(np.isnat(values), ticks, ticks // 1000).astype("datetime64[us]")

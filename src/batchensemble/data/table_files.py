@@ -20,16 +20,10 @@ from batchensemble.data.columns import Kind
 from batchensemble.data.durations import durations_in
 from batchensemble.data.file_lists import list_files
 from batchensemble.data.file_options import AS_FOUND, FileOptions
-from batchensemble.data.file_parts import Parts
+from batchensemble.data.file_parts import Parts, with_later
 from batchensemble.data.notation import PLAIN, Notation
 from batchensemble.data.reading import TableFile, is_table, open_table
-from batchensemble.data.recognition import (
-    MOSTLY,
-    Recognised,
-    check_words,
-    known_as_words,
-    recognise,
-)
+from batchensemble.data.recognition import Recognised, check_words, known_as_words, recognise
 from batchensemble.data.row_sample import Ints, Sample, draw_sample
 from batchensemble.data.tables import FileTable
 from batchensemble.data.text import read_as, with_zone
@@ -219,12 +213,8 @@ def open_files(
             one_of(dropped, names, f"the --drop column of {name}")
         head = head.drop(columns=list(drop), errors="ignore")
         columns = recognise(head, file, with_plain=with_plain)
-        for other, rows in () if file.is_text else later:
-            found = recognise(rows[[*columns]], other, with_plain=with_plain)
-            numbers = [n for n, c in columns.items() if c.kind == "number" and n != target]
-            codes = [n for n in numbers if _is_code(head[n], rows[n])]
-            columns |= {n: found[n] for n in codes if found[n].kind == "category"}
-            columns |= {n: found[n] for n in columns if head[n].isna().all()}
+        if not file.is_text:
+            columns = with_later(columns, head, later, target, with_plain=with_plain)
         check_words(words, columns, head, file)
     if len(columns) < 2:
         raise ValueError(
@@ -253,13 +243,6 @@ def _rows_after(
             n -= len(rows)
         if n <= 0:
             return
-
-
-def _is_code(*parts: pd.Series) -> bool:
-    """Whether whole numbers of a file are words, since many in another are; a few are mistakes."""
-    cells = (part.dropna().astype(object) for part in parts)
-    first, other = (pd.to_numeric(part, errors="coerce").astype(float) for part in cells)
-    return bool((first % 1 == 0).all()) and bool(other.isna().mean() > 1 - MOSTLY)
 
 
 def _all_names(sources: tuple[Any, ...], options: FileOptions) -> list[str]:

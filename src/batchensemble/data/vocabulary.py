@@ -1,5 +1,6 @@
 """The categories that a user lists for some columns, and those that fit knew, however written."""
 
+import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchensemble.data.columns import Column, Columns
+from batchensemble.data.columns import MOST_EXACT, Column, Columns
 from batchensemble.data.scalars import GAPS, category_text
 from batchensemble.words import one_of
 
@@ -85,7 +86,8 @@ def _meaning(word: str | None) -> str | None:
         return str(3600 * hours + 60 * minutes + seconds)  # as times of day are read
     try:
         number = float(word)
-        return word if "_" in word else category_text(Decimal(word) if number == number else number)
+        is_long = MOST_EXACT <= abs(number) < math.inf
+        return word if "_" in word else category_text(Decimal(word) if is_long else number)
     except ValueError:
         return word
 

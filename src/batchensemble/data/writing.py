@@ -6,12 +6,11 @@ import io
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pandas.api.types import is_datetime64_any_dtype, is_numeric_dtype, is_object_dtype
+from pandas.api.types import is_object_dtype
 
 from batchensemble.data.arrow import import_arrow
 from batchensemble.data.reading import CSV, EXCEL, PARQUET, PIPE, check_suffix, is_table
@@ -41,17 +40,11 @@ def check_written(path: Path) -> str:
     return suffix
 
 
-def write_csv(frame: pd.DataFrame, file: Any = None, **how: Any) -> str | None:
-    """The text, unless it is written to a file."""
-    words = [not (is_numeric_dtype(each) or is_datetime64_any_dtype(each)) for each in frame.dtypes]
-    texts = (text for _, column in frame.loc[:, words].items() for text in column.map(str))
+def csv_text(frame: pd.DataFrame, **how: Any) -> str:
+    how = {"index": False, "lineterminator": "\n", **how}
+    text: str = frame.to_csv(**how)
     # pandas would not quote a carriage return, which ends a line for those who read it.
-    is_bare = any("\r" in text for text in chain(map(str, frame), texts))
-    quoting = csv.QUOTE_NONNUMERIC if is_bare else csv.QUOTE_MINIMAL
-    written: str | None = frame.to_csv(
-        file, index=False, lineterminator="\n", quoting=quoting, **how
-    )
-    return written
+    return frame.to_csv(**how, quoting=csv.QUOTE_NONNUMERIC) if "\r" in text else text
 
 
 def _with_words(frame: pd.DataFrame) -> pd.DataFrame:
@@ -123,9 +116,9 @@ class TableWriter:
             separator = "\t" if self._suffix.startswith(".tsv") else ","
             is_first, self._sink = self._sink is None, self._text
             for_eyes = self._path == PIPE and self._text.isatty()
-            digits = DIGITS if for_eyes else None
-            frame = _with_words(frame)
-            write_csv(frame, self._text, header=is_first, sep=separator, float_format=digits)
+            digits, frame = DIGITS if for_eyes else None, _with_words(frame)
+            text = csv_text(frame, header=is_first, sep=separator, float_format=digits)
+            self._text.write(text)
             return
         pa, parquet = self._arrow
         if self._sink is None:

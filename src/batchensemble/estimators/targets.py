@@ -41,7 +41,7 @@ def read_target(y: Any, n_rows: int) -> NDArray[Any]:
         )
     column: NDArray[Any] = column_or_1d(values, warn=True)
     if column.dtype == object and len(column) and all(isinstance(v, Decimal) for v in column):
-        column = _floats(column)
+        column = _numbers(column)
     elif column.dtype == object and _are_alike(column):
         column = _as_one_type(column.tolist())
     if len(column) != n_rows:
@@ -211,13 +211,12 @@ def _as_one_type(values: list[Any]) -> NDArray[Any]:
     return array
 
 
-def _floats(decimals: NDArray[Any]) -> NDArray[np.float64]:
+def _numbers(decimals: NDArray[Any]) -> NDArray[Any]:
+    """Floats, or whole numbers where floats would make one class of several."""
     floats = decimals.astype(np.float64)
-    if np.abs(floats).max() >= MOST_EXACT and len({*floats}) < len({*decimals}):
-        raise ValueError(
-            "y: expected decimals of at most 15 digits, which can be told apart, got "
-            f"{decimals[np.abs(floats).argmax()]}; convert classes to texts, and numbers to floats"
-        )
+    are_whole = np.isfinite(floats).all() and all(one == round(one) for one in decimals)
+    if are_whole and np.abs(floats).max() >= MOST_EXACT and len({*floats}) < len({*decimals}):
+        return _as_one_type([round(one) for one in decimals])
     return floats
 
 
