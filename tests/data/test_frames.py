@@ -496,8 +496,9 @@ def test_times_of_day_are_the_same_seconds_in_every_library():
             np.testing.assert_array_equal(column.values, [0, 2e-6, 86_399.999_999, np.nan])
 
 
-def test_times_with_a_zone_have_it_as_objects_beside_any_column():
-    times = pd.Series(pd.date_range("2024-01-01", periods=3, tz="Asia/Tokyo"))
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York", "Etc/GMT+5"])
+def test_times_with_a_zone_have_it_in_every_frame(zone):
+    times = pd.Series(pd.date_range("2024-01-01", periods=3, tz=zone))
     alone = pd.DataFrame({"t": times.astype(object)})
     beside = alone.assign(c=pd.Categorical(["a", "b", "a"]))
     for frame in (alone, beside, beside.assign(t=times), pl.DataFrame({"t": times.tolist()})):
