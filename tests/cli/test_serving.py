@@ -401,3 +401,27 @@ def test_times_of_day_may_be_texts_in_json_and_in_csv(shell):
     assert [answer.get("notes") is None for answer in answers] == [True, False, False]
     told = [answer["predictions"] for answer in answers]
     assert told[0] == told[1] != told[2]
+
+
+@pytest.mark.parametrize("charset", ["iso-8859-2", "Windows-1250", '"utf-16"', "UTF-8", "utf8"])
+def test_a_csv_is_read_in_the_charset_that_it_declares(shell, charset):
+    towns = ["Łódź", "Gdańsk", "Kraków"] * 20
+    frame = pd.DataFrame({"town": towns, "size": np.arange(60.0), "y": np.sin(np.arange(60))})
+    model = Regressor(epochs=1, hidden=(8,), random_state=0).fit(
+        frame[["town", "size"]], frame["y"]
+    )
+    model.save("town.be")
+    text = frame[["town", "size"]][:3].to_csv(index=False)
+    with client("town.be") as at:
+        for kind in ("text/csv", "Application/CSV"):
+            head = {"content-type": f"{kind}; header=present; charset={charset}"}
+            body = text.encode(charset.strip('"'))
+            found = at.post("/predict", content=body, headers=head)
+            assert found.text == at.post("/predict", content=text.encode(), headers=CSV).text
+        head = {"content-type": "text/csv; charset=ascii"}
+        wrong = at.post("/predict", content=text.encode(), headers=head)
+        head = {"content-type": "text/csv; charset=x9"}
+        none = at.post("/predict", content=text.encode(), headers=head)
+    for refused in (wrong, none):
+        assert refused.status_code == 422
+        assert "name the charset that it has" in refused.json()["detail"]

@@ -1,3 +1,5 @@
+from inspect import signature
+
 import pytest
 import torch
 from fixtures import generator, randomised
@@ -165,6 +167,16 @@ def test_batch_norm_keeps_statistics_and_parameters_per_member():
             plain.weight.copy_(be[1].channels.weight.view(3, 8)[k])
             plain.bias.copy_(be[1].channels.bias.view(3, 8)[k])
         assert torch.allclose(normed[:, k], plain(hidden[:, k]), atol=1e-4)
+
+
+@pytest.mark.skipif("bias" not in signature(nn.BatchNorm1d).parameters, reason="an older torch")
+def test_batch_norm_without_a_bias_has_none_in_any_member():
+    norm = nn.BatchNorm1d(8, bias=False)
+    be = convert(nn.Sequential(nn.Linear(5, 8), norm), 3)
+    x = torch.randn(20, 5, generator=generator(2))
+    hidden = be[0](x.unsqueeze(1).expand(-1, 3, -1))
+    assert be[1].channels.bias is None
+    assert torch.allclose(be[1](hidden)[:, 0], norm(hidden[:, 0]), atol=1e-5)
 
 
 def test_trained_batch_norm_statistics_are_kept():

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from email.message import Message
 from math import isfinite
 from typing import Any
 
@@ -30,6 +31,7 @@ from batchensemble.estimators.regressor import Regressor
 from batchensemble.modelfile.version import VERSION
 
 COVERAGE = 0.9
+CSVS = CSV, "application/csv"
 
 
 def make_app(model: Regressor | Classifier | Forecaster, limits: Limits) -> FastAPI:
@@ -59,8 +61,8 @@ def make_app(model: Regressor | Classifier | Forecaster, limits: Limits) -> Fast
     @app.post("/predict", openapi_extra={"requestBody": {"content": service.schema()}})
     async def predict(request: Request) -> Response:
         with _as_responses():
-            body = await _read(request, limits)
-            is_csv = request.headers.get("content-type", "").split(";")[0].strip().lower() == CSV
+            kind, charset = _content_type(request.headers.get("content-type", ""))
+            body, is_csv = _in_utf8(await _read(request, limits), charset), kind in CSVS
             coverage = _coverage(request.query_params.multi_items(), is_csv=is_csv)
             frame, notes = await service.answer(body, is_csv, coverage)
             if is_csv:
@@ -79,6 +81,26 @@ async def _read(request: Request, limits: Limits) -> bytes:
         if size > limits.megabytes * 1e6:
             raise TooMuch(f"expected at most {limits.megabytes:g} MB, got more; send fewer rows")
     return b"".join(parts)
+
+
+def _content_type(header: str) -> tuple[str, str | None]:
+    """The type of a body, in small letters, and its charset."""
+    message = Message()
+    message["content-type"] = header
+    return message.get_content_type(), message.get_content_charset()
+
+
+def _in_utf8(body: bytes, charset: str | None) -> bytes:
+    """As `reading` and JSON take it; without a charset they know UTF-8 and guess others."""
+    if charset in (None, "utf-8"):
+        return body
+    try:
+        return body.decode(str(charset)).encode()
+    except (LookupError, UnicodeError) as error:
+        raise ValueError(
+            f"expected a body in the charset of its Content-Type, {charset!r:.80}, got others "
+            f"({error!s:.200}); name the charset that it has"
+        ) from None
 
 
 @contextmanager

@@ -51,6 +51,8 @@ class MemberBatchNorm(nn.Module):
             device=like.device,
             dtype=like.dtype if like.is_floating_point() else None,
         )
+        if norm.bias is None:  # which torch can make since 2.13 only
+            self.channels.register_parameter("bias", None)
         for name, tensor in self.channels.state_dict().items():
             shared = norm.state_dict()[name]
             tensor.copy_(shared.repeat(n_members) if shared.ndim else shared)
