@@ -345,3 +345,37 @@ def test_columns_of_an_array_are_found_in_a_file_without_a_word(shell):
     np.testing.assert_allclose(shell.read("out.csv")["mean"], of_frame, rtol=1e-6)
     with pytest.warns(UserWarning, match="feature names"):  # as scikit-learn says of other names
         load("array.be").predict(frame.rename(columns={"x0": "a"})[["a", "x1", "x2"]])
+
+
+def test_words_of_fit_that_files_write_for_gaps_are_these_words(shell):
+    region = np.array(["NA", "EU", None] * 40, dtype=object)
+    frame = pd.DataFrame({"region": region, "size": np.arange(120) % 7 / 7})
+    model = Regressor(epochs=30, hidden=(8,), random_state=0)
+    model.fit(frame, 9.0 * (region == "NA") - 9.0 * (region == "EU") + np.sin(np.arange(120)))
+    model.save("region.be")
+    expected = model.predict(frame)
+    assert abs(expected[0] - expected[2]) > 1  # else it says nothing
+    frame.to_csv("region.csv", index=False)
+    frame.to_parquet("region.parquet")
+    for form in ("csv", "parquet"):
+        shell("predict", "region.be", f"region.{form}", "-o", "out.csv")
+        np.testing.assert_allclose(shell.read("out.csv")["mean"], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[" Male", " Female"], ["2024-01-01", "2024-07-01"], ["2024-01-01 08:00", "2024-07-01 09:30"]],
+)
+def test_groups_of_a_model_are_found_however_the_file_is_read(shell, words):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"g": np.array(words)[np.arange(200) % 2], "a": random.normal(size=200)})
+    y = frame["a"] + random.normal(size=200) * (1 + np.arange(200) % 2)
+    model = Regressor(epochs=1, hidden=(8,), random_state=0).fit(frame[:100], y[:100])
+    model.calibrate(frame[100:], y[100:], groups="g").save("g.be")
+    expected = model.predict_interval(frame)
+    frame.to_csv("g.csv", index=False)
+    frame.to_parquet("g.parquet")
+    for form in ("csv", "parquet"):
+        shell("predict", "g.be", f"g.{form}", "-o", "out.csv")
+        found = shell.read("out.csv")[["lower", "upper"]]
+        np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -103,7 +103,9 @@ def test_a_csv_with_a_wrong_cell_or_a_missing_column_is_a_422_that_names_it(shel
     assert answer.status_code == 422
     assert "the request, line 5, column 'rooms'" in answer.json()["detail"]
     assert price.post("/predict?coverage=2", content=new.to_csv(), headers=CSV).status_code == 422
-    assert price.post("/predict", content=b"\xff\x00\xfe", headers=CSV).status_code == 422
+    with pytest.warns(BatchEnsembleWarning, match="is not UTF-8"):
+        odd = price.post("/predict", content=b"\xff\x00\xfe", headers=CSV)
+    assert odd.status_code == 422
     assert price.post("/predict", content="{").status_code == 422
 
 
@@ -425,3 +427,20 @@ def test_a_csv_is_read_in_the_charset_that_it_declares(shell, charset):
     for refused in (wrong, none):
         assert refused.status_code == 422
         assert "name the charset that it has" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("charset", ["punycode", "unicode_escape", "base64", "idna"])
+def test_a_charset_that_is_none_of_texts_is_refused_at_once(price, charset):
+    body = b"a-" + b"b" * 300_000  # of which punycode would make seconds of work
+    head = {"content-type": f"text/csv; charset={charset}"}
+    refused = price.post("/predict", content=body, headers=head)
+    assert refused.status_code == 422
+    assert "name the charset that it has" in refused.json()["detail"]
+
+
+def test_a_csv_that_is_not_utf8_and_names_no_charset_is_told(shell, price):
+    text = shell.read("new.csv", dtype=str).assign(town="Gda\u0144sk").to_csv(index=False)
+    with pytest.warns(BatchEnsembleWarning, match="not UTF-8: read as windows-1252; if letters"):
+        price.post("/predict", content=text.encode("iso-8859-2"), headers=CSV)
+    for charset in ("utf-8", "utf-16"):  # a warning would be an error
+        assert price.post("/predict", content=text.encode(charset), headers=CSV).status_code == 200

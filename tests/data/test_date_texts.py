@@ -16,6 +16,7 @@ from batchensemble.data.date_texts import (
     is_format,
     parse,
     recognise,
+    written,
 )
 
 FORMS = ["%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%d/%m/%Y %H:%M", "%m/%d/%Y %I:%M:%S %p"]
@@ -148,3 +149,10 @@ def test_the_example_of_a_doubt_is_a_date_that_the_two_readings_tell_apart():
 def test_days_that_are_their_month_are_asked_about_in_plain_words():
     doubt = recognise(array("01/01/2023", "02/02/2023")).doubt
     assert doubt.startswith("'01/01/2023' may be written with the day or the month first")
+
+
+@pytest.mark.parametrize("texts", [("2024-01-31", "2024-02-01"), ("2024-01-31 08:30",)])
+def test_dates_are_written_as_they_are_read(texts):
+    moments = parse(array(*texts, ""))
+    assert written(moments, "").tolist() == [*texts, None]
+    assert written(parse(array("31/01/2024"), "%d/%m/%Y"), "%d/%m/%Y").tolist() == ["31/01/2024"]

@@ -101,8 +101,11 @@ def fill_store(folder: Path, n_runs: int) -> None:
     from batchensemble.study.spec import Run
     from batchensemble.study.store import Result, Store
 
-    store, arrays = Store(folder), {"means": np.zeros((200, 10), np.float32)}
+    store, arrays = Store(folder), {"y": np.zeros(200)}
+    arrays |= dict.fromkeys(("means", "variances"), np.zeros((200, 10), np.float32))
+    counts = ("n_parameters", "n_rows", "n_features", "n_inputs", "n_train", "n_test")
+    about = {"task": "regression", **dict.fromkeys(counts, 9)}
     for seed in range(n_runs):
         run = Run("diabetes", "id", "single", seed)
         if run not in store:
-            store.write(Result(run, {"rmse": 0.5}, arrays=arrays))
+            store.write(Result(run, {"rmse": 0.5}, about=about, arrays=arrays))

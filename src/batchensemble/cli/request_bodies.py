@@ -23,7 +23,7 @@ from batchensemble.cli.columns import (
 )
 from batchensemble.cli.predictions import forecast_columns
 from batchensemble.cli.request_values import NUMBERS, REQUEST, Rows, row_numbers, values_of
-from batchensemble.cli.typed_columns import usual_numbers
+from batchensemble.cli.typed_columns import usual_numbers, words_like_gaps
 from batchensemble.data.columns import Column, Columns, Kind
 from batchensemble.data.durations import spans_of
 from batchensemble.data.file_parts import refuse_zones
@@ -76,6 +76,7 @@ class TableRequests:
         self.kinds, self.notations = table_kinds(self.model), notations_of(self.model)
         encoder = self.model.model_.encoder
         self.usual = usual_numbers(encoder)
+        self.like_gaps = words_like_gaps([encoder])
         self.zoned, self.spans = zones_of(encoder), spans_of(encoder)
         calibration = self.model.calibration_
         if getattr(calibration, "groups", None) is not None and not self.model.group_column_:
@@ -127,7 +128,8 @@ class TableRequests:
 
     def _column(self, name: str, kind: Kind, cells: list[Any]) -> Column:
         known, is_zoned = (self.notations, cells, self.usual), False
-        values = values_of(name, kind, *known, is_span=name in self.spans)
+        kept = self.like_gaps.get(name, ())
+        values = values_of(name, kind, *known, is_span=name in self.spans, kept=kept)
         if kind == "date" and name in self.zoned:
             is_zoned, rows = self.zoned[name], pd.DataFrame({name: cells}, row_numbers(cells))
             refuse_zones(rows[name], Rows(rows), had_zones=is_zoned, place="in fit")

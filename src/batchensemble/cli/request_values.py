@@ -1,6 +1,6 @@
 """The values of a JSON request, as those of a file."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +56,7 @@ def values_of(
     usual: Usual | None = None,
     *,
     is_span: bool = False,
+    kept: Collection[str] = (),
 ) -> NDArray[Any]:
     """Texts are read as those of files for the model; numbers are what they are."""
     if is_span:
@@ -67,7 +68,7 @@ def values_of(
         frame = pd.DataFrame({name: words}, index=row_numbers(cells), dtype=object)
         commas = any(one.decimal == "," for one in notations.values())
         file = Rows(frame, is_text=True, separator="" if commas else ",")  # or of a program
-        return read_as(frame, {name: kind}, file, notations, usual)[name]
+        return read_as(frame, {name: kind}, file, notations, usual, kept={name: kept})[name]
 
     if kind not in NUMBERS:
         return np.asarray(read(texts(cells)))

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, lookup
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from email.message import Message
@@ -24,6 +26,8 @@ from batchensemble.cli.request_bodies import (
     TooMuch,
 )
 from batchensemble.cli.request_values import REQUEST
+from batchensemble.data.reading import WINDOWS
+from batchensemble.data.telling import tell
 from batchensemble.data.writing import csv_text
 from batchensemble.estimators.classifier import Classifier
 from batchensemble.estimators.forecaster import Forecaster
@@ -32,6 +36,11 @@ from batchensemble.modelfile.version import VERSION
 
 COVERAGE = 0.9
 CSVS = CSV, "application/csv"
+MARKS = BOM_UTF16_LE, BOM_UTF16_BE
+CHARSETS = re.compile(  # some others, such as punycode, take minutes
+    r"utf-8|utf-16(-le|-be)?|ascii|iso8859-\d+|cp\d+|koi8-[rtu]|mac-[a-z]+"
+    r"|shift_jis|euc_(jp|kr)|gb2312|gbk|gb18030|big5"
+)
 
 
 def make_app(model: Regressor | Classifier | Forecaster, limits: Limits) -> FastAPI:
@@ -62,7 +71,8 @@ def make_app(model: Regressor | Classifier | Forecaster, limits: Limits) -> Fast
     async def predict(request: Request) -> Response:
         with _as_responses():
             kind, charset = _content_type(request.headers.get("content-type", ""))
-            body, is_csv = _in_utf8(await _read(request, limits), charset), kind in CSVS
+            is_csv = kind in CSVS
+            body = _in_utf8(await _read(request, limits), charset, is_csv=is_csv)
             coverage = _coverage(request.query_params.multi_items(), is_csv=is_csv)
             frame, notes = await service.answer(body, is_csv, coverage)
             if is_csv:
@@ -90,17 +100,33 @@ def _content_type(header: str) -> tuple[str, str | None]:
     return message.get_content_type(), message.get_content_charset()
 
 
-def _in_utf8(body: bytes, charset: str | None) -> bytes:
+def _in_utf8(body: bytes, charset: str | None, *, is_csv: bool) -> bytes:
     """As `reading` and JSON take it; without a charset they know UTF-8 and guess others."""
-    if charset in (None, "utf-8"):
+    if not charset:
+        if is_csv and not body.startswith(MARKS) and not _is_utf8(body):
+            tell(
+                f"{REQUEST} is not UTF-8: read as {WINDOWS}; if letters look wrong, name the "
+                "charset in its Content-Type",
+                1,
+            )
         return body
     try:
-        return body.decode(str(charset)).encode()
+        if not CHARSETS.fullmatch(lookup(charset).name):
+            raise LookupError("it is not one of the usual charsets")
+        return body.decode(charset).encode()
     except (LookupError, UnicodeError) as error:
         raise ValueError(
             f"expected a body in the charset of its Content-Type, {charset!r:.80}, got others "
             f"({error!s:.200}); name the charset that it has"
         ) from None
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 @contextmanager

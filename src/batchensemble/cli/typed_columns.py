@@ -1,6 +1,6 @@
 """Columns of a file as the encoders of a model know them, whatever types the file has."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -26,6 +26,16 @@ def usual_numbers(encoder: TableEncoder) -> dict[str, NDArray[np.float64]]:
     return {encoder.names_[j]: numbers for j, numbers in numbers_of_fit(encoder)}
 
 
+def words_like_gaps(encoders: Iterable[TableEncoder]) -> dict[str, Collection[str]]:
+    """By column, the categories of fit that files write for no value, such as NA for Namibia."""
+    return {
+        encoder.names_[j]: spelling.like_gaps
+        for encoder in encoders
+        for j, spelling in encoder.spellings().items()
+        if spelling.like_gaps
+    }
+
+
 def read_typed(
     rows: pd.DataFrame,
     file: TableFile,
@@ -45,7 +55,7 @@ def read_typed(
     usual = dict(usual)
     for encoder in encoders:
         usual |= usual_numbers(encoder)
-    read = read_as(rows, others, file, notations, usual)
+    read = read_as(rows, others, file, notations, usual, kept=words_like_gaps(encoders))
     for encoder in encoders:
         _check_types(encoder, rows, read, file)
     return read.assign(**spans)[[*kinds]]

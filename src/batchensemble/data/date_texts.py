@@ -173,6 +173,17 @@ def parse(words: NDArray[Any], form: str = "") -> NDArray[Any]:
     return np.where((moments >= FIRST) & (moments < END), moments, np.datetime64("NaT", "us"))
 
 
+def written(moments: NDArray[Any], form: str) -> NDArray[Any]:
+    """The texts of dates as short as they can be, None where there is none."""
+    dates = pd.Series(moments)
+    units = ("D", ""), ("min", " %H:%M"), ("us", " %H:%M:%S")
+    known = dates.dropna()
+    clock = next(text for unit, text in units if (known.dt.floor(unit) == known).all())
+    texts = dates.dt.strftime(form.removeprefix(NAMED) or f"%Y-%m-%d{clock}").astype(object)
+    words: NDArray[Any] = texts.where(dates.notna(), None).to_numpy(dtype=object)
+    return words
+
+
 def has_zone(word: str) -> bool:
     return bool(_ZONE.fullmatch(word))
 

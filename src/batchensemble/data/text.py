@@ -4,7 +4,7 @@ Texts are trimmed, and an empty cell is a gap, as are NA, NaN, null and the like
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -66,13 +66,14 @@ def read_as(
     usual: Usual | None = None,
     *,
     codes: bool = True,
+    kept: Mapping[str, Collection[str]] | None = None,
 ) -> pd.DataFrame:
     """The columns named in `kinds`, in that order; every batch gives the same types.
 
     Dates are in UTC. A cell of another kind is an error that names its file, row and column.
     Columns are read in the notation that the user asked for with options, or else in that of
     `notations`, unless the file shows another; `usual` is how large the numbers of fit were. Unless
-    `codes` are welcome among numbers, 007 is none.
+    `codes` are welcome among numbers, 007 is none. Words to be `kept` are no gaps: fit knew them.
     """
     columns = text_columns(frame if list(kinds) == list(frame) else frame[list(kinds)], file, kinds)
     notations = notations or {}
@@ -92,8 +93,9 @@ def read_as(
         if easy and easy.numbers is not None and easy.notation == known[name]:
             read[name] = easy.numbers
         else:
+            words = (kept or {}).get(name, ())
             read[name] = read_column(
-                columns[name], kind, frame.index, file, known[name], codes=codes
+                columns[name], kind, frame.index, file, known[name], codes=codes, kept=words
             )
     return pd.DataFrame(read).set_axis(frame.index)
 
@@ -181,6 +183,7 @@ def read_column(
     notation: Notation | None,
     *,
     codes: bool = True,
+    kept: Collection[str] = (),
 ) -> Any:
     """The values of one column, in a notation; None is a plain one."""
     if column.kind != "category":
@@ -200,7 +203,7 @@ def read_column(
             return numbers
     texts, is_gap = trimmed(column.values)
     if kind == "category":
-        texts[is_gap] = None
+        texts[is_gap & ~np.isin(texts, [*kept])] = None
         return typed_values(Column(column.name, kind, texts))
     words = texts[~is_gap]
     if kind == "number" and not codes:

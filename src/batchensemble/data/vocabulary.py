@@ -55,6 +55,7 @@ class Spelling:
     def __init__(self, words: Sequence[str | None]) -> None:
         self._known = frozenset(words)
         self._by_meaning = {_meaning(word): word for word in reversed(words)}
+        self.like_gaps = (GAPS - {""}).intersection(words)  # which files write for no value
         self.gap = None if None in self._known else self._by_meaning.get(None)  # the word of gaps
         self.knows_truths = not _TRUTHS.isdisjoint(self._by_meaning)
 

@@ -16,6 +16,7 @@ from batchensemble.data.arrow import import_arrow
 from batchensemble.data.reading import CSV, EXCEL, PARQUET, PIPE, check_suffix, is_table
 from batchensemble.modelfile.files import check_writable, replacing
 
+PIECE = 2**16  # letters written at once: between two a pipe shows that nobody reads any more
 DIGITS = "%.6g"  # of numbers on a terminal; files and pipes have all
 
 
@@ -118,7 +119,8 @@ class TableWriter:
             for_eyes = self._path == PIPE and self._text.isatty()
             digits, frame = DIGITS if for_eyes else None, _with_words(frame)
             text = csv_text(frame, header=is_first, sep=separator, float_format=digits)
-            self._text.write(text)
+            for start in range(0, len(text), PIECE):
+                self._text.write(text[start : start + PIECE])
             return
         pa, parquet = self._arrow
         if self._sink is None:

@@ -13,7 +13,8 @@ from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, column_or_1d
 
 from batchensemble.conformal import read_groups
-from batchensemble.data.columns import MOST_EXACT, Columns
+from batchensemble.data import date_texts
+from batchensemble.data.columns import MOST_EXACT, Column, Columns
 from batchensemble.data.scalars import array_of, is_missing
 from batchensemble.data.sparse_matrices import dense
 from batchensemble.data.table_encoder import TableEncoder
@@ -186,16 +187,20 @@ def some_censored(mask: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
 def group_labels(columns: Columns, groups: Any, encoder: TableEncoder) -> NDArray[Any]:
     """One for each row: those given, or the values of the column with that name.
 
-    They are of the kind that the column had in fit, whatever these rows alone would make of it.
+    They are of the kind that the column had in fit, and words are those of fit, however these rows
+    alone would be read.
     """
     if not isinstance(groups, str):
         return read_groups(groups, columns.n_rows)
     at = columns.names.index(one_of(groups, columns.names, "the column of groups"))
-    # Texts that are dates are groups by their texts.
-    kind = "category" if groups in encoder.date_formats_ else encoder.kinds_[at]
-    column = columns[at].as_kind(kind)
+    form, column = encoder.date_formats_.get(groups), columns[at]
+    if form is not None and column.kind == "date":  # texts that are dates are groups by their texts
+        column = Column(groups, "category", date_texts.written(column.values, form))
+    column = column.as_kind(encoder.kinds_[at] if form is None else "category")
     column.check_told_apart()
-    values = column.values
+    values, spelling = column.values, encoder.spellings().get(at)
+    if spelling is not None:
+        values = np.array([*map(spelling, values)], dtype=object)
     is_word = values.dtype.kind in "OM"
     return read_groups(values.astype(str) if is_word else values, columns.n_rows)
 
