@@ -426,7 +426,7 @@ def test_a_csv_is_read_in_the_charset_that_it_declares(shell, charset):
         none = at.post("/predict", content=text.encode(), headers=head)
     for refused in (wrong, none):
         assert refused.status_code == 422
-        assert "name the charset that it has" in refused.json()["detail"]
+        assert "name the one that the body has" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize("charset", ["punycode", "unicode_escape", "base64", "idna"])
@@ -435,7 +435,7 @@ def test_a_charset_that_is_none_of_texts_is_refused_at_once(price, charset):
     head = {"content-type": f"text/csv; charset={charset}"}
     refused = price.post("/predict", content=body, headers=head)
     assert refused.status_code == 422
-    assert "name the charset that it has" in refused.json()["detail"]
+    assert "name the one that the body has" in refused.json()["detail"]
 
 
 def test_a_csv_that_is_not_utf8_and_names_no_charset_is_told(shell, price):

@@ -42,7 +42,7 @@ def read_index(folder: Path) -> dict[str, Any]:
             "once a damaged one is removed"
         ) from error
     if not is_known:
-        raise ValueError(f"{path} is of another version; fit --by again, once it is removed")
+        raise ValueError(f"{path} is of another version; remove it, and fit --by again")
     return dict(index)
 
 

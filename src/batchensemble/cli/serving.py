@@ -112,12 +112,17 @@ def _in_utf8(body: bytes, charset: str | None, *, is_csv: bool) -> bytes:
         return body
     try:
         if not CHARSETS.fullmatch(lookup(charset).name):
-            raise LookupError("it is not one of the usual charsets")
+            raise LookupError(charset)
         return body.decode(charset).encode()
-    except (LookupError, UnicodeError) as error:
+    except LookupError:
         raise ValueError(
-            f"expected a body in the charset of its Content-Type, {charset!r:.80}, got others "
-            f"({error!s:.200}); name the charset that it has"
+            "expected a charset such as utf-8 or iso-8859-2 in the Content-Type, got "
+            f"{charset!r:.80}; name the one that the body has"
+        ) from None
+    except UnicodeError as error:
+        raise ValueError(
+            f"expected a body in {charset}, as its Content-Type says, got other bytes "
+            f"({error!s:.200}); name the one that the body has"
         ) from None
 
 

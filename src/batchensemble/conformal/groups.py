@@ -9,16 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from batchensemble.conformal.ranks import conformal_quantile, fewest_rows
 from batchensemble.data.columns import MOST_EXACT
-from batchensemble.data.scalars import (
-    array_of,
-    category_text,
-    is_missing,
-    microseconds,
-    seconds,
-)
+from batchensemble.data.scalars import array_of, category_text, is_missing, microseconds, seconds
 from batchensemble.predictive import Array
 
 MOST_NAMED = 5
+GAP, FORMER_GAPS = "None", ("nan", "<NA>", "NaT")  # labels of rows without one; those of old files
 
 
 def read_groups(groups: Any, n_rows: int, name: str = "groups") -> NDArray[Any]:
@@ -52,8 +47,8 @@ def _refuse_long(groups: Any, name: str) -> None:
     for one in groups:
         if isinstance(one, int | np.integer) and abs(int(one)) >= MOST_EXACT:
             raise ValueError(
-                f"{name}: expected words, or numbers of at most 15 digits, which can be told apart "
-                f"beside missing ones, got {one}; convert them to texts"
+                f"{name}: expected words, or beside missing labels numbers of at most 15 digits, "
+                f"got {one}; convert them to texts"
             )
 
 
@@ -63,7 +58,7 @@ def _is_word_or_gap(label: Any) -> bool:
 
 def _word(label: Any) -> str:
     """Of a label that is no number; missing ones have one name, as in a column of X."""
-    return "None" if is_missing(label) else str(label)
+    return GAP if is_missing(label) else str(label)
 
 
 def _kind(label: Any) -> str | None:
@@ -83,21 +78,20 @@ def quantiles_by_group(
     quantile: Callable[[Array, float], Array] = conformal_quantile,
 ) -> Array:
     """For each label in `of`, (m,) -> (m, ...), the quantile of the scores of its group alone."""
-    labels, places = np.unique(_as_texts_if(groups, np.asarray(of)), return_inverse=True)
+    labels, places = np.unique(_as_in(groups, np.asarray(of)), return_inverse=True)
     check_enough(groups, coverage, labels.tolist(), what)
     limits = [quantile(scores[_are(groups, one)], coverage) for one in labels]
     return np.array(limits)[places.ravel()]
 
 
-def _as_texts_if(groups: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
-    """Numbers alone are the texts that they would be among words, if the groups are texts."""
-    if groups.dtype.kind == "U" and labels.dtype.kind == "U":
-        former = {"nan", "<NA>", "NaT"}.intersection(groups.tolist())  # files of 0.1 have these
-        is_gap = (labels == _word(None)) & (former != set()) & (_word(None) not in groups)
-        return np.where(is_gap, next(iter(former), ""), labels)
-    if groups.dtype.kind != "U" or labels.dtype.kind in "US":
+def _as_in(groups: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels as those groups are written that are texts: numbers among words, and missing ones."""
+    if groups.dtype.kind != "U" or labels.dtype.kind == "S":
         return labels
-    return np.array([str(category_text(label) or math.nan) for label in labels.tolist()])
+    if labels.dtype.kind != "U":
+        return np.array([str(category_text(label) or math.nan) for label in labels.tolist()])
+    former = [name for name in FORMER_GAPS if name in groups and GAP not in groups]
+    return np.where(labels == GAP, former[0], labels) if former else labels
 
 
 def each_group(groups: NDArray[Any]) -> Iterator[NDArray[np.bool_]]:

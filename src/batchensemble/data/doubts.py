@@ -83,7 +83,7 @@ def doubts_about_new(columns: Columns, encoder: TableEncoder) -> Iterator[str]:
             yield (
                 f"column {columns[j].name!r}: missing values are taken for the category "
                 f"{spelling.gap!r} of the training data, since files write both alike; if they "
-                "are not the same, write another word for it in the training data"
+                "differ, rename that category and fit again"
             )
     if columns.n_rows < FEWEST_NEW_ROWS:
         return

@@ -280,7 +280,7 @@ def run_digest(data: Source, *settings: Any) -> str:
     return digest.hexdigest()
 
 
-def pick_device(word: str) -> torch.device:
+def pick_device(word: str | torch.device) -> torch.device:
     """The named device, or with "auto" a GPU if there is one."""
     if not isinstance(word, str | torch.device):
         raise ValueError(

@@ -36,7 +36,7 @@ ESTIMATORS: dict[str, type[Regressor | Classifier | Forecaster]] = {
 }
 
 
-def load(path: FilePath, device: str = "auto") -> FittedEstimator:
+def load(path: FilePath, device: str | torch.device = "auto") -> FittedEstimator:
     """The fitted estimator that `model.save(path)` wrote; it predicts as the saved one does.
 
     `device` says where: "auto" (a GPU if there is one), "cpu", "cuda", ... wherever it was

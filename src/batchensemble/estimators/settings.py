@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.base import BaseEstimator
 
 
@@ -34,7 +35,7 @@ class Settings(BaseEstimator):  # type: ignore[misc]
     time_limit: float | None = None
     keep_on_interrupt: bool = False
     random_state: int | np.random.RandomState | None = None
-    device: str = "auto"
+    device: str | torch.device = "auto"
     verbose: bool = False
 
 

@@ -6,6 +6,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from batchensemble.estimators.requirements import require
 from batchensemble.study.spec import Run
 
 TASKS = ("regression", "classification", "forecasting")
@@ -14,11 +15,6 @@ COUNTS = ("n_parameters", "n_networks", "n_rows", "n_features", "n_inputs")
 SIZES = ("n_train", "n_test")  # of each seed, or of all
 NEEDED = ("task", "n_parameters", "n_rows", "n_features", "n_inputs", *SIZES)
 LARGEST = 2**63
-
-
-def require(holds: object, what: str) -> None:
-    if not holds:
-        raise ValueError(f"without {what}")
 
 
 def check_run(run: Run) -> None:
